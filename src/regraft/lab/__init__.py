@@ -1,0 +1,1 @@
+"""The papers' experiments, re-run, and the workloads they run on."""

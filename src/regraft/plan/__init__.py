@@ -1,0 +1,1 @@
+"""Topology A to topology B: actions, formulations, solvers, bounds, verify."""
