@@ -5,15 +5,18 @@ that leave are added to the goal tree as the initial tree has them (detached las
 the planners only ever meet two trees over brokers 0..n-1; `ids` gives the names back.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from regraft.model import Action, Step
+from regraft.model import Action, Bounds, Proof, Step
 
 Pair = tuple[int, int]
 """A link between two broker numbers, the smaller first."""
 Shift = tuple[int, int, int]
 """shift(i, j, k) in numbers: i-j becomes i-k, guarded by j-k."""
+Act = tuple[int, ...]
+"""An action in numbers: a shift (i, j, k), or a move (i, j, k, l): i-j becomes k-l."""
 
 
 def pair(one: int, other: int) -> Pair:
@@ -44,9 +47,18 @@ class Problem:
         """Links that the goal does not have: rem(i, j) of IPITT §III-C."""
         return tuple(sorted(self.initial - self.goal))
 
-    def named(self, steps: list[list[Shift]]) -> tuple[Step, ...]:
-        """Steps of shifts in numbers, as steps of actions on broker ids."""
-        name = self.ids
+    def named(self, steps: Sequence[Sequence[Act]]) -> tuple[Step, ...]:
+        """Steps in numbers, as steps of actions on broker ids."""
+        operation = {3: "shift", 4: "move"}
         return tuple(
-            tuple(Action("shift", (name[i], name[j], name[k])) for i, j, k in step) for step in steps
+            tuple(Action(operation[len(act)], tuple(self.ids[b] for b in act)) for act in step) for step in steps
         )
+
+
+@dataclass(frozen=True)
+class Found:
+    """A planner's answer in numbers, without the appends and detaches that frame it."""
+
+    steps: Sequence[Sequence[Act]]
+    bounds: Bounds
+    proof: Proof | None = None
