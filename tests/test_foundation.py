@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -261,6 +262,14 @@ def test_the_locks_fit_pyproject() -> None:
         versions = {canonicalize_name(package): version for package, version in pinned(ROOT / name).items()}
         for requirement in map(Requirement, asked):
             assert versions[canonicalize_name(requirement.name)] in requirement.specifier, requirement
+
+
+@pytest.mark.parametrize("first", ["highspy", "ortools.sat.python.cp_model"])
+def test_both_solvers_load_in_one_process_in_either_order(first: str) -> None:
+    """Each brings a HiGHS library of the same name; versions that differ too far break the second."""
+    imports = f"import {first}, highspy, ortools.sat.python.cp_model"
+    done = subprocess.run([sys.executable, "-c", imports], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_dependency_has_its_reason_written_down() -> None:
