@@ -18,22 +18,19 @@ links are made before others are broken. `exclusive` counts the brokers that an 
 inner brokers of a move's path keep their links, so they may take part in another action.
 
 Meshes change by `link` and `unlink`, which the kind implies; goal links may be dropped on the way.
-Their invariant `keeps(links)` is taken to be monotone: more links between the same brokers never
-break it. Brokers that join count for it once all their goal links are there, brokers that leave
-until the first of their links goes: a broker half way in or out has no clients to serve.
+`verify_mesh` follows their invariant.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
 
 from regraft.model import Action, BrokenPlan, Ends, Limits, Plan, Step, Topology, ends
+from regraft.plan.verify_mesh import Invariant, Keeps
 
-Keeps = Callable[[frozenset[Ends]], bool]
 Around = dict[str, set[str]]
 """The neighbours of each broker that is in the overlay."""
 
-DEFAULTS = Limits()
 ARGUMENTS = {"shift": 3, "move": 4, "append": 2, "detach": 2, "link": 2, "unlink": 2}
 OF_KIND = {"tree": {"shift", "move", "append", "detach"}, "mesh": {"link", "unlink", "append", "detach"}}
 
@@ -61,7 +58,7 @@ def effect(action: Action) -> Effect:
 
 
 def verify(
-    plan: Plan, current: Topology, goal: Topology, limits: Limits = DEFAULTS, keeps: Keeps | None = None
+    plan: Plan, current: Topology, goal: Topology, limits: Limits = Limits(), keeps: Keeps | None = None
 ) -> None:
     """Replay the plan on `current`; raise BrokenPlan with the step, the action and the broken rule."""
     check_claims(plan, current, goal)
@@ -75,7 +72,7 @@ def verify(
         step = StepCheck(number, actions, around, goal, limits, plan.kind)
         step.check()
         if invariant:
-            invariant.check(step)
+            invariant.check(number, step.added, step.removed)
         step.apply()
         if plan.kind == "tree":
             check_tree(number, around)
@@ -201,7 +198,7 @@ class StepCheck:
             old, new = action.brokers[:2], action.brokers[2:]
             if {island[end] for end in new} != {island[end] for end in old}:
                 path = f"the path between {new[0]!r} and {new[1]!r}"
-                self.broken(action, f"{shown(ends(*old))} must be the only link of {path} that the step removes")
+                self.broken(action, f"the step must remove {shown(ends(*old))} and nothing else of {path}")
 
     def check_degree(self, most: int) -> None:
         gained: Counter[str] = Counter()
@@ -270,52 +267,3 @@ def check_goal(around: Around, goal: Topology) -> None:
         for other in sorted(there ^ wanted):
             fault = "is missing" if other in wanted else "is not in the goal"
             raise BrokenPlan(f"end: the link {shown(ends(id, other))} {fault}")
-
-
-class Invariant:
-    """A mesh's invariant, followed through the steps."""
-
-    def __init__(self, current: Topology, goal: Topology, keeps: Keeps) -> None:
-        self.keeps = keeps
-        self.links: set[Ends] = set(current.by_ends)
-        joining = set(goal.ids) - set(current.ids)
-        leaving = set(current.ids) - set(goal.ids)
-        self.of_joining = {link for link in goal.by_ends if not joining.isdisjoint(link)}
-        self.of_leaving = {link for link in current.by_ends if not leaving.isdisjoint(link)}
-        self.joining, self.leaving = joining, leaving
-        if not keeps(frozenset(self.links)):
-            raise BrokenPlan("start: the current topology breaks the invariant")
-
-    def check(self, step: StepCheck) -> None:
-        """Every order of the step keeps the invariant; then the step is taken."""
-        for link, action in step.added.items():
-            useless = not self.joining.isdisjoint(link) and link not in self.of_joining
-            if useless or not self.leaving.isdisjoint(link):
-                step.broken(action, "a broker that joins gets goal links only, one that leaves gets none")
-        for link, action in step.removed.items():
-            if link in self.of_joining:
-                step.broken(action, f"the link {shown(link)} of a joining broker must stay")
-        for links in self.worst(set(step.added), set(step.removed)):
-            if not self.keeps(self.counted(links)):
-                raise BrokenPlan(f"step {step.number}: some order of its actions breaks the invariant")
-        self.links = (self.links | set(step.added)) - set(step.removed)
-
-    def worst(self, added: set[Ends], removed: set[Ends]) -> Iterator[set[Ends]]:
-        """The fewest links that can be there in mid-step, for each set of brokers that can count then."""
-        yield self.links - removed
-        joined = self.of_joining - self.links
-        completes = bool(joined) and joined <= added
-        starts_leaving = self.of_leaving <= self.links and bool(removed & self.of_leaving)
-        if completes:
-            yield (self.links | joined) - removed
-        if starts_leaving:
-            yield self.links - (removed - self.of_leaving)
-        if completes and starts_leaving:
-            yield (self.links | joined) - (removed - self.of_leaving)
-
-    def counted(self, links: set[Ends]) -> frozenset[Ends]:
-        """The links between brokers that are neither half way in nor half way out."""
-        half: set[str] = set() if self.of_joining <= links else set(self.joining)
-        if not self.of_leaving <= links:
-            half |= self.leaving
-        return frozenset(link for link in links if half.isdisjoint(link)) if half else frozenset(links)
