@@ -31,7 +31,9 @@ UV = """#!/bin/sh
 echo "uv $*" >>"$LOG"
 if [ "$1" = venv ]; then
   for last; do :; done
-  mkdir -p "$last/bin" && printf '#!/bin/sh\\n' >"$last/bin/python" && chmod +x "$last/bin/python"
+  mkdir -p "$last/bin"
+  printf '#!/bin/sh\\nif [ "$1" = -m ]; then echo "python $*" >>"$LOG"; fi\\n' >"$last/bin/python"
+  chmod +x "$last/bin/python"
 fi
 """
 JAVA = '#!/bin/sh\necho "openjdk version \\"$JAVA_STUB\\" 2025-01-01" >&2\n'
@@ -145,6 +147,19 @@ def test_only_the_benchmarks_get_the_benchmark_lock(machine: Machine) -> None:
     assert not any("requirements-bench.lock" in call for call in machine.calls())
     machine.run("setup", "--bench")
     assert [call.rpartition("/")[2] for call in machine.calls()] == ["requirements-bench.lock"]
+
+
+def test_the_planner_is_compiled_once_for_each_version_of_its_kernels(machine: Machine) -> None:
+    plan = machine.repository / "src" / "regraft" / "plan"
+    plan.mkdir(parents=True)
+    (plan / "warm.py").touch()
+    machine.run("setup")
+    assert machine.calls()[-1] == "python -m regraft.plan.warm"
+    machine.run("setup")
+    assert machine.calls() == []
+    (plan / "kernel.py").touch()
+    machine.run("setup")
+    assert machine.calls() == ["python -m regraft.plan.warm"]
 
 
 @pytest.mark.parametrize("version", ["", "1.8.0_402", "11.0.20"])
