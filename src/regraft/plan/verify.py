@@ -258,12 +258,10 @@ def check_tree(number: int, around: Around) -> None:
 
 def check_goal(around: Around, goal: Topology) -> None:
     """Exactly the goal's brokers and links, nothing left over."""
-    if around == goal.neighbours:
-        return
     for id in [*goal.neighbours, *around]:
-        there, wanted = around.get(id), goal.neighbours.get(id)
-        if there is None or wanted is None:
-            raise BrokenPlan(f"end: broker {id!r} {'is missing' if there is None else 'should have left'}")
-        for other in sorted(there ^ wanted):
+        if id not in around or id not in goal.neighbours:
+            raise BrokenPlan(f"end: broker {id!r} {'should have left' if id in around else 'is missing'}")
+    for id, wanted in goal.neighbours.items():
+        for other in sorted(around[id] ^ wanted):
             fault = "is missing" if other in wanted else "is not in the goal"
             raise BrokenPlan(f"end: the link {shown(ends(id, other))} {fault}")
