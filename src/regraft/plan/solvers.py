@@ -1,0 +1,152 @@
+"""Hand an integer program to a solver and bring back a small value. The only file here that knows solvers.
+
+The solvers are imported when they are first asked for: together they take longer to load than most
+plans take to make.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from regraft.plan.linear import Ints
+from regraft.plan.program import Program
+
+if TYPE_CHECKING:
+    import highspy
+    from ortools.sat.python import cp_model
+
+
+class Status(Enum):
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    FEASIBLE = "feasible"
+    """There is a solution, but it is not known to be the best."""
+    UNKNOWN = "unknown"
+    """Time ran out before anything was known."""
+
+
+class Solved(NamedTuple):
+    """`objective` and `solution` are None unless there is a solution; `bound` is proven."""
+
+    status: Status
+    objective: int | None
+    bound: int
+    solution: Ints | None
+
+
+Solver = Callable[[Program, float, int, int], Solved]
+"""(program, seconds, threads, seed) -> Solved"""
+
+
+def solve(program: Program, solver: str, seconds: float, threads: int = 1, seed: int = 0) -> Solved:
+    """Solve to a gap of 0, or as far as the time allows."""
+    return SOLVERS[solver](program, seconds, threads, seed)
+
+
+def highs(program: Program, seconds: float, threads: int, seed: int) -> Solved:
+    """HiGHS: branch and cut."""
+    import highspy  # noqa: PLC0415
+
+    objective, upper, rows = program
+    order = np.argsort(rows.row, kind="stable")
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = len(upper), rows.number
+    lp.col_cost_ = objective.astype(np.float64)
+    lp.col_lower_, lp.col_upper_ = np.zeros(len(upper)), upper.astype(np.float64)
+    lp.row_lower_, lp.row_upper_ = rows.lower, rows.upper
+    lp.integrality_ = [highspy.HighsVarType.kInteger] * len(upper)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = row_starts(rows.row, rows.number)
+    lp.a_matrix_.index_ = rows.column[order]
+    lp.a_matrix_.value_ = rows.value[order].astype(np.float64)
+
+    # HiGHS keeps one pool of threads per process and refuses another number until it is reset.
+    highspy.Highs.resetGlobalScheduler(True)
+    model = highspy.Highs()
+    model.setOptionValue("output_flag", False)
+    model.setOptionValue("mip_rel_gap", 0.0)
+    model.setOptionValue("time_limit", seconds)
+    model.setOptionValue("threads", threads)
+    model.setOptionValue("random_seed", seed)
+    model.passModel(lp)
+    model.run()
+    return highs_answer(model)
+
+
+def highs_answer(model: "highspy.Highs") -> Solved:
+    import highspy  # noqa: PLC0415
+
+    status, info = model.getModelStatus(), model.getInfo()
+    # Every column is bounded: what is "unbounded or infeasible" is infeasible.
+    if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
+        return Solved(Status.INFEASIBLE, None, 0, None)
+    has_solution = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    bound = whole(info.mip_dual_bound)
+    if not has_solution:
+        return Solved(Status.UNKNOWN, None, bound, None)
+    solution = np.rint(np.array(model.getSolution().col_value)).astype(np.int64)
+    best = status == highspy.HighsModelStatus.kOptimal
+    value = round(info.objective_function_value)
+    return Solved(Status.OPTIMAL if best else Status.FEASIBLE, value, value if best else bound, solution)
+
+
+def cp_sat(program: Program, seconds: float, threads: int, seed: int) -> Solved:
+    """CP-SAT: clause learning over whole numbers, so its answers are exact."""
+    from ortools.sat.python import cp_model  # noqa: PLC0415
+
+    model = cp_model.CpModel()
+    fill(model.proto, program)
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.num_workers = threads
+    solver.parameters.random_seed = seed
+    status = solver.solve(model)
+    if status == cp_model.INFEASIBLE:
+        return Solved(Status.INFEASIBLE, None, 0, None)
+    bound = whole(solver.best_objective_bound)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Solved(Status.UNKNOWN, None, bound, None)
+    solution = np.array(solver.response_proto.solution, dtype=np.int64)
+    return Solved(
+        Status.OPTIMAL if status == cp_model.OPTIMAL else Status.FEASIBLE,
+        round(solver.objective_value),
+        bound,
+        solution,
+    )
+
+
+def fill(proto: "cp_model.CpModelProto", program: Program) -> None:
+    """Write columns, rows and objective straight into CP-SAT's message: no object per term."""
+    objective, upper, rows = program
+    for top in upper.tolist():
+        proto.variables.add().domain.extend((0, top))
+    order = np.argsort(rows.row, kind="stable")
+    column, value = rows.column[order].tolist(), rows.value[order].tolist()
+    start = row_starts(rows.row, rows.number).tolist()
+    lower, above = (np.clip(limit, -FAR, FAR).astype(np.int64).tolist() for limit in (rows.lower, rows.upper))
+    for row in range(rows.number):
+        linear = proto.constraints.add().linear
+        entries = slice(start[row], start[row + 1])
+        linear.vars.extend(column[entries])
+        linear.coeffs.extend(value[entries])
+        linear.domain.extend((lower[row], above[row]))
+    weighted = np.flatnonzero(objective)
+    proto.objective.vars.extend(weighted.tolist())
+    proto.objective.coeffs.extend(objective[weighted].tolist())
+
+
+SOLVERS: dict[str, Solver] = {"highs": highs, "cp-sat": cp_sat}
+FAR = 2**40
+"""Stands for infinity in CP-SAT, which wants whole numbers; no row's sum comes near it."""
+
+
+def row_starts(row: Ints, rows: int) -> Ints:
+    """Where each row's entries start once the entries are sorted by row, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))])
+
+
+def whole(bound: float) -> int:
+    """A bound on a sum of whole numbers, none negative, may be rounded up (past the solver's tolerance)."""
+    return 0 if not np.isfinite(bound) else max(0, int(np.ceil(bound - 1e-6)))
