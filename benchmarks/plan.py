@@ -1,0 +1,70 @@
+"""Planning: speed, scale and quality of the planners, and against the seed's and general ones.
+
+Prints one table (Markdown) to standard output: what was promised, what was measured. Progress goes
+to standard error. The whole run takes hours; `--part` picks some, `--quick` runs fewer topologies
+with a limit of one minute, `--resume FILE` keeps every row and does not measure it again.
+"""
+
+import argparse
+import json
+import os
+import platform
+from pathlib import Path
+
+from benchmarks._plan_parts import PARTS, Bench, Line
+from rich.console import Console
+
+from regraft.lab.records import Records
+
+
+def main() -> None:
+    options = arguments().parse_args()
+    console = Console(stderr=True, highlight=False)
+    bench = Bench(
+        options.quick,
+        options.time_limit or (60.0 if options.quick else 600.0),
+        console.log,
+        Records(options.resume) if options.resume else None,
+    )
+    print(f"{machine()}; {'quick, ' if bench.quick else ''}time limit {bench.time_limit:g} s\n")
+    print("| what | wanted | measured | met |\n|---|---|---|---|", flush=True)
+    lines: list[Line] = []
+    for name in options.part or PARTS:
+        for line in PARTS[name](bench):
+            lines.append(line)
+            met = {True: "yes", False: "**no**", None: "-"}[line.met]
+            print(f"| {line.what} | {line.wanted} | {line.measured} | {met} |", flush=True)
+            if options.out:
+                options.out.write_text(document(lines, bench))
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/bench plan", description=__doc__)
+    parser.add_argument(
+        "--part", action="append", choices=list(PARTS), help="only this part; may be repeated"
+    )
+    parser.add_argument("--quick", action="store_true", help="three topologies, one minute instead of ten")
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="what slow planners get")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write everything measured as JSON")
+    parser.add_argument("--resume", type=Path, metavar="FILE", help="CSV of rows to keep and to continue")
+    return parser
+
+
+def document(lines: list[Line], bench: Bench) -> str:
+    content = {
+        "machine": machine(),
+        "quick": bench.quick,
+        "time_limit": bench.time_limit,
+        "lines": [line._asdict() for line in lines],
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
+def machine() -> str:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    python = f"Python {platform.python_version()}"
+    return f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.machine()}, {python}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Processes that can be ended from outside: by time, by memory, with all that they started."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Literal, NamedTuple
+
+LOOK_EVERY = 0.05
+"""Seconds between two looks at a running process: its time is measured inside, so this may be coarse."""
+
+
+class Ended(NamedTuple):
+    """How a process ended: by which limit, if any; its peak of memory as far as seen; its time."""
+
+    limit: Literal["out of time", "out of memory"] | None
+    peak_mb: float | None
+    seconds: float
+
+
+def run_limited(
+    command: Sequence[str],
+    output: IO[str],
+    errors: IO[str],
+    seconds: float,
+    memory_mb: float,
+    directory: Path | None = None,
+) -> Ended:
+    """Run until the end or a limit; whatever the process started in turn ends with it."""
+    started = time.monotonic()
+    peak: float | None = None
+    limit: Literal["out of time", "out of memory"] | None = None
+    process = subprocess.Popen(command, stdout=output, stderr=errors, cwd=directory, start_new_session=True)
+    try:
+        while limit is None and process.poll() is None:
+            peak = max(peak or 0.0, peak_mb(process.pid) or 0.0)
+            if peak > memory_mb:
+                limit = "out of memory"
+            elif time.monotonic() - started > seconds:
+                limit = "out of time"
+            else:
+                time.sleep(LOOK_EVERY)
+        return Ended(limit, peak, time.monotonic() - started)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def peak_mb(pid: int | Literal["self"] = "self") -> float | None:
+    """The high-water mark of a process's memory in MB.
+
+    From /proc where there is one: `ru_maxrss` starts at the size of the process that spawned it.
+    """
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024 / 1e6
+    except OSError:
+        pass
+    if pid != "self":
+        return None
+    unit = 1.0 if sys.platform == "darwin" else 1024.0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
