@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from regraft.lab.pddl import ENCODINGS, Encoding, problem_text, read_plan
+from regraft.lab.pddl import ENCODINGS, Encoding, packed, problem_text, read_plan
 from regraft.lab.process import run_limited
-from regraft.model import Action, Bounds, Limits, Plan, Step, Topology, ends
+from regraft.model import Bounds, Limits, Plan, Topology
 from regraft.plan.verify import verify
 
 SEARCHES = {
@@ -70,28 +70,6 @@ def fast_downward(
     plan = Plan("tree", initial.sha256, goal.sha256, packed(steps), str(configuration), Bounds(0, 0))
     verify(plan, initial, goal, Limits())
     return General(ended.seconds, _children_seconds() - spent, plan.actions, len(plan.steps))
-
-
-def packed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Each shift as early as the shifts before it allow: the same actions, the fewest steps for their order.
-
-    General planners order actions one after another; to compare steps, theirs get the same chance
-    to run in parallel. A shift comes after those that touched its links, and a link may be removed
-    only after the last shift that it guarded.
-    """
-    changed: dict[tuple[str, str], int] = {}
-    guarded: dict[tuple[str, str], int] = {}
-    slots: list[list[Action]] = []
-    for (action,) in steps:
-        i, j, k = action.brokers
-        old, new, guard = ends(i, j), ends(i, k), ends(j, k)
-        slot = max(changed.get(old, 0), changed.get(new, 0), changed.get(guard, 0), guarded.get(old, 0))
-        if slot == len(slots):
-            slots.append([])
-        slots[slot].append(action)
-        changed[old] = changed[new] = slot + 1
-        guarded[guard] = max(guarded.get(guard, 0), slot + 1)
-    return tuple(tuple(slot) for slot in slots)
 
 
 def _driver() -> Path:

@@ -2,8 +2,9 @@ import re
 
 import pytest
 
-from regraft.lab.pddl import ENCODINGS, THREE_ACTIONS, Encoding, problem_text, read_plan
-from regraft.model import Action, Topology
+from regraft.lab.pddl import ENCODINGS, THREE_ACTIONS, Encoding, packed, problem_text, read_plan
+from regraft.model import Action, Bounds, Limits, Plan, Topology
+from regraft.plan.verify import verify
 
 INITIAL = Topology.of([("1", "2"), ("1", "3"), ("2", "4")])
 GOAL = Topology.of([("1", "2"), ("1", "3"), ("3", "4")], brokers=["1", "2", "3", "4"])
@@ -58,3 +59,33 @@ def test_a_shift_in_three_parts_is_read_as_one() -> None:
         (Action("shift", ("4", "2", "1")),),
         (Action("shift", ("4", "1", "3")),),
     )
+
+
+def shift(*brokers: str) -> tuple[Action]:
+    return (Action("shift", brokers),)
+
+
+def test_shifts_on_different_links_are_packed_into_one_step() -> None:
+    """Two leaves of a star move at once; the guard of both stays."""
+    steps = (shift("a", "hub", "far"), shift("b", "hub", "far"))
+    assert packed(steps) == (steps[0] + steps[1],)
+
+
+def test_a_shift_of_a_link_that_an_earlier_one_made_comes_a_step_later() -> None:
+    steps = (shift("4", "2", "1"), shift("4", "1", "3"))
+    assert packed(steps) == steps
+
+
+def test_a_link_is_removed_after_the_last_shift_that_it_guards() -> None:
+    steps = (shift("a", "b", "c"), shift("c", "b", "d"), shift("e", "f", "g"))
+    assert packed(steps) == (steps[0] + steps[2], steps[1])
+
+
+def test_a_packed_plan_replays_like_the_one_it_was_made_from() -> None:
+    current = Topology.of([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("b", "f")])
+    steps = (shift("a", "b", "c"), shift("f", "b", "c"), shift("f", "c", "d"), shift("a", "c", "d"))
+    goal = Topology.of([("b", "c"), ("c", "d"), ("d", "e"), ("d", "f"), ("a", "d")])
+    short = packed(steps)
+    assert len(short) == 2
+    for plan in (steps, short):
+        verify(Plan("tree", current.sha256, goal.sha256, plan, "test", Bounds(0, 0)), current, goal, Limits())

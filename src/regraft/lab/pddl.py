@@ -12,7 +12,7 @@ it over the guard and dropping it there: n^2 ground actions, plans three times a
 import re
 from typing import NamedTuple
 
-from regraft.model import Action, Step, Topology
+from regraft.model import Action, Step, Topology, ends
 
 
 class Encoding(NamedTuple):
@@ -85,3 +85,25 @@ def read_plan(text: str, topology: Topology, encoding: Encoding = ONE_ACTION) ->
         (Action("shift", tuple(topology.ids[int(number)] for number in match.groups())),)
         for match in encoding.shift.finditer(text)
     )
+
+
+def packed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Each shift as early as the shifts before it allow: the same actions, the fewest steps for their order.
+
+    General planners order actions one after another; to compare steps, theirs get the same chance
+    to run in parallel. A shift comes after those that touched its links, and a link may be removed
+    only after the last shift that it guarded.
+    """
+    changed: dict[tuple[str, str], int] = {}
+    guarded: dict[tuple[str, str], int] = {}
+    slots: list[list[Action]] = []
+    for (action,) in steps:
+        i, j, k = action.brokers
+        old, new, guard = ends(i, j), ends(i, k), ends(j, k)
+        slot = max(changed.get(old, 0), changed.get(new, 0), changed.get(guard, 0), guarded.get(old, 0))
+        if slot == len(slots):
+            slots.append([])
+        slots[slot].append(action)
+        changed[old] = changed[new] = slot + 1
+        guarded[guard] = max(guarded.get(guard, 0), slot + 1)
+    return tuple(tuple(slot) for slot in slots)
