@@ -117,7 +117,7 @@ def seed(bench: Bench) -> Iterator[Line]:
         ours = bench.run(Trial("exact-each-path", 60, CHANGE, str(shape), 60.0))
         theirs = bench.run(Trial(SEED_PROGRAM, 60, CHANGE, str(shape), bench.time_limit))
         data.append({"topology": str(shape), "exact": ours._asdict(), "seed": theirs._asdict()})
-        if ours.proven and ours.seconds:
+        if ours.proven and ours.seconds and theirs.status in ("found", "none found", "out of time"):
             # A program stopped by its limit would have needed at least that long.
             ratios.append((theirs.seconds or bench.time_limit) / ours.seconds)
             unsolved += not theirs.proven
