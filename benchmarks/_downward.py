@@ -9,67 +9,69 @@ import resource
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
-from regraft.lab.pddl import ENCODINGS, Encoding, packed, problem_text, read_plan
+from regraft.lab.pddl import ENCODINGS, packed, problem_text, read_plan
 from regraft.lab.process import run_limited
-from regraft.model import Bounds, Limits, Plan, Topology
+from regraft.lab.trial import Measurement, Trial
+from regraft.lab.workload import SHAPES, trees
+from regraft.model import Bounds, Limits, Plan
 from regraft.plan.verify import verify
 
 SEARCHES = {
     "lama-first": ["--alias", "lama-first"],
     "lazy greedy, ff": ["--search", "let(h, ff(), lazy_greedy([h], preferred=[h]))"],
-    "lazy greedy, cea": ["--search", "let(h, cea(), lazy_greedy([h], preferred=[h]))"],
     "eager greedy, add": ["--search", "let(h, add(), eager_greedy([h], preferred=[h]))"],
 }
 MEMORY = "16G"
 
 
-class Configuration(NamedTuple):
-    encoding: Encoding
-    search: str
-
-    def __str__(self) -> str:
-        return f"{self.encoding.name}, {self.search}"
-
-
-CONFIGURATIONS = tuple(Configuration(encoding, search) for encoding in ENCODINGS for search in SEARCHES)
+NAME = "Fast Downward, "
+CONFIGURATIONS = {
+    f"{NAME}{encoding.name}, {search}": (encoding, options)
+    for encoding in ENCODINGS
+    for search, options in SEARCHES.items()
+}
 
 
-class General(NamedTuple):
-    """A general planner's answer: `steps` after its shifts were packed into parallel steps."""
+def fast_downward(trial: Trial) -> Measurement:
+    """Run the configuration that `trial.planner` names, once.
 
-    seconds: float
-    cpu_seconds: float
-    actions: int
-    steps: int
-
-
-def fast_downward(
-    initial: Topology, goal: Topology, configuration: Configuration, time_limit: float
-) -> General | str:
-    """Run it once; a string says why there is no plan."""
-    options = SEARCHES[configuration.search]
-    before, after = (options, []) if options[0] == "--alias" else ([], options)
+    `steps` counts after its shifts were packed into parallel steps; one after another, as it has
+    written them, they are as many steps as actions. `seconds` is from the start of its process to the
+    end; `reason` has the processor's seconds, which a busy machine leaves alone.
+    """
+    encoding, options = CONFIGURATIONS[trial.planner]
+    shape = next(shape for shape in SHAPES if str(shape) == trial.topology)
+    initial, goal = trees(trial.size, trial.change / 100, shape)
+    spent = _children_seconds()
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
-        (directory / "domain.pddl").write_text(configuration.encoding.domain)
-        (directory / "problem.pddl").write_text(problem_text(initial, goal, configuration.encoding))
-        limits = ["--overall-time-limit", f"{max(1, round(time_limit))}s", "--overall-memory-limit", MEMORY]
-        files = ["--plan-file", "plan", *before, "domain.pddl", "problem.pddl", *after]
-        command = [sys.executable, str(_driver()), *limits, *files]
-        spent = _children_seconds()
-        with (directory / "out").open("w+") as output, (directory / "err").open("w+") as errors:
-            ended = run_limited(command, output, errors, time_limit + 10.0, math.inf, directory)
-        if ended.limit is not None:
-            return ended.limit
+        (directory / "domain.pddl").write_text(encoding.domain)
+        (directory / "problem.pddl").write_text(problem_text(initial, goal, encoding))
+        with (directory / "out").open("w") as output, (directory / "err").open("w") as errors:
+            command = _command(options, trial.time_limit)
+            limit, _, seconds = run_limited(command, output, errors, trial.time_limit, math.inf, directory)
+        if limit is not None:
+            return Measurement(limit)
         if not (directory / "plan").exists():
-            lines = (directory / "out").read_text().splitlines()
-            return next((line for line in reversed(lines) if "limit" in line or "memory" in line), "no plan")
-        steps = read_plan((directory / "plan").read_text(), initial, configuration.encoding)
-    plan = Plan("tree", initial.sha256, goal.sha256, packed(steps), str(configuration), Bounds(0, 0))
+            return Measurement("none found", seconds, reason=_last_line(directory / "out"))
+        steps = packed(read_plan((directory / "plan").read_text(), initial, encoding))
+    plan = Plan("tree", initial.sha256, goal.sha256, steps, trial.planner, Bounds(0, 0))
     verify(plan, initial, goal, Limits())
-    return General(ended.seconds, _children_seconds() - spent, plan.actions, len(plan.steps))
+    cpu = f"{_children_seconds() - spent:.1f} s of processor time"
+    return Measurement("found", seconds, seconds, len(plan.steps), plan.actions, proven=False, reason=cpu)
+
+
+def _command(options: list[str], time_limit: float) -> list[str]:
+    before, after = (options, []) if options[0] == "--alias" else ([], options)
+    limits = ["--overall-time-limit", f"{max(1, round(time_limit))}s", "--overall-memory-limit", MEMORY]
+    files = ["--plan-file", "plan", *before, "domain.pddl", "problem.pddl", *after]
+    return [sys.executable, str(_driver()), *limits, *files]
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text().strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 def _driver() -> Path:

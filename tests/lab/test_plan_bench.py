@@ -65,7 +65,7 @@ def test_a_program_that_failed_gives_no_ratio(bench_with: Callable[[Answer], Ben
 def best_first_up_to(size: int, fast_steps: int) -> Answer:
     def answer(trial: Trial) -> Measurement:
         if trial.planner == "best-first":
-            return found(50.0, steps=20) if trial.size <= size else Measurement("none found", 600.0)
+            return found(50.0, steps=10) if trial.size <= size else Measurement("none found", 600.0)
         return found(0.01 if trial.time_limit == 0 else 1.0, steps=fast_steps)
 
     return answer
@@ -107,3 +107,24 @@ def test_rows_that_were_kept_are_not_measured_again(tmp_path: Path, monkeypatch:
         bench = Bench(True, 600.0, lambda _: None, Records(tmp_path / "rows.csv"))
         assert len(list(parts.memory(bench))) == 1
     assert len(ran) == 3
+
+
+def test_fast_downward_is_compared_at_the_largest_size_by_time_and_again_by_packed_steps(
+    bench_with: Callable[[Answer], Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Trial] = []
+
+    def rival(trial: Trial) -> Measurement:
+        asked.append(trial)
+        quick = "lama" in trial.planner
+        if trial.size > 60 or (trial.size > 40 and "three" in trial.planner):
+            return Measurement("out of time")
+        return found(60.0, steps=12) if quick else found(90.0, steps=7)
+
+    monkeypatch.setattr(parts, "fast_downward", rival)
+    ratio, steps, packed = parts.downward(bench_with(lambda _: found(0.01, steps=8)))
+    assert ratio.what == "Fast Downward, one action, lama-first / fast, 60 brokers"
+    assert ratio.measured.startswith("6,000 times")
+    assert steps.met is True
+    assert (packed.met, packed.measured.startswith("8 against 7")) == (False, True)
+    assert not any("three" in trial.planner for trial in asked if trial.size > 60)
