@@ -1,1 +1,5 @@
-"""The command line `regraft`."""
+"""The command line `regraft`: reads files, calls the packages, prints. `main` is the entry."""
+
+from regraft.cli.entry import main
+
+__all__ = ["main"]

@@ -41,7 +41,7 @@ def _is_k_connected(brokers: frozenset[str], links: frozenset[Ends], k: int) -> 
         return len(within) == len(brokers) * (len(brokers) - 1) // 2
     if k == 1:
         return _is_connected(brokers, within)
-    import networkx as nx  # noqa: PLC0415 - slow to load, and only needed here
+    import networkx as nx
 
     graph = nx.Graph()
     graph.add_nodes_from(brokers)

@@ -1,0 +1,107 @@
+"""The command group: which commands there are, and how every fault ends.
+
+Exit codes: 0 success, 2 bad input or wrong use (one line on standard error, never a traceback), 1
+failure, 130 interrupted with nothing to show. Commands load what they need when they run, so that
+`regraft --help` answers at once.
+"""
+
+import importlib
+import io
+import os
+import sys
+from typing import Any
+
+import click
+
+from regraft import __version__
+from regraft.cli.watching import planner_is_running
+from regraft.model import BadInput, RegraftError
+
+COMMANDS = {"plan": "plan_command:plan", "demo": "demo_command:demo", "lab": "lab_command:lab"}
+
+
+class OneLine(click.Group):
+    """A group whose commands are loaded when asked for, and whose faults are one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(f"regraft.cli.{module}"), name)
+        return command
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Click's own way out prints several lines; ours is in the module's docstring."""
+        options["standalone_mode"] = False
+        sys.exit(_run(lambda: super(OneLine, self).main(*args, **options)))
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        try:
+            return self.main(*args, **options)
+        except SystemExit as end:
+            if planner_is_running():  # left behind by a second Ctrl-C; it would hold up a normal exit
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(end.code if isinstance(end.code, int) else 1)
+            raise
+
+
+def _run(command: Any) -> int:
+    """Run it and turn what happened into an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may not have every letter of an id
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = command()
+        sys.stdout.flush()
+    except (BadInput, click.ClickException) as fault:
+        return _refuse(fault)
+    except (click.Abort, KeyboardInterrupt):
+        return _say("interrupted, nothing found yet", 130)
+    except BrokenPipeError:
+        # The reader has gone (`| head`): nothing more to say, and nothing to flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except RegraftError as fault:
+        return _say(str(fault), 1)
+    except Exception as fault:
+        if os.environ.get("REGRAFT_TRACEBACK"):
+            raise
+        return _say(f"{type(fault).__name__}: {fault} (REGRAFT_TRACEBACK=1 shows where)", 1)
+    return code if isinstance(code, int) else 0
+
+
+def _refuse(fault: BadInput | click.ClickException) -> int:
+    if isinstance(fault, BadInput):
+        return _say(str(fault), 2)
+    if isinstance(fault, click.exceptions.NoArgsIsHelpError):
+        fault.show()
+        return 2
+    if isinstance(fault, click.UsageError):
+        path = fault.ctx.command_path if fault.ctx else "regraft"
+        return _say(f"{fault.format_message()} (see {path} --help)", 2)
+    return _say(fault.format_message(), 1)
+
+
+def _say(text: str, code: int) -> int:
+    click.echo("regraft: " + " ".join(text.split()), err=True)
+    return code
+
+
+@click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="regraft")
+def main() -> None:
+    """Keep a publish/subscribe network in the shape that its traffic needs, while it runs.
+
+    \b
+    Start here:
+      regraft demo                          a real network, a plan, its replay
+      regraft plan now.json better.json     the steps from one tree to another
+      regraft plan --help                   files, options, examples
+
+    Every command takes --json: one JSON object on standard output, everything else on standard
+    error. Exit codes: 0 success, 2 bad input (one line says where and why), 1 failure.
+    """

@@ -1,0 +1,169 @@
+"""`regraft plan FROM TO`: the steps from one topology to another, without touching anything."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regraft.cli import plan_options
+from regraft.cli.plan_options import check_places
+from regraft.cli.plan_request import Request, check_brokers, invariant, read_pair
+from regraft.cli.watching import run_watched
+from regraft.model import Infeasible, Limits, Plan, Topology
+from regraft.model.plan_files import write_plan
+
+if TYPE_CHECKING:
+    from regraft.plan.watch import Watch
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("from_", metavar="FROM", type=FILE)
+@click.argument("to", metavar="TO", type=FILE)
+@click.option(
+    "--planner",
+    default="fast",
+    show_default=True,
+    metavar="NAME",
+    callback=plan_options.planner_name,
+    help="fast: any size, improves until the time limit. exact: proves the fewest steps and actions. "
+    "exact-each-path, exact-all-paths: the same over fewer actions. ip-naive, ip-all-paths, ip-each-path: "
+    "the published integer program. best-first: the published search.",
+)
+@click.option(
+    "--minimise",
+    type=click.Choice(["steps", "actions", "time", "cost"]),
+    help="What comes first: steps (then actions; the default), actions (then steps), the estimated "
+    "execution time, or the total cost of the actions (the default with --cost or --costs).",
+)
+@click.option(
+    "--pareto", is_flag=True, help="List the trade-off of steps and actions; the first plan is the answer."
+)
+@click.option(
+    "--max-degree",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="No broker has more than N links at any moment.",
+)
+@click.option("--exclusive", is_flag=True, help="No broker takes part in two actions of one step.")
+@click.option(
+    "--operations",
+    default="shift,append,detach",
+    show_default=True,
+    metavar="LIST",
+    callback=plan_options.operations,
+    help="What the plan may use, of shift, append, detach, move.",
+)
+@click.option("--costs", type=FILE, metavar="FILE", help="Costs of operations and of single actions.")
+@click.option(
+    "--cost",
+    multiple=True,
+    metavar="OPERATION=N",
+    callback=plan_options.costs,
+    help="Cost of an operation, such as move=4; may be repeated.",
+)
+@click.option(
+    "--time-limit",
+    type=float,
+    metavar="SECONDS",
+    callback=plan_options.seconds,
+    help="Stop improving or proving then.  [default: 2 for fast, 60 for the others]",
+)
+@click.option(
+    "--threads", type=click.IntRange(1, 1024), metavar="N", default=Limits.threads, show_default=True
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="The same seed gives the same random choices.",
+)
+@click.option("--kind", type=click.Choice(["tree", "mesh"]), help="Read both files as this kind.")
+@click.option(
+    "--interest",
+    type=FILE,
+    metavar="FILE.csv",
+    help="Meshes: columns node,topic. Every topic stays k-connected (without it, the mesh stays connected).",
+)
+@click.option(
+    "-k",
+    "--k",
+    type=click.IntRange(min=1),
+    metavar="K",
+    default=1,
+    show_default=True,
+    help="Meshes: fewer than K failures never cut a topic.",
+)
+@click.option("-o", "--output", type=FILE, metavar="PLAN", help="Write the plan to this file.")
+@click.option(
+    "--draw", "picture", type=FILE, metavar="FILE", help="Draw before, each step, after (.svg, .png, .pdf)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def plan(context: click.Context, /, **options: Any) -> None:
+    """Plan the way from the topology in FROM to that in TO, in the fewest safe steps.
+
+    Files are JSON, GraphML or GML. A tree changes by shift(i, j, k): the link i-j becomes i-k while
+    j-k holds the tree together; the actions of a step may run at once, in any order. Brokers that
+    join are appended first, those that leave are detached last. A mesh changes by link and unlink.
+    Every plan is replayed by an independent check before you see it. Ctrl-C gives the best so far.
+
+    \b
+    A topology file:  {"brokers": ["a", "b", "c"], "links": [["a", "b"], ["b", "c"]], "kind": "tree"}
+    A costs file:     {"shift": 1, "move": 4, "actions": [{"action": ["shift", "a", "b", "c"], "cost": 7}]}
+
+    \b
+    Examples:
+      regraft plan now.json better.json -o plan.json --draw plan.svg
+      regraft plan now.json better.json --planner exact --time-limit 60
+      regraft plan now.json better.json --max-degree 5 --operations shift,move --json
+      regraft plan mesh1.json mesh2.json --interest interest.csv -k 2
+    """
+    context.exit(run(Request(**{field.name: options[field.name] for field in fields(Request)})))
+
+
+def run(request: Request) -> int:
+    """Read, plan, report; the exit code."""
+    from regraft.cli.plan_report import report, report_infeasible
+
+    check_places(request.output, request.picture)
+    current, goal = read_pair(request)
+    limits = request.limits()
+    check_brokers(request, current, goal, limits)
+    watched = run_watched(
+        lambda watch: find(request, current, goal, limits, watch), limits.time_limit, quiet=request.as_json
+    )
+    found = watched.result
+    if isinstance(found, Infeasible):
+        return report_infeasible(found, request, watched)
+    if request.output:
+        write_plan(found[0], request.output)
+    if request.picture:
+        from regraft.cli.draw import draw_plan
+
+        draw_plan(found[0], current, goal, request.picture)
+    report(found, request, limits, watched)
+    return 0
+
+
+def find(
+    request: Request, current: Topology, goal: Topology, limits: Limits, watch: "Watch"
+) -> list[Plan] | Infeasible:
+    """The plans that answer the request, the best first."""
+    from regraft.plan import make_mesh_plan, make_plan, pareto, verify
+
+    if current.kind == "mesh":
+        keeps = invariant(request, current, goal)
+        found = make_mesh_plan(current, goal, limits, keeps)
+        if isinstance(found, Plan):
+            verify(found, current, goal, limits, keeps)
+    elif request.pareto:
+        plans = pareto(current, goal, limits, request.planner, watch)
+        return plans or Infeasible("no plan was found within the limits", limit="time-limit")
+    else:
+        found = make_plan(current, goal, limits, request.planner, watch)
+    return found if isinstance(found, Infeasible) else [found]

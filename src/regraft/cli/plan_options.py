@@ -1,0 +1,65 @@
+"""The options of `regraft plan`: what the user types, checked and as values."""
+
+import math
+from pathlib import Path
+
+import click
+
+from regraft.model import ActionCosts, BadInput
+from regraft.model.limits import TREE_OPERATIONS
+
+PICTURES = (".svg", ".png", ".pdf")
+MOST_COST = 10**9
+
+
+def planner_name(context: click.Context, option: click.Parameter, value: str) -> str:
+    """One of `regraft.plan.PLANNERS`, which is loaded only when a command runs."""
+    from regraft.plan import PLANNERS
+
+    if value not in PLANNERS:
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(PLANNERS)}", context, option)
+    return value
+
+
+def operations(context: click.Context, option: click.Parameter, value: str) -> frozenset[str]:
+    """Names of operations with commas between them."""
+    names = [name.strip() for name in value.split(",")]
+    for name in names:
+        if name not in TREE_OPERATIONS:
+            known = ", ".join(TREE_OPERATIONS)
+            raise click.BadParameter(f"{name!r} is not one of {known}", context, option)
+    return frozenset(names)
+
+
+def costs(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    """`move=4`, for each operation that the user names."""
+    found: dict[str, int] = {}
+    for value in values:
+        name, _, number = value.partition("=")
+        if name not in TREE_OPERATIONS or not number.isdecimal() or not int(number) <= MOST_COST:
+            rule = f"{value!r} is not OPERATION=N, such as move=4 (N: a whole number up to 10^9)"
+            raise click.BadParameter(rule, context, option)
+        found[name] = int(number)
+    return found
+
+
+def seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise click.BadParameter(f"{value} is not a finite number of seconds above 0", context, option)
+    return value
+
+
+def check_places(output: Path | None, picture: Path | None) -> None:
+    """Refuse a place that can not be written to before time is spent on planning."""
+    for path in (output, picture):
+        if path is not None and path.is_dir():
+            raise BadInput(str(path), "can not be written: this is a folder")
+        if path is not None and not path.parent.is_dir():
+            raise BadInput(str(path), f"can not be written: there is no folder {path.parent}")
+    if picture is not None and picture.suffix.lower() not in PICTURES:
+        raise BadInput(str(picture), f"the name of a picture must end in {', '.join(PICTURES)}")
+
+
+def with_costs(from_file: ActionCosts, of_operations: dict[str, int]) -> ActionCosts:
+    """The file's costs, with those of the command line in their place."""
+    return ActionCosts(from_file.by_action, {**from_file.by_operation, **of_operations})

@@ -1,0 +1,150 @@
+"""What `regraft plan` prints: a table and a summary for people, one object for programs."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regraft.cli.printing import console, shown
+from regraft.model import Action, Infeasible, Limits, Plan
+
+if TYPE_CHECKING:
+    from regraft.cli.plan_request import Request
+    from regraft.cli.watching import Watched
+
+MOST_ACTIONS = 400
+"""In the table; a longer plan is for programs to read."""
+
+
+def report(plans: list[Plan], request: "Request", limits: Limits, watched: "Watched[Any]") -> None:
+    """The first plan in full; the others, if any, as the trade-off."""
+    if request.as_json:
+        answer = as_object(plans[0], limits) | timing(watched)
+        if request.pareto:
+            answer["pareto"] = [as_object(plan, limits) for plan in plans]
+        click.echo(json.dumps(answer))
+        return
+    print_steps(plans[0])
+    if request.pareto:
+        print_tradeoff(plans, limits)
+    click.echo(summary(plans[0], limits, watched.seconds))
+    for name, path in (("plan", request.output), ("picture", request.picture)):
+        if path is not None:
+            click.echo(f"{name} written to {path}", err=True)
+
+
+def as_object(plan: Plan, limits: Limits) -> dict[str, Any]:
+    """The public fields, and the whole plan."""
+    document = plan.as_json()
+    answer = {
+        "steps": len(plan.steps),
+        "actions": plan.actions,
+        "planner": plan.planner,
+        "bounds": document["bounds"],
+        "optimal": plan.optimal,
+        "minimise": limits.minimise,
+        "plan": document["steps"],
+        "proof": document["proof"],
+        "kind": plan.kind,
+        "initial": plan.initial,
+        "goal": plan.goal,
+        "sha256": plan.sha256,
+    }
+    return answer | {"cost": total_cost(plan, limits)} if limits.minimise == "cost" else answer
+
+
+def total_cost(plan: Plan, limits: Limits) -> int:
+    return sum(limits.costs.of(action) for step in plan.steps for action in step)
+
+
+def timing(watched: "Watched[Any]") -> dict[str, Any]:
+    return {"seconds": round(watched.seconds, 3), "interrupted": watched.interrupted}
+
+
+def report_infeasible(no: Infeasible, request: "Request", watched: "Watched[Any]") -> int:
+    """Why there is no plan, which limit is in the way, and where. Exit code 1, or 130 if interrupted."""
+    if request.as_json:
+        answer: dict[str, Any] = {
+            "infeasible": no.reason,
+            "limit": no.limit,
+            "where": no.where,
+            "proven": no.proven,
+        }
+        click.echo(json.dumps(answer | {"planner": request.planner} | timing(watched)))
+    limit = f" (limit: {no.limit})" if no.limit else ""
+    where = f" at {shown(no.where)}" if no.where else ""
+    verdict = "there is no plan" if no.proven else "no plan found"
+    click.echo(f"regraft: {verdict}: {no.reason}{limit}{where}", err=True)
+    return 130 if watched.interrupted and not no.proven else 1
+
+
+def print_steps(plan: Plan) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not plan.steps:
+        click.echo("The two topologies are the same: nothing to do.")
+        return
+    table = Table("step", "actions", header_style="bold", show_lines=len(plan.steps) < plan.actions)
+    left = MOST_ACTIONS
+    for number, step in enumerate(plan.steps, 1):
+        if left <= 0:
+            break
+        lines = [Text.assemble(*styled(action)) for action in step[:left]]
+        if len(step) > left:
+            lines.append(Text(f"and {len(step) - left} more", "dim"))
+        table.add_row(str(number), Text("\n").join(lines))
+        left -= len(step)
+    console().print(table)
+    if plan.actions > MOST_ACTIONS:
+        click.echo(f"(the first {MOST_ACTIONS} of {plan.actions} actions; -o and --json give all)")
+
+
+def styled(action: Action) -> list[tuple[str, str]]:
+    """An action in the words of a person, with the operation in bold."""
+    names = [shown(broker) for broker in action.brokers]
+    means = {
+        "shift": "{0}-{1} becomes {0}-{2}",
+        "move": "{0}-{1} becomes {2}-{3}",
+        "append": "{0} joins at {1}",
+        "detach": "{0} leaves {1}",
+        "link": "{0}-{1} is added",
+        "unlink": "{0}-{1} is removed",
+    }[action.operation]
+    return [
+        (action.operation, "bold"),
+        (f"({', '.join(names)})", ""),
+        (f"  {means.format(*names)}", "dim"),
+    ]
+
+
+def print_tradeoff(plans: list[Plan], limits: Limits) -> None:
+    from rich.table import Table
+
+    table = Table("steps", "actions", "at least", title="Trade-off", header_style="bold")
+    for plan in plans:
+        least = f"{plan.bounds.steps} steps, {plan.bounds.actions} actions"
+        table.add_row(str(len(plan.steps)), str(plan.actions), least)
+    console().print(table)
+
+
+def summary(plan: Plan, limits: Limits, seconds: float) -> str:
+    """`5 steps, 12 actions; proven: at least 5 steps, 12 actions (optimal); 0.8 s, planner fast`."""
+    steps, actions = len(plan.steps), plan.actions
+    if plan.optimal:
+        verdict = "optimal"
+    else:
+        gaps = [(steps - plan.bounds.steps, "step"), (actions - plan.bounds.actions, "action")]
+        verdict = "gap: " + ", ".join(_count(gap, name) for gap, name in gaps if gap)
+    least = f"{_count(plan.bounds.steps, 'step')}, {_count(plan.bounds.actions, 'action')}"
+    cost = f", cost {total_cost(plan, limits)}" if limits.minimise == "cost" else ""
+    proof = ""
+    if plan.proof and not plan.optimal:
+        fewest = f"{_count(plan.proof.steps, 'step')}, {_count(plan.proof.actions, 'action')}"
+        proof = f"; over {plan.proof.over}: at least {fewest}"
+    size = f"{_count(steps, 'step')}, {_count(actions, 'action')}{cost}"
+    return f"{size}; proven: at least {least} ({verdict}){proof}; {seconds:.2f} s, planner {plan.planner}"
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number:,} {name}{'' if number == 1 else 's'}"

@@ -1,0 +1,116 @@
+"""What is asked of `regraft plan`, and the checks that need both files."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regraft.cli.plan_options import with_costs
+from regraft.model import ActionCosts, BadInput, Kind, Limits, Topology
+from regraft.model.cost_files import read_costs
+from regraft.model.interest_files import read_interest
+from regraft.model.limits import Minimise
+from regraft.model.topology_files import read_topology
+
+if TYPE_CHECKING:
+    from regraft.plan.invariants import Keeps
+
+SECONDS = {"fast": 2.0}
+"""Time limits when none is given; the planners that prove things get `SECONDS_TO_PROVE`."""
+SECONDS_TO_PROVE = 60.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for; the names are those of the options."""
+
+    from_: Path
+    to: Path
+    planner: str
+    minimise: Minimise | None
+    pareto: bool
+    max_degree: int | None
+    exclusive: bool
+    operations: frozenset[str]
+    costs: Path | None
+    cost: dict[str, int]
+    time_limit: float | None
+    threads: int
+    seed: int
+    kind: Kind | None
+    interest: Path | None
+    k: int
+    output: Path | None
+    picture: Path | None
+    as_json: bool
+
+    def limits(self) -> Limits:
+        costs = with_costs(read_costs(self.costs) if self.costs else ActionCosts(), self.cost)
+        return Limits(
+            minimise=self.minimise or ("cost" if self.costs or self.cost else "steps"),
+            operations=self.operations,
+            max_degree=self.max_degree,
+            exclusive=self.exclusive,
+            costs=costs,
+            time_limit=self.time_limit or SECONDS.get(self.planner, SECONDS_TO_PROVE),
+            threads=self.threads,
+            seed=self.seed,
+        )
+
+
+def invariant(request: Request, current: Topology, goal: Topology) -> "Keeps":
+    """What a mesh keeps: the topics' k-connectivity if interest is given, else that it is connected."""
+    from regraft.plan.invariants import connected, k_topic_connected
+
+    stay = set(current.ids) & set(goal.ids)
+    if request.interest is None:
+        return connected(stay)
+    interest = read_interest(request.interest)
+    known = set(current.ids) | set(goal.ids)
+    for topic, nodes in interest.items():
+        if unknown := sorted(nodes - known):
+            raise BadInput(str(request.interest), f"topic {topic!r}: unknown broker id {unknown[0]!r}")
+    return k_topic_connected(interest, request.k, stay)
+
+
+def read_pair(request: Request) -> tuple[Topology, Topology]:
+    """Both topologies, of one kind."""
+    current, goal = (_read(path, request.kind) for path in (request.from_, request.to))
+    if current.kind != goal.kind:
+        other, path = (goal, request.to) if goal.kind == "mesh" else (current, request.from_)
+        raise BadInput(str(path), f"this is a mesh and the other file a tree: {_why_no_tree(other)}")
+    if current.kind == "tree" and (request.interest or request.k > 1):
+        raise BadInput(str(request.from_), "--interest and --k are for meshes, this is a tree")
+    return current, goal
+
+
+def _read(path: Path, kind: Kind | None) -> Topology:
+    topology = read_topology(path)
+    try:
+        return replace(topology, kind=kind or topology.kind)
+    except BadInput as fault:
+        raise fault.within(str(path)) from None
+
+
+def _why_no_tree(mesh: Topology) -> str:
+    try:
+        replace(mesh, kind="tree")
+    except BadInput as fault:
+        return str(fault)
+    return "both must be of one kind (--kind sets it)"
+
+
+def check_brokers(request: Request, current: Topology, goal: Topology, limits: Limits) -> None:
+    """Brokers join and leave only by operations that are allowed; costs name brokers that exist."""
+    here, there = set(current.ids), set(goal.ids)
+    for operation, ids, path in (
+        ("append", there - here, request.to),
+        ("detach", here - there, request.from_),
+    ):
+        if ids and operation not in limits.operations:
+            rule = (
+                f"broker {min(ids)!r} is not in the other file, and {operation} is not among the --operations"
+            )
+            raise BadInput(str(path), rule)
+    for action in limits.costs.by_action:
+        if unknown := [id for id in action.brokers if id not in here | there]:
+            raise BadInput(str(request.costs), f"the cost of {action}: unknown broker id {unknown[0]!r}")
