@@ -113,8 +113,8 @@ def test_the_options_become_the_limits(regraft: Run, folder: Path, monkeypatch: 
 
     monkeypatch.setattr(planning, "make_plan", spy)
     (folder / "costs.json").write_text('{"shift": 2, "move": 9}')
-    options = "--exclusive --max-degree 9 --operations move,shift --threads 1 --seed 5 --json".split()
-    options += "--costs costs.json --cost move=4 --time-limit 1.5".split()
+    options = ["--exclusive", "--max-degree=9", "--operations=move, shift", "--threads=1", "--seed=5"]
+    options += ["--costs=costs.json", "--cost=move=4", "--time-limit=1.5", "--json"]
     answered(regraft("plan", "now.json", "goal.json", *options))
     limits = seen["limits"]
     assert replace(limits, costs=Limits().costs) == Limits(

@@ -57,7 +57,7 @@ def introduce(net: Topology, current: Topology, goal: Topology) -> None:
     click.echo(
         f"The network of a European carrier: {len(net.ids)} cities, {len(net.links)} lines.\n"
         f"Its brokers form a tree around a hub, with {latency(current):.1f} ms of fibre in total;\n"
-        f"the shortest tree has {latency(goal):.1f} ms. {changed} links must change, one safe step at a time.\n"
+        f"the shortest tree has {latency(goal):.1f} ms. {changed} links must change, safely, step by step.\n"
     )
     click.echo("Now ( ~ marks links that must go):")
     console().print(drawn(current, centre(current), goal))
