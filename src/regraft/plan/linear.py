@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 class Rows(NamedTuple):
-    """lower <= matrix @ columns <= upper; the matrix is given by its entries, in no order."""
+    """lower <= matrix @ columns <= upper; the matrix is given by its entries, which `stack` sorts."""
 
     row: Ints
     column: Ints
@@ -89,12 +89,21 @@ def total(columns: Ints, group: Ints, groups: int) -> Expression:
 
 
 def stack(families: Sequence[Rows]) -> Rows:
-    """All the rows below each other."""
-    first = np.cumsum([0, *(rows.number for rows in families)])
+    """All the rows below each other, entries sorted by row and column, equal ones added up."""
+    first = np.cumsum([0, *(rows.number for rows in families)])[:-1]
+    row = np.concatenate([rows.row + start for rows, start in zip(families, first, strict=True)])
+    column = np.concatenate([rows.column for rows in families])
+    value = np.concatenate([rows.value for rows in families])
+    order = np.lexsort((column, row))
+    row, column, value = row[order], column[order], value[order]
+    fresh = np.ones(len(row), dtype=np.bool_)
+    fresh[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
+    summed = np.add.reduceat(value, np.flatnonzero(fresh))
+    kept = summed != 0
     return Rows(
-        np.concatenate([rows.row + start for rows, start in zip(families, first, strict=False)]),
-        np.concatenate([rows.column for rows in families]),
-        np.concatenate([rows.value for rows in families]),
+        row[fresh][kept],
+        column[fresh][kept],
+        summed[kept],
         np.concatenate([rows.lower for rows in families]),
         np.concatenate([rows.upper for rows in families]),
     )

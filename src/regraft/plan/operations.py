@@ -7,6 +7,7 @@ knows nothing of steps, solvers or costs.
 """
 
 from collections.abc import Callable, Iterable, Sequence, Set
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -22,13 +23,17 @@ class Proposition(NamedTuple):
 
 Truths = frozenset[Proposition]
 Path = Sequence[int]
+SAME = 2**17
+"""Propositions to keep: the naive action set asks for each of them thousands of times."""
 
 
+@lru_cache(SAME)
 def conn(i: int, j: int) -> Proposition:
     """There is a link between i and j; asking for it implies ¬eq(i, j)."""
     return Proposition("conn", link(i, j))
 
 
+@lru_cache(SAME)
 def rem(i: int, j: int) -> Proposition:
     """The link between i and j may be removed: the goal does not have it."""
     return Proposition("rem", link(i, j))
@@ -106,6 +111,7 @@ def ground(
     return OPERATIONS[operation](*brokers, goal=goal, **extra)
 
 
+@lru_cache(SAME)
 def removable(i: int, j: int) -> Truths:
     """What an action needs of the link that it removes, and makes false."""
     return frozenset({conn(i, j), rem(i, j)})

@@ -6,7 +6,7 @@ What the integer program of Appendix A calls pre_f, add_f and del_f, as index ar
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -101,9 +101,11 @@ class PlanningTask:
         return self._relation(touched, self.brokers)
 
     def _relation(self, touched: Callable[[Grounded], Iterable[int]], size: int) -> Relation:
-        pairs = [(to, a) for a, action in enumerate(self.actions) for to in touched(action)]
-        table = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-        return Relation(table[:, 0], table[:, 1], size)
+        touches = [list(touched(action)) for action in self.actions]
+        to = np.fromiter(chain.from_iterable(touches), dtype=np.int64)
+        action = np.repeat(np.arange(len(touches)), [len(some) for some in touches])
+        order = np.lexsort((action, to))  # the order of a set differs from run to run
+        return Relation(to[order], action[order], size)
 
 
 def ends_of(propositions: Truths) -> list[int]:

@@ -18,7 +18,10 @@ from regraft.plan.planning_task import PlanningTask, Relation
 
 
 class Program(NamedTuple):
-    """min objective @ z, rows.lower <= rows @ z <= rows.upper, 0 <= z <= upper, z whole numbers."""
+    """min objective @ z, rows.lower <= rows @ z <= rows.upper, 0 <= z <= upper, z whole numbers.
+
+    The rows' entries are sorted, as `stack` leaves them.
+    """
 
     objective: Ints
     upper: Ints

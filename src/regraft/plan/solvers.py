@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from regraft.model import RegraftError
 from regraft.plan.linear import Ints
 from regraft.plan.program import Program
 
@@ -50,7 +51,6 @@ def highs(program: Program, seconds: float, threads: int, seed: int) -> Solved:
     import highspy  # noqa: PLC0415
 
     objective, upper, rows = program
-    order = np.argsort(rows.row, kind="stable")
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(upper), rows.number
     lp.col_cost_ = objective.astype(np.float64)
@@ -59,8 +59,8 @@ def highs(program: Program, seconds: float, threads: int, seed: int) -> Solved:
     lp.integrality_ = [highspy.HighsVarType.kInteger] * len(upper)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.start_ = row_starts(rows.row, rows.number)
-    lp.a_matrix_.index_ = rows.column[order]
-    lp.a_matrix_.value_ = rows.value[order].astype(np.float64)
+    lp.a_matrix_.index_ = rows.column
+    lp.a_matrix_.value_ = rows.value.astype(np.float64)
 
     # HiGHS keeps one pool of threads per process and refuses another number until it is reset.
     highspy.Highs.resetGlobalScheduler(True)
@@ -70,8 +70,8 @@ def highs(program: Program, seconds: float, threads: int, seed: int) -> Solved:
     model.setOptionValue("time_limit", seconds)
     model.setOptionValue("threads", threads)
     model.setOptionValue("random_seed", seed)
-    model.passModel(lp)
-    model.run()
+    if model.passModel(lp) == highspy.HighsStatus.kError or model.run() == highspy.HighsStatus.kError:
+        raise RegraftError("HiGHS does not accept the program")
     return highs_answer(model)
 
 
@@ -122,8 +122,7 @@ def fill(proto: "cp_model.CpModelProto", program: Program) -> None:
     objective, upper, rows = program
     for top in upper.tolist():
         proto.variables.add().domain.extend((0, top))
-    order = np.argsort(rows.row, kind="stable")
-    column, value = rows.column[order].tolist(), rows.value[order].tolist()
+    column, value = rows.column.tolist(), rows.value.tolist()
     start = row_starts(rows.row, rows.number).tolist()
     lower, above = (np.clip(limit, -FAR, FAR).astype(np.int64).tolist() for limit in (rows.lower, rows.upper))
     for row in range(rows.number):
@@ -143,7 +142,7 @@ FAR = 2**40
 
 
 def row_starts(row: Ints, rows: int) -> Ints:
-    """Where each row's entries start once the entries are sorted by row, and where the last one ends."""
+    """Where each row's entries start, and where the last one's end."""
     return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))])
 
 
