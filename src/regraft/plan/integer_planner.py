@@ -27,6 +27,7 @@ OBJECTIVES = ("steps", "cost")
 
 
 def lower_bounds(problem: Problem, limits: Limits) -> Bounds:
+    """Every action makes at most one missing link."""
     return Bounds(1 if problem.missing else 0, len(problem.missing))
 
 

@@ -8,7 +8,7 @@ steps, so whoever claims the fewest must still show that one step less is too fe
 STARTING_T: dict[int, dict[int, int]] = {
     20: {10: 3, 20: 3, 30: 3},
     30: {10: 3, 20: 4, 30: 5},
-    40: {5: 3, 10: 4, 20: 6, 30: 6},
+    40: {5: 3, 10: 4, 20: 6},
 }
 """Brokers -> percent of the links changed -> T. What is not listed starts at 1."""
 
