@@ -34,9 +34,9 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def run(out: Path, **options: object) -> None:
+def run(out: Path, **options: object) -> dict[str, int]:
     defaults: dict[str, object] = {"ratios": (), "topologies": 2, "planners": ("fast", "best-first")}
-    EXPERIMENTS["ipitt-planning"].run(out, **(defaults | options))
+    return EXPERIMENTS["ipitt-planning"].run(out, **(defaults | options))
 
 
 def test_a_second_run_measures_only_what_is_new(tmp_path: Path, bench: Bench) -> None:
@@ -57,7 +57,8 @@ def test_another_time_limit_is_another_run(tmp_path: Path, bench: Bench) -> None
 def test_a_planner_that_solves_nothing_at_one_size_is_not_tried_at_larger_ones(
     tmp_path: Path, bench: Bench
 ) -> None:
-    run(tmp_path, sizes=(16, 8, 12))
+    counts = run(tmp_path, sizes=(16, 8, 12))
+    assert counts == {"found": 8, "out of time": 2, "not tried": 2}
     tried = [(trial.planner, trial.size) for trial in bench.ran]
     assert ("best-first", 12) in tried
     assert ("best-first", 16) not in tried
@@ -108,3 +109,22 @@ def test_the_seeds_printed_figures_stand_beside_ours(tmp_path: Path, bench: Benc
     assert (found["seed"], found["measured"]) == ("90", "8")
     assert all(row["section"].startswith("IPITT §") for row in rows)
     assert sum(row["figure"] == "Table I" for row in rows) == 13
+
+
+def test_every_option_is_read_from_text_into_what_the_run_takes(tmp_path: Path, bench: Bench) -> None:
+    given = {
+        "time_limit": "5",
+        "sizes": "8,10",
+        "ratios": "",
+        "topologies": "1",
+        "planners": "fast-first, best-first",
+    }
+    experiment = EXPERIMENTS["ipitt-planning"]
+    options = {option.name: option.parse(given[option.name]) for option in experiment.options}
+    assert options.keys() == given.keys()
+    experiment.run(tmp_path, **options)
+    assert {(trial.planner, trial.size, trial.time_limit) for trial in bench.ran} == {
+        (planner, size, seconds)
+        for size in (8, 10)
+        for planner, seconds in (("fast", 0.0), ("best-first", 5.0))
+    }

@@ -5,24 +5,49 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 
+class Option(NamedTuple):
+    """A keyword argument of `run`, as text: `parse` raises ValueError on what it can not read."""
+
+    name: str
+    parse: Callable[[str], Any]
+    help: str
+
+
 class Experiment(NamedTuple):
-    """`run(out, **options)` writes its tables and pictures into the folder `out`."""
+    """`run(out, **options)` writes its tables and pictures into the folder `out`, and sums up."""
 
     summary: str
-    run: Callable[..., None]
+    run: Callable[..., dict[str, int]]
+    options: tuple[Option, ...] = ()
 
 
-def _ipitt_planning(out: Path, **options: Any) -> None:
+def whole_numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(",") if number)
+
+
+def names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _ipitt_planning(out: Path, **options: Any) -> dict[str, int]:
     # Loaded when it is run: the pictures' library would count in the memory of every measured process.
     from regraft.lab import ipitt_planning  # noqa: PLC0415
 
-    ipitt_planning.run(out, **options)
+    return ipitt_planning.run(out, **options)
 
 
 EXPERIMENTS = {
     "ipitt-planning": Experiment(
-        "planning time, actions and steps of every planner: IPITT Figure 5 a-f and Table I", _ipitt_planning
+        "planning time, actions and steps of every planner: IPITT Figure 5 a-f and Table I",
+        _ipitt_planning,
+        (
+            Option("time_limit", float, "seconds for each run (600)"),
+            Option("sizes", whole_numbers, "overlay sizes of Figure 5 a-c (20,30,...,150)"),
+            Option("ratios", whole_numbers, "percentages of changed links of Figure 5 d-f (5,10,...,30)"),
+            Option("topologies", int, "how many of the twelve (12)"),
+            Option("planners", names, "which planners, separated by commas (all)"),
+        ),
     ),
 }
 
-__all__ = ["EXPERIMENTS", "Experiment"]
+__all__ = ["EXPERIMENTS", "Experiment", "Option"]

@@ -4,6 +4,7 @@ Every run is one row of `runs.csv`, written as it comes; a run that stands there
 the experiment can be stopped and started again. The tables and pictures are made from the rows.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -40,8 +41,8 @@ def run(
     ratios: Sequence[int] = CHANGES,
     topologies: int = len(SHAPES),
     planners: Sequence[str] = PLANNERS,
-) -> None:
-    """Measure what is not measured yet, then write the tables. `ratios` are percentages."""
+) -> dict[str, int]:
+    """Measure what is not measured yet, then write the tables; returns how many runs ended how."""
     out.mkdir(parents=True, exist_ok=True)
     records = Records(out / "runs.csv")
     sweeps = [
@@ -59,7 +60,9 @@ def run(
                 if trial not in records.rows:
                     records.add(trial, measure(trial))
                 progress.advance(bar)
-    write_tables(out, {trial: records.rows[trial] for trial in wanted}, planners)
+    rows = {trial: records.rows[trial] for trial in wanted}
+    write_tables(out, rows, planners)
+    return dict(Counter(row.status for row in rows.values()))
 
 
 def trials(
