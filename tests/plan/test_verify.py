@@ -7,12 +7,12 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from regraft.model import Action, Bounds, BrokenPlan, Limits, Plan, Step, Topology
+from regraft.model import Action, Bounds, BrokenPlan, Ends, Limits, Plan, Step, Topology, ends
 from regraft.model.limits import TREE_OPERATIONS
-from regraft.plan.verify import verify
+from regraft.plan.verify import check_tree, verify
 from regraft.testing.trees import joins_and_leaves
 
 ALL = Limits(operations=frozenset(TREE_OPERATIONS))
@@ -249,6 +249,80 @@ def test_brokers_half_way_in_or_out_do_not_count_for_the_invariant() -> None:
     early = plan_of(MESH, goal, "append na, unlink cd", "link nb, link ac", "detach da")
     with pytest.raises(BrokenPlan, match="step 1: some order"):
         verify(early, MESH, goal, keeps=biconnected)
+
+
+@st.composite
+def mesh_steps(draw: st.DrawFn) -> tuple[Topology, Topology, Step]:
+    """A step on a mesh of a, b, c that stay and x that leaves, while n joins, as a leaf or not."""
+    triangle = links("ab bc ca")
+    inner = st.sets(st.sampled_from(triangle), min_size=1)
+    of_x, of_n = (st.sets(st.sampled_from(links(text)), min_size=1) for text in ("ax bx cx", "an bn cn"))
+    current = Topology.of(draw(inner) | draw(of_x), "abcx", "mesh")
+    goal = Topology.of(draw(inner) | draw(of_n), "abcn", "mesh")
+    assume(
+        connected(frozenset(current.by_ends))
+        and set("abc") <= {end for link in current.by_ends for end in link}
+    )
+    actions = [Action("unlink", link) for link in current.by_ends]
+    actions += [Action("link", link) for link in triangle if ends(*link) not in current.by_ends]
+    actions += [Action("append", ("n", other)) for other in goal.neighbours["n"]]
+    actions += [Action("detach", ("x", other)) for other in current.neighbours["x"]]
+    return current, goal, tuple(draw(st.lists(st.sampled_from(actions), min_size=1, max_size=4, unique=True)))
+
+
+def counted_links(now: frozenset[Ends], current: Topology, goal: Topology) -> frozenset[Ends]:
+    """What the invariant is asked about: without n until it is all there, without x once it goes."""
+    half = {"n"} if any("n" in link and link not in now for link in goal.by_ends) else set()
+    half |= {"x"} if any("x" in link and link not in now for link in current.by_ends) else set()
+    return frozenset(link for link in now if not half.intersection(link))
+
+
+@given(mesh_steps())
+def test_a_mesh_step_is_accepted_exactly_when_every_order_keeps_the_invariant(
+    case: tuple[Topology, Topology, Step],
+) -> None:
+    current, goal, step = case
+
+    def keeps(links: frozenset[Ends]) -> bool:
+        graph = nx.Graph([*links])
+        graph.add_nodes_from("abc")
+        return bool(nx.is_connected(graph))
+
+    def is_accepted(keeps: Callable[[frozenset[Ends]], bool]) -> bool:
+        plan = Plan("mesh", current.sha256, goal.sha256, (step,), "test", Bounds(0, 0))
+        try:
+            verify(plan, current, goal, keeps=keeps)
+        except BrokenPlan as broken:
+            return str(broken).startswith("end: ")
+        return True
+
+    assume(is_accepted(lambda _: True))
+    safe = True
+    for order in permutations(ends(action.brokers[0], action.brokers[1]) for action in step):
+        now = frozenset(current.by_ends)
+        for link in order:
+            now ^= {link}
+            safe = safe and keeps(counted_links(now, current, goal))
+    assert is_accepted(keeps) == safe
+
+
+@pytest.mark.parametrize(
+    ("around", "message"),
+    [
+        ({"a": "b", "b": "a", "c": "d", "d": "c"}, "step 7: not a tree after it, no path joins 'a' and 'c'"),
+        ({"a": "bc", "b": "ac", "c": "ab"}, "step 7: not a tree after it, there is a cycle"),
+    ],
+)
+def test_a_tree_that_broke_in_spite_of_all_rules_is_noticed(around: dict[str, str], message: str) -> None:
+    with pytest.raises(BrokenPlan, match=message):
+        check_tree(7, {broker: set(near) for broker, near in around.items()})
+
+
+def test_the_tree_is_checked_after_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[int] = []
+    monkeypatch.setattr("regraft.plan.verify.check_tree", lambda number, around: checked.append(number))
+    verify(PLAN, CURRENT, GOAL)
+    assert checked == [1, 2, 3, 4]
 
 
 # The same question, asked one action at a time with another library.
