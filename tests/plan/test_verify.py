@@ -7,7 +7,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from regraft.model import Action, Bounds, BrokenPlan, Ends, Limits, Plan, Step, Topology, ends
@@ -277,16 +277,19 @@ def counted_links(now: frozenset[Ends], current: Topology, goal: Topology) -> fr
     return frozenset(link for link in now if not half.intersection(link))
 
 
-@given(mesh_steps())
+@settings(max_examples=300)
+@given(mesh_steps(), *[st.sampled_from([*links("ab bc ac"), None])] * 2)
 def test_a_mesh_step_is_accepted_exactly_when_every_order_keeps_the_invariant(
-    case: tuple[Topology, Topology, Step],
+    case: tuple[Topology, Topology, Step], for_n: Ends | None, for_x: Ends | None
 ) -> None:
     current, goal, step = case
 
     def keeps(links: frozenset[Ends]) -> bool:
+        """Connected; and n and x, while they count, each need a link between others."""
         graph = nx.Graph([*links])
         graph.add_nodes_from("abc")
-        return bool(nx.is_connected(graph))
+        needs = {for_n if "n" in graph else None, for_x if "x" in graph else None}
+        return bool(nx.is_connected(graph)) and needs <= links | {None}
 
     def is_accepted(keeps: Callable[[frozenset[Ends]], bool]) -> bool:
         plan = Plan("mesh", current.sha256, goal.sha256, (step,), "test", Bounds(0, 0))
@@ -296,7 +299,7 @@ def test_a_mesh_step_is_accepted_exactly_when_every_order_keeps_the_invariant(
             return str(broken).startswith("end: ")
         return True
 
-    assume(is_accepted(lambda _: True))
+    assume(is_accepted(lambda _: True) and keeps(frozenset(current.by_ends)))
     safe = True
     for order in permutations(ends(action.brokers[0], action.brokers[1]) for action in step):
         now = frozenset(current.by_ends)
@@ -304,6 +307,17 @@ def test_a_mesh_step_is_accepted_exactly_when_every_order_keeps_the_invariant(
             now ^= {link}
             safe = safe and keeps(counted_links(now, current, goal))
     assert is_accepted(keeps) == safe
+
+
+def test_a_broker_that_joins_may_meet_one_that_leaves_in_the_same_step() -> None:
+    current, goal = (Topology.of(links(text), kind="mesh") for text in ("ab ax", "ab an"))
+
+    def never_both(links: frozenset[Ends]) -> bool:
+        return not {"n", "x"} <= {end for link in links for end in link}
+
+    verify(plan_of(current, goal, "detach xa", "append na"), current, goal, keeps=never_both)
+    with pytest.raises(BrokenPlan, match="step 1: some order"):
+        verify(plan_of(current, goal, "detach xa, append na"), current, goal, keeps=never_both)
 
 
 @pytest.mark.parametrize(
