@@ -309,6 +309,14 @@ def test_a_mesh_step_is_accepted_exactly_when_every_order_keeps_the_invariant(
     assert is_accepted(keeps) == safe
 
 
+def test_a_broker_counts_as_soon_as_it_has_joined_in_some_order() -> None:
+    current, goal = (Topology.of(links(text), kind="mesh") for text in ("ab bc ca", "bc ca an"))
+    plan = plan_of(current, goal, "append na, unlink ab")
+    verify(plan, current, goal, keeps=connected)
+    with pytest.raises(BrokenPlan, match="step 1: some order"):
+        verify(plan, current, goal, keeps=lambda links: ("a", "n") not in links or ("a", "b") in links)
+
+
 def test_a_broker_that_joins_may_meet_one_that_leaves_in_the_same_step() -> None:
     current, goal = (Topology.of(links(text), kind="mesh") for text in ("ab ax", "ab an"))
 
