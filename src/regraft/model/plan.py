@@ -80,7 +80,9 @@ class Plan:
 
     @cached_property
     def sha256(self) -> str:
-        acted_on = {key: value for key, value in self.as_json().items() if key in ("kind", "initial", "goal", "steps")}
+        acted_on = {
+            key: value for key, value in self.as_json().items() if key in ("kind", "initial", "goal", "steps")
+        }
         text = json.dumps(acted_on, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

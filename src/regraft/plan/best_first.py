@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from regraft.model import Bounds, Infeasible, Limits
 from regraft.plan.action_sets import neighbours, path_between, rooted
-from regraft.plan.integer_planner import lower_bounds
+from regraft.plan.bounds import lower_bounds
 from regraft.plan.problem import Found, Pair, Problem, Shift, pair
 from regraft.plan.watch import Progress, Watch
 
@@ -178,7 +178,7 @@ def best_first(
     size_limit: int = SIZE_LIMIT,
 ) -> Found | Infeasible:
     """The shortest sequence of shifts found by the time limit; earlier only if none can be shorter."""
-    bounds = lower_bounds(problem, limits)
+    bounds = lower_bounds(problem, limits, thorough=False)
     if problem.missing and "shift" not in limits.operations:
         return Infeasible("planner best-first plans with shifts, which are not allowed", limit="operations")
     if depth_limit is None:

@@ -17,6 +17,7 @@ from regraft.model import Action, Bounds, Infeasible, Limits, Proof
 from regraft.plan.action_sets import ACTION_SETS
 from regraft.plan.linear import Ints
 from regraft.plan.plan_lengths import starting_length
+from regraft.plan.bounds import lower_bounds
 from regraft.plan.planning_task import planning_task
 from regraft.plan.problem import Found, Problem, Shift
 from regraft.plan.program import build, chosen
@@ -24,11 +25,6 @@ from regraft.plan.solvers import Solved, Status, solve
 from regraft.plan.watch import Progress, Watch
 
 OBJECTIVES = ("steps", "cost")
-
-
-def lower_bounds(problem: Problem, limits: Limits) -> Bounds:
-    """Every action makes at most one missing link."""
-    return Bounds(1 if problem.missing else 0, len(problem.missing))
 
 
 @dataclass
@@ -52,7 +48,7 @@ def integer_plan(
     refused = refusal(problem, limits, f"ip-{over}")
     if refused is not None:
         return refused
-    bounds = lower_bounds(problem, limits)
+    bounds = lower_bounds(problem, limits, thorough=False)
     if not problem.missing:
         return Found((), bounds, Proof(over, 0, 0))
     shifts = ACTION_SETS[over](problem)

@@ -51,7 +51,8 @@ class Problem:
         """Steps in numbers, as steps of actions on broker ids."""
         operation = {3: "shift", 4: "move"}
         return tuple(
-            tuple(Action(operation[len(act)], tuple(self.ids[b] for b in act)) for act in step) for step in steps
+            tuple(Action(operation[len(act)], tuple(self.ids[b] for b in act)) for act in step)
+            for step in steps
         )
 
 

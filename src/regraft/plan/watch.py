@@ -1,7 +1,8 @@
 """Time and interruption as an argument: the only file of this package that knows a clock."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ class Watch:
     report: Callable[[Progress], None] | None = None
     started: float = field(init=False)
     stopped: bool = field(init=False, default=False)
+    _ends: list[Callable[[], object]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self.started = self.clock()
@@ -42,7 +44,19 @@ class Watch:
         return self.left <= 0.0
 
     def stop(self) -> None:
+        """End the work early, from another thread or a signal handler; planners return their best."""
         self.stopped = True
+        for end in list(self._ends):
+            end()
+
+    @contextmanager
+    def on_stop(self, end: Callable[[], object]) -> Iterator[None]:
+        """While a solver runs: what ends it when the watch is stopped."""
+        self._ends.append(end)
+        try:
+            yield
+        finally:
+            self._ends.remove(end)
 
     def tell(self, progress: Progress) -> None:
         if self.report is not None:

@@ -1,0 +1,118 @@
+"""Lower bounds on steps and actions that hold for every plan, whatever actions it uses.
+
+Actions. Each missing goal link is made by some removable link that moved there, each removable link
+makes one, so the cheapest assignment of removable to missing links bounds the shifts. A removable link
+needs at least one shift, and at least as many as its two ends need: an end that has to get to another
+island of staying links needs one; an end that has to get to another broker of its own island needs as
+many as the staying links between, or two (out over another moving link and back in).
+
+Steps. Let the path of a missing goal link have f staying links and r removable ones. In one step each of
+its removable links can pass one staying link (f - 1), or be passed by a neighbour that itself moves
+(r - 1, two of them busy), or take in one more removable link from beside the path (r + 1). It ends with
+f = 0, r = 1. The fewest steps of that little game bound the steps of any plan of shifts. On small
+overlays `reach` proves more. Moves can jump, so with them only the trivial bounds hold.
+"""
+
+from functools import cache
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from regraft.model import Bounds, Limits
+from regraft.plan.kernel import Flags, Ints, hang, walk
+from regraft.plan.problem import Problem
+from regraft.plan.reach import Ground, windows
+
+ASSIGNED = 1500
+"""Up to so many changed links the assignment is solved; beyond, its cheaper relaxation is taken."""
+REACHED = 400
+"""Up to so many brokers reachability is tried."""
+TABLE = 60_000
+"""Reachability is given up when more actions than that have to be looked at."""
+GAME = 24
+"""Paths with more removable links than that are bounded by halving alone."""
+
+
+def lower_bounds(problem: Problem, limits: Limits, thorough: bool = True) -> Bounds:
+    """Bounds for plans within these limits; if `thorough`, by reachability too where it is affordable."""
+    if not problem.missing:
+        return Bounds(0, 0)
+    if "move" in limits.operations:
+        return Bounds(1, len(problem.missing))
+    steps = max(path_bound(problem), 1)
+    if thorough and problem.size <= REACHED:
+        steps = reach_bound(Ground(problem), steps)
+    return Bounds(steps, action_bound(problem))
+
+
+def path_bound(problem: Problem) -> int:
+    """The game above, for the worst path."""
+    links = sorted(problem.initial)
+    ends = np.array(links, np.int64).reshape(-1, 2)
+    token = np.array([link not in problem.goal for link in links])
+    size = problem.size
+    start, around = np.zeros(size + 1, np.int64), np.empty(2 * len(links), np.int64)
+    parent, above, depth, queue = (np.empty(size, np.int64) for _ in range(4))
+    hang(ends, start, around, parent, above, depth, queue)
+    path = np.empty(size + 1, np.int64)
+    worst = 0
+    for one, other in problem.missing:
+        on_path = path[: walk(one, other, parent, above, depth, path)]
+        worst = max(worst, _game(*_count(on_path, token), len(problem.removable)))
+    return worst
+
+
+def _count(on_path: Ints, token: Flags) -> tuple[int, int]:
+    tokens = int(token[on_path].sum())
+    return len(on_path) - tokens, tokens
+
+
+@cache
+def _game(staying: int, tokens: int, most: int) -> int:
+    """Fewest steps from (f, r) to (0, 1); breadth first, keeping the least f for each r."""
+    halving = (staying + tokens - 1).bit_length()
+    if tokens > GAME:
+        return halving
+    least, steps = {tokens: staying}, 0
+    while least.get(1) != 0:
+        steps += 1
+        after: dict[int, int] = {}
+        for r, f in least.items():
+            for merged in range(r // 2 + 1):
+                for recruited in range(min(r - 2 * merged, max(most, r) - r + merged) + 1):
+                    now = r - merged + recruited
+                    passed = r - 2 * merged - recruited
+                    if now <= GAME:
+                        after[now] = min(after.get(now, f), max(0, f - passed))
+        least = after
+    return max(steps, halving)
+
+
+def reach_bound(ground: Ground, steps: int) -> int:
+    """Raise the bound until reachability no longer refutes it, or its tables grow too large."""
+    while True:
+        shifts = ground.every_shift(steps, TABLE)
+        if len(shifts) > TABLE or windows(ground, steps, shifts) is not None:
+            return steps
+        steps += 1
+
+
+def action_bound(problem: Problem) -> int:
+    """The assignment bound; for very many changed links only their number."""
+    removable, missing = np.array(problem.removable, np.int64), np.array(problem.missing, np.int64)
+    if len(missing) > ASSIGNED:
+        return len(missing)
+    ground = Ground(problem)
+    a, b, u, v = removable[:, :1], removable[:, 1:], missing[None, :, 0], missing[None, :, 1]
+    straight = _end_bound(ground, a, u) + _end_bound(ground, b, v)
+    crossed = _end_bound(ground, a, v) + _end_bound(ground, b, u)
+    least = np.maximum(np.minimum(straight, crossed), 1)
+    rows, columns = linear_sum_assignment(least)
+    return int(least[rows, columns].sum())
+
+
+def _end_bound(ground: Ground, here: Ints, there: Ints) -> Ints:
+    """Shifts that an end of a link needs from one broker to another, for every row and column."""
+    beside = np.isin(ground.keys(here, there), ground.kept_keys)
+    within = np.where(here == there, 0, np.where(beside, 1, 2))
+    return np.where(ground.island[here] == ground.island[there], within, 1)

@@ -1,0 +1,95 @@
+"""Greedy plans in many styles: the first plan, and the variety that better plans are made from.
+
+A *style* says how a greedy run weighs goals and shifts (see `kernel`). Random styles give different
+plans in fractions of a millisecond; changing the weights of a few goals of a good style is a local
+search over plans (what finished late gets more weight, or less, and survives if it helps).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regraft.model import Limits
+from regraft.plan import kernel
+from regraft.plan.kernel import Floats
+from regraft.plan.problem import Problem, Shift
+
+Steps = list[list[Shift]]
+Generator = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Style:
+    """Weights of the goals, and the kernel's parameters."""
+
+    weight: Floats
+    parameters: Floats
+
+
+class Greedy:
+    """Runs greedy plans for one task; brokers beside all transformation paths are left out."""
+
+    def __init__(self, problem: Problem, limits: Limits) -> None:
+        self.problem, self.limits = problem, limits
+        links = sorted(problem.initial)
+        self._ends = np.array(links, np.int64).reshape(-1, 2)
+        self._token = np.array([link not in problem.goal for link in links])
+        self._goals = np.array(problem.missing, np.int64).reshape(-1, 2)
+
+    def plain(self) -> Style:
+        """Counts path lengths, nothing else: robust at any size."""
+        parameters = np.zeros(kernel.STYLE_SIZE)
+        parameters[kernel.LINEAR] = 1.0
+        return Style(np.ones(len(self._goals)), parameters)
+
+    def random(self, rng: Generator) -> Style:
+        few = self.limits.minimise in ("actions", "cost")
+        parameters = np.zeros(kernel.STYLE_SIZE)
+        parameters[kernel.LINEAR] = float(rng.random() < (0.7 if few else 0.3))
+        parameters[kernel.CHOOSY] = rng.choice([0.0, 0.3, 0.6, 0.9]) if few else 0.0
+        parameters[kernel.RECRUIT] = float(rng.random() < 0.3)
+        for place, values in _CHOICES:
+            parameters[place] = rng.choice(values)
+        return Style(np.exp(rng.normal(size=len(self._goals)) * rng.choice([0.0, 0.3, 1.0, 2.0])), parameters)
+
+    def changed(self, style: Style, rng: Generator) -> Style:
+        """A style nearby: a few goals weigh more or less, perhaps another parameter differs."""
+        weight, parameters = style.weight.copy(), style.parameters.copy()
+        some = rng.integers(0, len(weight), rng.integers(1, 4))
+        weight[some] *= np.exp(rng.normal(size=len(some)))
+        for place, values in _CHOICES:
+            if rng.random() < 0.15:
+                parameters[place] = rng.choice(values)
+        return Style(weight, parameters)
+
+    def run(self, style: Style, seed: int, max_steps: int = 1 << 30) -> Steps | None:
+        """The plan of this style; None if it takes more steps or finds no way within the limits."""
+        ended, steps, rows, _ = kernel.greedy_plan(
+            self.problem.size,
+            self._ends,
+            self._token,
+            self._goals,
+            style.weight,
+            style.parameters,
+            max_steps,
+            self.limits.max_degree or 0,
+            self.limits.exclusive,
+            seed,
+        )
+        return as_steps(rows.tolist(), steps) if ended == kernel.DONE else None
+
+
+_CHOICES: Sequence[tuple[int, Sequence[float]]] = (
+    (kernel.BASE, tuple(np.log([1.3, 1.6, 2.0, 3.0, 5.0]))),
+    (kernel.MERGE, (0.3, 0.6, 1.0)),
+    (kernel.NOISE, (0.0, 0.1, 0.3, 0.6)),
+    (kernel.CAUTION, (0.0, 0.0, 0.2, 0.5)),
+)
+
+
+def as_steps(rows: list[list[int]], steps: int) -> Steps:
+    plan: Steps = [[] for _ in range(steps)]
+    for step, i, j, k in rows:
+        plan[step].append((i, j, k))
+    return plan

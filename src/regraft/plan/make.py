@@ -1,0 +1,97 @@
+"""The entry: two topologies in, a verified plan out, or the reason why there is none."""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+from regraft.model import BadInput, Bounds, Infeasible, Limits, Plan, Topology
+from regraft.plan.best_first import best_first
+from regraft.plan.exact import exact
+from regraft.plan.fast import fast
+from regraft.plan.frame import frame
+from regraft.plan.integer_planner import integer_plan, ip_all_paths, ip_each_path, ip_naive
+from regraft.plan.problem import Found, Problem
+from regraft.plan.verify import verify
+from regraft.plan.watch import Watch
+
+Planner = Callable[[Problem, Limits, Watch], Found | Infeasible]
+
+PLANNERS: dict[str, Planner] = {
+    "fast": fast,
+    "exact": exact,
+    "exact-all-paths": partial(exact, over="all-paths"),
+    "exact-each-path": partial(exact, over="each-path"),
+    "ip-naive": ip_naive,
+    "ip-all-paths": ip_all_paths,
+    "ip-each-path": ip_each_path,
+    "ip-each-path-cp-sat": partial(integer_plan, over="each-path", solver="cp-sat"),
+    "best-first": best_first,
+}
+
+
+def make_plan(
+    current: Topology,
+    goal: Topology,
+    limits: Limits = Limits(),
+    planner: str = "fast",
+    watch: Watch | None = None,
+) -> Plan | Infeasible:
+    """Plan the change from one broker tree to another. Every plan has passed `verify` when it is returned."""
+    if planner not in PLANNERS:
+        raise BadInput("planner", f"unknown planner {planner!r}, choose one of {', '.join(PLANNERS)}")
+    for topology in (current, goal):
+        if topology.kind != "tree":
+            raise BadInput("kind", "make_plan changes trees; make_mesh_plan changes meshes")
+    problem = frame(current, goal, limits)
+    if isinstance(problem, Infeasible):
+        return problem
+    crowded = over_degree(current, goal, problem, limits)
+    if crowded is not None:
+        return crowded
+    found = PLANNERS[planner](problem, limits, watch or Watch(limits.time_limit))
+    if isinstance(found, Infeasible):
+        return found
+    plan = framed(problem, current, goal, found, planner)
+    verify(plan, current, goal, limits)
+    return plan
+
+
+def framed(problem: Problem, current: Topology, goal: Topology, found: Found, planner: str) -> Plan:
+    """The plan on broker ids, appends before and detaches after what the planner found."""
+    steps = (*problem.appends, *problem.named(found.steps), *problem.detaches)
+    bounds, proof = found.bounds, found.proof
+    if problem.appends or problem.detaches:
+        bounds, proof = _framed_bounds(current, goal), None
+    return Plan("tree", current.sha256, goal.sha256, steps, planner, bounds, proof)
+
+
+def _framed_bounds(current: Topology, goal: Topology) -> Bounds:
+    """With brokers that join or leave: no action adds or removes more than one link.
+
+    Where a broker is appended, and when, is open, so what the planner proved between the appends and the
+    detaches does not bound other plans.
+    """
+    added, removed = (
+        goal.by_ends.keys() - current.by_ends.keys(),
+        current.by_ends.keys() - goal.by_ends.keys(),
+    )
+    joining, leaving = set(goal.ids) - set(current.ids), set(current.ids) - set(goal.ids)
+    return Bounds(1, max(len(added) + len(leaving), len(removed) + len(joining)))
+
+
+def over_degree(current: Topology, goal: Topology, problem: Problem, limits: Limits) -> Infeasible | None:
+    """A degree limit that one of the given trees breaks already, or that the appends or detaches would break."""
+    if limits.max_degree is None:
+        return None
+    for topology, name in ((current, "current"), (goal, "goal")):
+        for broker, near in topology.neighbours.items():
+            if len(near) > limits.max_degree:
+                reason = f"the {name} tree has a broker with {len(near)} links, at most {limits.max_degree} are allowed"
+                return Infeasible(reason, "max-degree", broker, proven=True)
+    for links in (problem.initial, problem.goal):
+        degree = Counter(broker for link in links for broker in link)
+        for number, count in degree.items():
+            if count > limits.max_degree:
+                reason = f"joining or leaving brokers would give a broker {count} links, at most {limits.max_degree} are allowed"
+                return Infeasible(reason, "max-degree", problem.ids[number])
+    return None

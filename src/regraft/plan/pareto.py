@@ -1,0 +1,87 @@
+"""The trade-off between steps and actions: for each number of steps worth having, the fewest actions found.
+
+Half of the time goes to the fewest steps, a third to the fewest actions, the rest to the lengths between
+them. With the exact planner the model of its action set is solved at each length.
+"""
+
+from dataclasses import replace
+
+from regraft.model import BadInput, Bounds, Infeasible, Limits, Plan, Topology
+from regraft.plan.bounds import lower_bounds
+from regraft.plan.compact import Aim
+from regraft.plan.exact import Exact
+from regraft.plan.fast import TRIES, improve
+from regraft.plan.frame import frame
+from regraft.plan.make import framed, over_degree
+from regraft.plan.objective import Key
+from regraft.plan.problem import Act, Found, Problem
+from regraft.plan.search import Search
+from regraft.plan.verify import verify
+from regraft.plan.watch import Watch
+
+SETS = {"fast": None, "exact": "naive", "exact-all-paths": "all-paths", "exact-each-path": "each-path"}
+Steps = list[list[Act]]
+
+
+def pareto(
+    current: Topology,
+    goal: Topology,
+    limits: Limits = Limits(),
+    planner: str = "fast",
+    watch: Watch | None = None,
+) -> list[Plan] | Infeasible:
+    """Plans of which none is better in both steps and actions, fewest steps first; each has passed `verify`."""
+    if planner not in SETS:
+        raise BadInput("planner", f"the trade-off is found by {', '.join(SETS)}, not by {planner!r}")
+    problem = frame(current, goal, limits)
+    if isinstance(problem, Infeasible):
+        return problem
+    crowded = over_degree(current, goal, problem, limits)
+    if crowded is not None:
+        return crowded
+    bounds, front = _front(problem, limits, SETS[planner], watch or Watch(limits.time_limit))
+    plans = [framed(problem, current, goal, Found(steps, bounds), planner) for steps in front]
+    for plan in plans:
+        verify(plan, current, goal, limits)
+    return plans or Infeasible("no plan was found within the limits", "time-limit")
+
+
+def _front(problem: Problem, limits: Limits, over: str | None, watch: Watch) -> tuple[Bounds, list[Steps]]:
+    if not problem.missing:
+        return Bounds(0, 0), [[]]
+    bounds = lower_bounds(problem, limits)
+    short = Search(problem, replace(limits, minimise="steps"), watch, bounds)
+    few = Search(problem, replace(limits, minimise="actions"), watch, bounds)
+    for search, share in ((short, 0.5), (few, 0.7)):
+        search.first(TRIES)
+        improve(search, share)
+    plans = [*short.archive, *few.archive]
+    if short.best is not None and few.best is not None:
+        plans += _between(short, few, over)
+    best: dict[int, Steps] = {}
+    for _, steps in plans:
+        if sum(map(len, steps)) < sum(map(len, best.get(len(steps), [[]] * 0))) or len(steps) not in best:
+            best[len(steps)] = steps
+    front: list[Steps] = []
+    for length in sorted(best):
+        if not front or sum(map(len, best[length])) < sum(map(len, front[-1])):
+            front.append(best[length])
+    return Bounds(short.bounds.steps, bounds.actions), front
+
+
+def _between(short: Search, few: Search, over: str | None) -> list[tuple[Key, Steps]]:
+    """Fewest actions at every length from the shortest plan to the one with the fewest actions."""
+    assert short.best is not None
+    assert few.best is not None
+    few.archive += [(few.key(steps), steps) for _, steps in short.archive]
+    solver = None if over is None else Exact(short.problem, few.limits, few.watch, over)
+    found: list[tuple[Key, Steps]] = []
+    for length in range(len(short.best), len(few.best) + 1):
+        if few.watch.expired:
+            break
+        aim = Aim(lambda act: 1)
+        answer = few.solve_at(length, aim)[0] if solver is None else solver.at(length, aim)
+        if answer.steps is not None:
+            steps = [step for step in answer.steps if step]
+            found.append((few.key(steps), steps))
+    return found

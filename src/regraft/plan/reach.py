@@ -1,0 +1,175 @@
+"""What can happen when: the pruning that makes exact planning fast, and the bound on steps that it proves.
+
+Links in both trees stay for the whole plan (rem, IPITT §III-C). So a link that moves always joins two
+different *islands* of staying links, or there would be a cycle. Given a number of steps T, a link can be
+in a state only if a chain of possible actions leads to it from the initial tree and another leads from
+it to the goal tree. Both conditions are propagated to a fixed point. Nothing that can be part of a plan
+of T steps is struck out; if a goal link, or a link of the initial tree, is struck out, there is no plan
+of T steps over the given actions.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from regraft.plan import kernel_reach as kernel
+from regraft.plan.kernel_reach import Flags, Ints
+from regraft.plan.problem import Act, Pair, Problem, pair
+
+Move = tuple[Act, tuple[Pair, ...]]
+"""A move with the links that must be there and stay: the rest of the path between its new ends."""
+
+
+class Ground:
+    """Facts about a task that every action table needs: staying links, islands, wanted links."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.size = problem.size
+        self.kept = np.array(sorted(problem.initial & problem.goal), np.int64).reshape(-1, 2)
+        ones = np.ones(len(self.kept))
+        graph = coo_array((ones, (self.kept[:, 0], self.kept[:, 1])), shape=(self.size, self.size))
+        self.island: Ints = connected_components(graph, directed=False)[1].astype(np.int64)
+        self.kept_keys = self.keys(self.kept[:, 0], self.kept[:, 1])
+        self.goal_keys = self.keys(*np.array(sorted(problem.goal), np.int64).reshape(-1, 2).T)
+
+    def keys(self, one: Ints, other: Ints) -> Ints:
+        return np.asarray(np.minimum(one, other) * self.size + np.maximum(one, other), np.int64)
+
+    def legal(self, shifts: Ints) -> Flags:
+        """Which shifts (rows i, j, k) can ever be part of a plan."""
+        i, j, k = shifts.T
+        island, guards = self.island, self.keys(j, k)
+        removable = (island[i] != island[j]) & ~np.isin(self.keys(i, j), self.goal_keys)
+        guarded = np.isin(guards, self.kept_keys) | (island[j] != island[k])
+        return np.asarray(removable & guarded & (island[i] != island[k]))
+
+    @cached_property
+    def _matrices(self) -> tuple[Flags, Flags, Flags, Ints, Ints]:
+        kept, initial, wanted = (
+            _matrix(self.size, links)
+            for links in (self.kept.tolist(), self.problem.initial, self.problem.goal)
+        )
+        apart = np.asarray(self.island[:, None] != self.island[None, :])
+        forth = kernel.first_steps(initial, apart, apart & ~wanted)
+        back = kernel.first_steps(wanted, apart & ~wanted, apart)
+        return kept, wanted, apart, forth, back
+
+    def every_shift(self, steps: int, most: int = 1 << 40) -> Ints:
+        """All shifts that can be part of a plan of so many steps (more than `most` rows: too many, cut off)."""
+        kept, wanted, apart, forth, back = self._matrices
+        return np.asarray(kernel.shifts_within(steps, forth, back, kept, wanted, apart, most))
+
+
+def _matrix(size: int, links: Iterable[Sequence[int]]) -> Flags:
+    matrix = np.zeros((size, size), np.bool_)
+    for one, other in links:
+        matrix[one, other] = matrix[other, one] = True
+    return matrix
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The actions that remain for plans of T = `steps` steps, and the states in which each link can be.
+
+    `live[s, e]`: link e can be there after step s. `possible[s]`: the actions that can happen in step
+    s + 1, as numbers into `acts`, `removed`, `added` and `guards_of`.
+    """
+
+    steps: int
+    acts: Sequence[Act]
+    links: Ints
+    live: Flags
+    removed: Ints
+    added: Ints
+    first_guard: Ints
+    guards: Ints
+    possible: Sequence[Sequence[int]]
+
+    @property
+    def choices(self) -> int:
+        return sum(map(len, self.possible))
+
+    def guards_of(self, act: int) -> Ints:
+        return self.guards[self.first_guard[act] : self.first_guard[act + 1]]
+
+
+def windows(ground: Ground, steps: int, shifts: Ints, moves: Sequence[Move] = ()) -> Windows | None:
+    """Prune the given actions for plans of so many steps; None proves that they hold no such plan."""
+    problem = ground.problem
+    shifts = shifts[ground.legal(shifts)]
+    i, j, k = shifts.T
+    acts = _table(
+        np.concatenate((ground.keys(i, j), _keys(ground, [pair(act[0], act[1]) for act, _ in moves]))),
+        np.concatenate((ground.keys(i, k), _keys(ground, [pair(act[2], act[3]) for act, _ in moves]))),
+        np.concatenate((ground.keys(j, k), _keys(ground, [link for _, some in moves for link in some]))),
+        np.concatenate(
+            (np.ones(len(shifts), np.int64), np.array([len(some) for _, some in moves], np.int64))
+        ),
+        ground.kept_keys,
+    )
+    initial, wanted = _keys(ground, problem.removable), _keys(ground, problem.missing)
+    names = np.unique(np.concatenate((initial, wanted, acts.removed, acts.added, acts.guards)))
+    removed, added, guards = (
+        np.searchsorted(names, keys) for keys in (acts.removed, acts.added, acts.guards)
+    )
+    live = np.ones((steps + 1, len(names)), np.bool_)
+    live[0], live[steps] = np.isin(names, initial), np.isin(names, wanted)
+    kernel.refine(live, removed, added, acts.first_guard, guards)
+    if live[0].sum() < len(initial) or live[steps].sum() < len(wanted):
+        return None
+    can = kernel.happening(live, removed, added, acts.first_guard, guards)
+    return Windows(
+        steps,
+        [*map(tuple, shifts.tolist()), *(act for act, _ in moves)],
+        np.stack((names // ground.size, names % ground.size), axis=1),
+        live,
+        removed,
+        added,
+        acts.first_guard,
+        guards,
+        [np.flatnonzero(row).tolist() for row in can],
+    )
+
+
+def regions(table: Windows) -> list[Windows]:
+    """Parts of a table that share no link: their plans do not concern each other."""
+    acts = np.unique(np.concatenate([np.array(some, np.int64) for some in table.possible]))
+    count = len(table.links)
+    pairs = [(table.removed[acts], table.added[acts])]
+    of = np.repeat(np.arange(len(table.removed)), np.diff(table.first_guard))
+    used = np.isin(of, acts)
+    pairs.append((table.removed[of[used]], table.guards[used]))
+    one, other = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
+    graph = coo_array((np.ones(len(one)), (one, other)), shape=(count, count))
+    part = connected_components(graph, directed=False)[1]
+    found = []
+    for label in np.unique(part[table.removed[acts]]).tolist():
+        possible = [[act for act in some if part[table.removed[act]] == label] for some in table.possible]
+        found.append(replace(table, live=table.live & (part == label), possible=possible))
+    return found
+
+
+class _Table(NamedTuple):
+    removed: Ints
+    added: Ints
+    first_guard: Ints
+    guards: Ints
+
+
+def _keys(ground: Ground, links: Sequence[Pair]) -> Ints:
+    ends = np.array(links, np.int64).reshape(-1, 2)
+    return ground.keys(ends[:, 0], ends[:, 1])
+
+
+def _table(removed: Ints, added: Ints, guards: Ints, counts: Ints, kept: Ints) -> _Table:
+    """Leave out guards that stay anyway, and say where each action's guards begin."""
+    of = np.repeat(np.arange(len(removed)), counts)
+    moving = ~np.isin(guards, kept)
+    left = np.bincount(of[moving], minlength=len(removed))
+    return _Table(removed, added, np.concatenate(([0], np.cumsum(left))).astype(np.int64), guards[moving])

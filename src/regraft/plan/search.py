@@ -1,0 +1,187 @@
+"""Better plans out of many: sample greedy plans, then merge them exactly.
+
+*Merging*: the actions of many different plans make a small action set that is known to hold good plans.
+Over that set the compact model finds in fractions of a second what no single plan contains: a plan with
+one step less, or with fewer actions. Where all shifts together make a small model, they are taken
+instead, and what the solver refutes is proven for good.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regraft.model import Bounds, Limits
+from regraft.plan.compact import FEASIBLE, Aim, Answer, solve
+from regraft.plan.greedy import Greedy, Style
+from regraft.plan.kernel import Ints
+from regraft.plan.moves import Mover
+from regraft.plan.objective import Key, cost_of, key_of
+from regraft.plan.problem import Act, Problem
+from regraft.plan.reach import Ground, Windows, windows
+from regraft.plan.watch import Progress, Watch
+
+ARCHIVE = 400
+"""Plans that are remembered for merging."""
+MERGED = 12_000
+"""Action variables that a merged model may have: a second of solving or so."""
+WHOLE = 4_000
+"""Action variables up to which the model of all shifts is solved instead."""
+MERGE_SECONDS = 1.0
+
+
+@dataclass
+class Search:
+    """The best plan so far, what is proven, and the plans that better ones can be made from."""
+
+    problem: Problem
+    limits: Limits
+    watch: Watch
+    bounds: Bounds
+    best: list[list[Act]] | None = None
+    archive: list[tuple[Key, list[list[Act]]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.key = key_of(self.problem, self.limits)
+        self.cost = cost_of(self.problem, self.limits)
+        self.greedy = Greedy(self.problem, self.limits)
+        self.mover = Mover(self.problem, self.limits) if "move" in self.limits.operations else None
+        self.shifting = "shift" in self.limits.operations
+        self.ground = Ground(self.problem)
+        self.rng = np.random.default_rng(self.limits.seed)
+        self.style: Style | None = None
+        self._plateau: Key = ()
+
+    def offer(self, steps: Sequence[Sequence[Act]]) -> bool:
+        """Remember a plan; true if it is the best yet."""
+        plan = [list(step) for step in steps if step]
+        key = self.key(plan)
+        self.archive.append((key, plan))
+        if len(self.archive) > 2 * ARCHIVE:
+            self.archive.sort(key=lambda entry: entry[0])
+            del self.archive[ARCHIVE:]
+        if self.best is not None and key >= self.key(self.best):
+            return False
+        self.best = plan
+        self.watch.tell(Progress(len(plan), sum(map(len, plan)), *self.bounds))
+        return True
+
+    def first(self, tries: int = 1) -> None:
+        """The plain greedy plan; within tight limits, other styles until one finds a way."""
+        self._move(self.rng)
+        for attempt in range(tries if self.shifting else 0):
+            style = self.greedy.plain() if attempt == 0 else self.greedy.random(self.rng)
+            plan = self.greedy.run(style, self.limits.seed + attempt)
+            if plan is not None:
+                self.style = style
+                self.offer(plan)
+                return
+
+    def sample(self, seconds: float) -> None:
+        """Greedy plans in random styles and in styles near the best one, on all threads."""
+        until = self.watch.elapsed + min(seconds, self.watch.left)
+        seeds = [int(self.rng.integers(1 << 31)) for _ in range(max(1, self.limits.threads))]
+        if len(seeds) == 1:
+            self._sample(seeds[0], until)
+            return
+        with ThreadPoolExecutor(len(seeds)) as threads:
+            list(threads.map(lambda seed: self._sample(seed, until), seeds))
+
+    def _sample(self, seed: int, until: float) -> None:
+        rng = np.random.default_rng(seed)
+        while self.watch.elapsed < until and not self.watch.expired:
+            if not self.shifting or rng.random() < 0.3:
+                self._move(rng)
+            if not self.shifting:
+                continue
+            near = self.style is not None and rng.random() < 0.5
+            style = self.greedy.changed(self.style, rng) if near and self.style else self.greedy.random(rng)
+            plan = self.greedy.run(style, int(rng.integers(1 << 31)), self._too_long())
+            if plan is None:
+                continue
+            score = self.key(plan)
+            self.offer(plan)
+            if not self._plateau or score <= self._plateau:
+                self.style, self._plateau = style, score
+
+    def _move(self, rng: np.random.Generator) -> None:
+        plan = self.mover.run(rng) if self.mover is not None else None
+        if plan is not None:
+            self.offer(plan)
+
+    def _too_long(self) -> int:
+        """Plans of so many steps are not worth finishing."""
+        if self.best is None or self.limits.minimise in ("actions", "cost"):
+            return 1 << 30
+        return len(self.best) + 2
+
+    def merge(self) -> bool:
+        """One exact search over the actions of many plans; true if it found a better one."""
+        assert self.best is not None
+        if self.limits.minimise == "steps":
+            return self._fewer_steps() or self._lower(len(self.best))
+        return self._lower(len(self.best) + int(self.rng.integers(0, 3)))
+
+    def _fewer_steps(self) -> bool:
+        assert self.best is not None
+        target = len(self.best) - 1
+        if target < self.bounds.steps:
+            return False
+        answer, whole = self.solve_at(target, FEASIBLE)
+        if answer.steps is not None:
+            return self.offer(answer.steps)
+        if whole and answer.proven:
+            self.bounds = Bounds(target + 1, self.bounds.actions)
+        return False
+
+    def _lower(self, steps: int) -> bool:
+        """Fewer actions, lower cost or less time with at most so many steps."""
+        assert self.best is not None
+        slowest = self.limits.minimise == "time"
+        counted = self.limits.minimise in ("steps", "actions")
+        cost = (lambda act: 1) if counted else self.cost
+        now = (
+            sum(map(len, self.best))
+            if counted
+            else self.key(self.best)[0] - (len(self.best) if slowest else 0)
+        )
+        answer, whole = self.solve_at(steps, Aim(cost, slowest, now - 1), self.best)
+        if answer.steps is not None:
+            better = self.offer(answer.steps)
+        else:
+            better = False
+        if whole and answer.proven and self.limits.minimise == "steps":
+            self.bounds = Bounds(self.bounds.steps, sum(map(len, self.best)))
+        return better
+
+    def solve_at(self, steps: int, aim: Aim, hint: Sequence[Sequence[Act]] = ()) -> tuple[Answer, bool]:
+        """Over all shifts if that is a small model, else over the actions of remembered plans."""
+        table, whole = self._table(steps)
+        if table is None:
+            return Answer(None, 0, True), whole
+        if table.choices > MERGED:
+            return Answer(None, 0, False), whole
+        timed = Aim(aim.cost, aim.slowest, aim.at_most, MERGE_SECONDS)
+        return solve(self.problem, table, self.limits, timed, self.watch, hint), whole
+
+    def _table(self, steps: int) -> tuple[Windows | None, bool]:
+        if self.mover is None and self.problem.size <= 200:
+            shifts = self.ground.every_shift(steps, WHOLE)
+            if len(shifts) <= WHOLE:
+                table = windows(self.ground, steps, shifts)
+                if table is None or table.choices <= WHOLE:
+                    return table, True
+        shifts, moves = self._pool()
+        return windows(self.ground, steps, shifts, moves), False
+
+    def _pool(self) -> tuple[Ints, list[tuple[Act, tuple[tuple[int, int], ...]]]]:
+        """The distinct actions of the best plans and of a random part of the others."""
+        self.archive.sort(key=lambda entry: entry[0])
+        good = self.archive[:60]
+        others = self.archive[60:]
+        some = self.rng.permutation(len(others))[:240]
+        acts = {act for _, plan in [*good, *(others[at] for at in some)] for step in plan for act in step}
+        shifts = sorted(act for act in acts if len(act) == 3)
+        moves = self.mover.grounded() if self.mover is not None else []
+        return np.array(shifts, np.int64).reshape(-1, 3), moves

@@ -1,0 +1,15 @@
+"""Compile the kernels once, so that the first plan does not wait for it: `python -m regraft.plan.warm`."""
+
+from regraft.model import Limits, Topology
+from regraft.plan import make_plan
+
+
+def warm() -> None:
+    """Plan something tiny with everything that is compiled."""
+    line = Topology.of([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")])
+    star = Topology.of([("a", "b"), ("a", "c"), ("a", "d"), ("a", "e")])
+    make_plan(line, star, Limits(time_limit=0.5))
+
+
+if __name__ == "__main__":
+    warm()
