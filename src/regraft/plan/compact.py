@@ -161,9 +161,10 @@ def _objective(model: cp_model.CpModel, table: Windows, chosen: Chosen, aim: Aim
             for act, variable in actions.items():
                 model.add(time >= aim.cost(table.acts[act]) * variable)
             times.append(time)
-        total = sum(times)
+        total = cp_model.LinearExpr.sum(times)
     else:
-        total = sum(aim.cost(table.acts[act]) * v for actions in chosen for act, v in actions.items())
+        terms = [(v, aim.cost(table.acts[act])) for actions in chosen for act, v in actions.items()]
+        total = cp_model.LinearExpr.weighted_sum([v for v, _ in terms], [cost for _, cost in terms])
     if aim.at_most is not None:
         model.add(total <= aim.at_most)
     model.minimize(total)

@@ -6,6 +6,7 @@ tree that is nearer to a broker that stays, and is detached from it in the end. 
 these links make both trees trees over all brokers, and shifts do the rest.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Set
 from itertools import groupby
 
@@ -89,3 +90,25 @@ def _one_each(actions: list[Action]) -> list[Action]:
             busy.update(action.brokers)
             step.append(action)
     return step
+
+
+def over_degree(problem: Problem, limits: Limits) -> Infeasible | None:
+    """The degree limit, where a tree breaks it already.
+
+    With brokers that join or leave that is a matter of where they are appended, so nothing is proven then.
+    """
+    if limits.max_degree is None:
+        return None
+    for links, name in ((problem.initial, "current"), (problem.goal, "goal")):
+        degree = Counter(broker for link in links for broker in link)
+        for broker, count in degree.items():
+            if count > limits.max_degree:
+                changes = problem.appends or problem.detaches
+                with_whom = ", joining and leaving brokers included," if changes else ""
+                return Infeasible(
+                    f"a broker of the {name} tree{with_whom} has {count} links, {limits.max_degree} are allowed",
+                    "max-degree",
+                    problem.ids[broker],
+                    proven=not changes,
+                )
+    return None

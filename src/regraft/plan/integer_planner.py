@@ -15,9 +15,9 @@ import numpy as np
 
 from regraft.model import Action, Bounds, Infeasible, Limits, Proof
 from regraft.plan.action_sets import ACTION_SETS
+from regraft.plan.bounds import lower_bounds
 from regraft.plan.linear import Ints
 from regraft.plan.plan_lengths import starting_length
-from regraft.plan.bounds import lower_bounds
 from regraft.plan.planning_task import planning_task
 from regraft.plan.problem import Found, Problem, Shift
 from regraft.plan.program import build, chosen

@@ -91,7 +91,7 @@ def need(staying: int, tokens: int, style: Floats) -> float:
     if style[LINEAR] > 0.0:
         return float(staying + tokens)
     many = max(tokens, 1)
-    return np.exp(style[BASE] * (staying / many + style[MERGE] * np.log2(many)))
+    return float(np.exp(style[BASE] * (staying / many + style[MERGE] * np.log2(many))))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -135,7 +135,7 @@ def greedy_plan(
         degree[ends[link, 1]] += 1
     alive, reached = np.arange(wanted), np.zeros(wanted, np.int64)
     shifts, count = np.empty((64 + 8 * wanted, 4), np.int64), 0
-    shortest, idle, focus, step = np.int64(1) << 60, 0, -1, 0
+    shortest, idle, focus, step = 1 << 60, 0, -1, 0
 
     while True:
         hang(ends, start, around, parent, above, depth, queue)
@@ -250,7 +250,7 @@ def greedy_plan(
         if offers == 0:
             # Slide: only shifts along the path of the goal in focus, the shortest one when there is none.
             if focus < 0:
-                fewest = np.int64(1) << 60
+                fewest = 1 << 60
                 for place in range(left):
                     length = walk(goals[alive[place], 0], goals[alive[place], 1], parent, above, depth, path)
                     if length < fewest:

@@ -1,6 +1,5 @@
 """The entry: two topologies in, a verified plan out, or the reason why there is none."""
 
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -8,7 +7,7 @@ from regraft.model import BadInput, Bounds, Infeasible, Limits, Plan, Topology
 from regraft.plan.best_first import best_first
 from regraft.plan.exact import exact
 from regraft.plan.fast import fast
-from regraft.plan.frame import frame
+from regraft.plan.frame import frame, over_degree
 from regraft.plan.integer_planner import integer_plan, ip_all_paths, ip_each_path, ip_naive
 from regraft.plan.problem import Found, Problem
 from regraft.plan.verify import verify
@@ -45,7 +44,7 @@ def make_plan(
     problem = frame(current, goal, limits)
     if isinstance(problem, Infeasible):
         return problem
-    crowded = over_degree(current, goal, problem, limits)
+    crowded = over_degree(problem, limits)
     if crowded is not None:
         return crowded
     found = PLANNERS[planner](problem, limits, watch or Watch(limits.time_limit))
@@ -77,21 +76,3 @@ def _framed_bounds(current: Topology, goal: Topology) -> Bounds:
     )
     joining, leaving = set(goal.ids) - set(current.ids), set(current.ids) - set(goal.ids)
     return Bounds(1, max(len(added) + len(leaving), len(removed) + len(joining)))
-
-
-def over_degree(current: Topology, goal: Topology, problem: Problem, limits: Limits) -> Infeasible | None:
-    """A degree limit that one of the given trees breaks already, or that the appends or detaches would break."""
-    if limits.max_degree is None:
-        return None
-    for topology, name in ((current, "current"), (goal, "goal")):
-        for broker, near in topology.neighbours.items():
-            if len(near) > limits.max_degree:
-                reason = f"the {name} tree has a broker with {len(near)} links, at most {limits.max_degree} are allowed"
-                return Infeasible(reason, "max-degree", broker, proven=True)
-    for links in (problem.initial, problem.goal):
-        degree = Counter(broker for link in links for broker in link)
-        for number, count in degree.items():
-            if count > limits.max_degree:
-                reason = f"joining or leaving brokers would give a broker {count} links, at most {limits.max_degree} are allowed"
-                return Infeasible(reason, "max-degree", problem.ids[number])
-    return None

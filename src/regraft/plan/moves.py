@@ -5,10 +5,13 @@ lose a link to each other have to wait for the next step. Goals are taken in ran
 first; each takes a removable link of its path that no other move of the step needs.
 """
 
+from collections.abc import Iterator
+from itertools import permutations
+
 import numpy as np
 
 from regraft.model import Limits
-from regraft.plan.action_sets import neighbours, path_between, rooted
+from regraft.plan.action_sets import neighbours, path_between, rooted, transformation_paths
 from regraft.plan.problem import Act, Pair, Problem, pair
 
 Guards = tuple[Pair, ...]
@@ -79,3 +82,28 @@ def _move(path: tuple[int, ...], taken: Pair) -> Act:
     """move(i, j, k, l): i is on l's side of the path, j on k's."""
     at = next(place for place in range(len(path) - 1) if pair(path[place], path[place + 1]) == taken)
     return path[at], path[at + 1], path[-1], path[0]
+
+
+COMPLETE = 7
+"""Up to so many brokers all moves are grounded; their number grows like n!."""
+
+
+def every_move(problem: Problem) -> tuple[list[tuple[Act, Guards]], bool]:
+    """Moves to plan with, each with the links it needs; and whether these are all there are.
+
+    On small overlays those along every path that there could be, otherwise along the transformation paths.
+    """
+    complete = problem.size <= COMPLETE
+    found: dict[tuple[Act, Guards], None] = {}
+    for path in _every_path(problem.size) if complete else transformation_paths(problem):
+        on_path = [pair(one, other) for one, other in zip(path, path[1:], strict=False)]
+        for link in on_path:
+            if link not in problem.goal and pair(path[0], path[-1]) not in on_path:
+                found[_move(path, link), tuple(other for other in on_path if other != link)] = None
+    return list(found), complete
+
+
+def _every_path(size: int) -> Iterator[tuple[int, ...]]:
+    """All sequences of three or more distinct brokers, each once (not reversed as well)."""
+    for length in range(3, size + 1):
+        yield from (path for path in permutations(range(size), length) if path[0] < path[-1])

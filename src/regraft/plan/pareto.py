@@ -9,12 +9,13 @@ from dataclasses import replace
 from regraft.model import BadInput, Bounds, Infeasible, Limits, Plan, Topology
 from regraft.plan.bounds import lower_bounds
 from regraft.plan.compact import Aim
-from regraft.plan.exact import Exact
-from regraft.plan.fast import TRIES, improve
-from regraft.plan.frame import frame
-from regraft.plan.make import framed, over_degree
+from regraft.plan.fast import TRIES
+from regraft.plan.frame import frame, over_degree
+from regraft.plan.improve import improve
+from regraft.plan.make import framed
 from regraft.plan.objective import Key
 from regraft.plan.problem import Act, Found, Problem
+from regraft.plan.prove import Exact
 from regraft.plan.search import Search
 from regraft.plan.verify import verify
 from regraft.plan.watch import Watch
@@ -36,7 +37,7 @@ def pareto(
     problem = frame(current, goal, limits)
     if isinstance(problem, Infeasible):
         return problem
-    crowded = over_degree(current, goal, problem, limits)
+    crowded = over_degree(problem, limits)
     if crowded is not None:
         return crowded
     bounds, front = _front(problem, limits, SETS[planner], watch or Watch(limits.time_limit))
@@ -58,14 +59,10 @@ def _front(problem: Problem, limits: Limits, over: str | None, watch: Watch) -> 
     plans = [*short.archive, *few.archive]
     if short.best is not None and few.best is not None:
         plans += _between(short, few, over)
-    best: dict[int, Steps] = {}
-    for _, steps in plans:
-        if sum(map(len, steps)) < sum(map(len, best.get(len(steps), [[]] * 0))) or len(steps) not in best:
-            best[len(steps)] = steps
     front: list[Steps] = []
-    for length in sorted(best):
-        if not front or sum(map(len, best[length])) < sum(map(len, front[-1])):
-            front.append(best[length])
+    for _, steps in sorted(plans, key=lambda entry: short.key(entry[1])):
+        if not front or sum(map(len, steps)) < sum(map(len, front[-1])):
+            front.append(steps)
     return Bounds(short.bounds.steps, bounds.actions), front
 
 

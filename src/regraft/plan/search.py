@@ -9,10 +9,11 @@ instead, and what the solver refutes is proven for good.
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Lock
 
 import numpy as np
 
-from regraft.model import Bounds, Limits
+from regraft.model import Bounds, Infeasible, Limits
 from regraft.plan.compact import FEASIBLE, Aim, Answer, solve
 from regraft.plan.greedy import Greedy, Style
 from regraft.plan.kernel import Ints
@@ -52,18 +53,20 @@ class Search:
         self.rng = np.random.default_rng(self.limits.seed)
         self.style: Style | None = None
         self._plateau: Key = ()
+        self._lock = Lock()
 
     def offer(self, steps: Sequence[Sequence[Act]]) -> bool:
         """Remember a plan; true if it is the best yet."""
         plan = [list(step) for step in steps if step]
         key = self.key(plan)
-        self.archive.append((key, plan))
-        if len(self.archive) > 2 * ARCHIVE:
-            self.archive.sort(key=lambda entry: entry[0])
-            del self.archive[ARCHIVE:]
-        if self.best is not None and key >= self.key(self.best):
-            return False
-        self.best = plan
+        with self._lock:
+            self.archive.append((key, plan))
+            if len(self.archive) > 2 * ARCHIVE:
+                self.archive.sort(key=lambda entry: entry[0])
+                del self.archive[ARCHIVE:]
+            if self.best is not None and key >= self.key(self.best):
+                return False
+            self.best = plan
         self.watch.tell(Progress(len(plan), sum(map(len, plan)), *self.bounds))
         return True
 
@@ -147,10 +150,7 @@ class Search:
             else self.key(self.best)[0] - (len(self.best) if slowest else 0)
         )
         answer, whole = self.solve_at(steps, Aim(cost, slowest, now - 1), self.best)
-        if answer.steps is not None:
-            better = self.offer(answer.steps)
-        else:
-            better = False
+        better = answer.steps is not None and self.offer(answer.steps)
         if whole and answer.proven and self.limits.minimise == "steps":
             self.bounds = Bounds(self.bounds.steps, sum(map(len, self.best)))
         return better
@@ -185,3 +185,14 @@ class Search:
         shifts = sorted(act for act in acts if len(act) == 3)
         moves = self.mover.grounded() if self.mover is not None else []
         return np.array(shifts, np.int64).reshape(-1, 3), moves
+
+
+def nothing_found(limits: Limits) -> Infeasible:
+    """Which limit is in the way, when no plan was found although one exists without limits."""
+    if limits.max_degree is not None:
+        return Infeasible(
+            f"no plan found that keeps every broker at {limits.max_degree} links or fewer", "max-degree"
+        )
+    if "shift" not in limits.operations:
+        return Infeasible("no plan found with the allowed operations", "operations")
+    return Infeasible("no plan found within the time limit", "time-limit")

@@ -1,0 +1,33 @@
+"""Rounds of sampling and merging, until time is up or nothing is left to improve."""
+
+from regraft.plan.moves import COMPLETE
+from regraft.plan.search import WHOLE, Search
+
+SLICE = 0.3
+"""Seconds of sampling between merges."""
+
+
+def improve(search: Search, share: float = 1.0) -> None:
+    """Sample and merge until the plan meets the bounds or this share of the time left is used."""
+    watch = search.watch
+    until = watch.elapsed + share * watch.left
+    while watch.elapsed < until and not watch.expired and not meets(search):
+        search.sample(min(SLICE, until - watch.elapsed))
+        while search.best is not None and not watch.expired and search.merge():
+            pass
+
+
+def meets(search: Search) -> bool:
+    """Nothing is left to improve: steps and actions are at their bounds."""
+    if search.best is None or search.limits.minimise in ("cost", "time"):
+        return False
+    return search.bounds == (len(search.best), sum(map(len, search.best)))
+
+
+def small(search: Search) -> bool:
+    """Is the model of all actions at the length of the best plan small enough to be solved at once?"""
+    if search.mover is not None:
+        return search.problem.size <= COMPLETE
+    if search.best is None or search.problem.size > 200:
+        return False
+    return len(search.ground.every_shift(len(search.best), WHOLE)) <= WHOLE

@@ -1,0 +1,175 @@
+"""Proof: the fewest steps, then the fewest actions, over a set of actions, by the compact model.
+
+`reach` refutes most lengths T without any search; for the rest the compact model is solved at T = bound,
+bound + 1, … until there is a plan: its length is the least. Then actions are minimised at that length. Over
+all actions ("naive") the result bounds every plan; over a smaller set it is recorded as a `Proof` for that set.
+
+A table that falls into *regions* that share no link is solved region by region: the longest one decides the
+steps, and each region then minimises its own actions with that many steps.
+
+When actions (or cost) come first, every length up to (best - 1) / least cost has to be refuted: a plan with
+fewer actions can not have more steps than actions.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from regraft.model import Bounds, Infeasible, Limits, Proof
+from regraft.plan.action_sets import ACTION_SETS
+from regraft.plan.compact import Aim, Answer, solve
+from regraft.plan.improve import improve
+from regraft.plan.kernel import Ints
+from regraft.plan.moves import every_move
+from regraft.plan.objective import COORDINATION, cost_of
+from regraft.plan.problem import Act, Found, Problem
+from regraft.plan.reach import Ground, regions, windows
+from regraft.plan.search import Search, nothing_found
+from regraft.plan.watch import Progress, Watch
+
+PATIENCE = 0.5
+"""Share of the time left that one length may take; what is left when it fails goes to improvement."""
+LONGEST = 4
+"""Within limits there may be no plan at all: plans of up to so many steps per broker are tried."""
+Steps = list[list[Act]]
+
+
+@dataclass
+class Exact:
+    """One exact search: the task, the actions allowed, and what is known so far."""
+
+    problem: Problem
+    limits: Limits
+    watch: Watch
+    over: str
+
+    def __post_init__(self) -> None:
+        self.ground = Ground(self.problem)
+        self.cost = cost_of(self.problem, self.limits)
+        self._set: Ints | None = None
+        if "shift" not in self.limits.operations:
+            self._set = np.empty((0, 3), np.int64)
+        elif self.over != "naive":
+            self._set = np.array(ACTION_SETS[self.over](self.problem), np.int64).reshape(-1, 3)
+        moving = "move" in self.limits.operations
+        self.moves, complete = every_move(self.problem) if moving else ([], True)
+        self.everything = self.over == "naive" and complete
+
+    def shifts(self, steps: int) -> Ints:
+        if self._set is not None:
+            return self._set
+        # Reachability from both ends assumes shifts, so with moves around it must not prune.
+        return self.ground.every_shift(2 * self.problem.size if self.moves else steps)
+
+    def at(self, steps: int, aim: Aim, hint: Sequence[Sequence[Act]] = ()) -> Answer:
+        """The best plan of at most so many steps over the action set."""
+        table = windows(self.ground, steps, self.shifts(steps), self.moves)
+        if table is None:
+            return Answer(None, 0, True)
+        coupled = self.limits.max_degree is not None or self.limits.exclusive or aim.slowest
+        parts = [table] if coupled or aim.at_most is not None else regions(table)
+        answers = [solve(self.problem, part, self.limits, aim, self.watch, hint) for part in parts]
+        if any(answer.steps is None for answer in answers):
+            return Answer(None, 0, any(answer.steps is None and answer.proven for answer in answers))
+        merged = [[act for answer in answers for act in (answer.steps or [])[step]] for step in range(steps)]
+        return Answer(merged, sum(a.bound for a in answers), all(a.proven for a in answers))
+
+
+def steps_first(solver: Exact, search: Search) -> Found | Infeasible:
+    """Refute lengths upward until one has a plan, then minimise actions at that length."""
+    everything, bound = solver.everything, search.bounds.steps
+    inside: Steps | None = None
+    while inside is None:
+        if bound > LONGEST * solver.problem.size:
+            return nothing_found(solver.limits)
+        if everything and search.best is not None and len(search.best) == bound:
+            inside = search.best
+            break
+        answer = solver.at(bound, Aim(seconds=solver.watch.left * PATIENCE))
+        if answer.steps is None and not answer.proven:
+            return _best(search, bound if everything else search.bounds.steps)
+        if answer.steps is None:
+            bound += 1
+            search.watch.tell(Progress(None, None, bound, search.bounds.actions, solver.over))
+        else:
+            inside = _dense(answer.steps)
+            search.offer(inside)
+    answer = solver.at(bound, Aim(lambda act: 1), inside)
+    if answer.steps is not None:
+        inside = _dense(answer.steps)
+        search.offer(inside)
+    actions = sum(map(len, inside)) if answer.proven else answer.bound
+    if everything:
+        bounds = Bounds(bound, max(actions, search.bounds.actions))
+        return Found(search.best or inside, bounds)
+    return Found(inside, search.bounds, Proof(solver.over, bound, actions))
+
+
+def total_first(solver: Exact, search: Search) -> Found | Infeasible:
+    """Actions, cost or time first: lower the total at each length until no length can do better."""
+    limits = solver.limits
+    counted, timed = limits.minimise == "actions", limits.minimise == "time"
+    cost: Callable[[Act], int] = (lambda act: 1) if counted else solver.cost
+    per_step = (COORDINATION if timed else 0) + min(
+        [1, *limits.costs.by_action.values(), *limits.costs.by_operation.values()]
+    )
+    inside = search.best if solver.everything else None
+    steps, proven = search.bounds.steps, per_step > 0
+    while not solver.watch.expired:
+        total = None if inside is None else search.key(inside)[0]
+        if (
+            inside is not None
+            and total is not None
+            and steps > max((total - 1) // max(per_step, 1), len(inside) - 1)
+        ):
+            break
+        at_most = None
+        if inside is not None and total is not None:
+            at_most = (
+                total
+                - (COORDINATION * steps if timed else 0)
+                - (0 if steps < len(inside) and not timed else 1)
+            )
+        answer = solver.at(steps, Aim(cost, timed, at_most, solver.watch.left * PATIENCE))
+        proven = proven and answer.proven
+        if answer.steps is not None:
+            inside = _dense(answer.steps)
+            search.offer(inside)
+            continue
+        if not answer.proven or steps > LONGEST * solver.problem.size:
+            break
+        steps += 1
+    else:
+        proven = False
+    if inside is None or not proven:
+        return _best(search, search.bounds.steps)
+    size = len(inside), sum(map(len, inside))
+    if not solver.everything:
+        return Found(inside, search.bounds, Proof(solver.over, *size) if proven and counted else None)
+    if proven and counted:
+        search.bounds = Bounds(*size)
+    return Found(inside, search.bounds)
+
+
+def _best(search: Search, bound: int) -> Found | Infeasible:
+    """No proof in time: the rest of it improves the best plan, which is returned with the bound on steps."""
+    improve(search)
+    if search.best is None:
+        return nothing_found(search.limits)
+    return Found(search.best, Bounds(max(bound, search.bounds.steps), search.bounds.actions))
+
+
+def _dense(steps: Sequence[Sequence[Act]]) -> Steps:
+    return [list(step) for step in steps if step]
+
+
+def prove(search: Search, over: str = "naive") -> Found | Infeasible:
+    """The optimum over the action set if time allows; else the best plan found, with the bounds that were reached."""
+    general = search.bounds
+    solver = Exact(search.problem, search.limits, search.watch, over)
+    found = (steps_first if search.limits.minimise == "steps" else total_first)(solver, search)
+    if solver.everything or isinstance(found, Infeasible):
+        return found
+    # What was proven for plans with fewer steps than this set allows says nothing about its actions.
+    return replace(found, bounds=Bounds(search.bounds.steps, general.actions))
