@@ -4,17 +4,20 @@ from regraft.plan.moves import COMPLETE
 from regraft.plan.search import WHOLE, Search
 
 SLICE = 0.3
-"""Seconds of sampling between merges."""
+"""Seconds of sampling before the first merge."""
+GROWTH = 1.5
+"""Both get longer by this factor each time that a merge finds nothing."""
 
 
 def improve(search: Search, share: float = 1.0) -> None:
     """Sample and merge until the plan meets the bounds or this share of the time left is used."""
     watch = search.watch
-    until = watch.elapsed + share * watch.left
+    until, slice_ = watch.elapsed + share * watch.left, SLICE
     while watch.elapsed < until and not watch.expired and not meets(search):
-        search.sample(min(SLICE, until - watch.elapsed))
-        while search.best is not None and not watch.expired and search.merge():
-            pass
+        search.sample(min(slice_, until - watch.elapsed))
+        slice_ *= GROWTH
+        while search.best is not None and not watch.expired and search.merge(slice_):
+            slice_ = SLICE
 
 
 def meets(search: Search) -> bool:

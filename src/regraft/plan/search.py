@@ -8,7 +8,7 @@ instead, and what the solver refutes is proven for good.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 import numpy as np
@@ -21,6 +21,7 @@ from regraft.plan.moves import Mover
 from regraft.plan.objective import Key, cost_of, key_of
 from regraft.plan.problem import Act, Problem
 from regraft.plan.reach import Ground, Windows, windows
+from regraft.plan.schedule import as_early_as_possible
 from regraft.plan.watch import Progress, Watch
 
 ARCHIVE = 400
@@ -29,7 +30,6 @@ MERGED = 12_000
 """Action variables that a merged model may have: a second of solving or so."""
 WHOLE = 4_000
 """Action variables up to which the model of all shifts is solved instead."""
-MERGE_SECONDS = 1.0
 
 
 @dataclass
@@ -54,6 +54,8 @@ class Search:
         self.style: Style | None = None
         self._plateau: Key = ()
         self._lock = Lock()
+        self._merge_seconds = 1.0
+        self._limited = self.limits.max_degree is not None or self.limits.exclusive
 
     def offer(self, steps: Sequence[Sequence[Act]]) -> bool:
         """Remember a plan; true if it is the best yet."""
@@ -103,8 +105,11 @@ class Search:
             plan = self.greedy.run(style, int(rng.integers(1 << 31)), self._too_long())
             if plan is None:
                 continue
-            score = self.key(plan)
+            if self.limits.minimise in ("actions", "cost") and not self._limited:
+                plan = as_early_as_possible(plan)
             self.offer(plan)
+            # Equal is accepted: a search that may wander over plateaus gets further.
+            score = self.key(plan)[: 2 if self.limits.minimise == "steps" else 1]
             if not self._plateau or score <= self._plateau:
                 self.style, self._plateau = style, score
 
@@ -119,9 +124,10 @@ class Search:
             return 1 << 30
         return len(self.best) + 2
 
-    def merge(self) -> bool:
+    def merge(self, seconds: float) -> bool:
         """One exact search over the actions of many plans; true if it found a better one."""
         assert self.best is not None
+        self._merge_seconds = seconds
         if self.limits.minimise == "steps":
             return self._fewer_steps() or self._lower(len(self.best))
         return self._lower(len(self.best) + int(self.rng.integers(0, 3)))
@@ -162,7 +168,7 @@ class Search:
             return Answer(None, 0, True), whole
         if table.choices > MERGED:
             return Answer(None, 0, False), whole
-        timed = Aim(aim.cost, aim.slowest, aim.at_most, MERGE_SECONDS)
+        timed = replace(aim, seconds=self._merge_seconds)
         return solve(self.problem, table, self.limits, timed, self.watch, hint), whole
 
     def _table(self, steps: int) -> tuple[Windows | None, bool]:
