@@ -73,8 +73,8 @@ def _game(staying: int, tokens: int, most: int) -> int:
     halving = (staying + tokens - 1).bit_length()
     if tokens > GAME:
         return halving
-    least, steps = {tokens: staying}, 0
-    while least.get(1) != 0:
+    least, steps, escaped = {tokens: staying}, 0, 1 << 30
+    while least.get(1) != 0 and steps < escaped:
         steps += 1
         after: dict[int, int] = {}
         for r, f in least.items():
@@ -84,6 +84,9 @@ def _game(staying: int, tokens: int, most: int) -> int:
                     passed = r - 2 * merged - recruited
                     if now <= GAME:
                         after[now] = min(after.get(now, f), max(0, f - passed))
+                    else:
+                        # Not followed further, but so many must still be merged, half of them per step at best.
+                        escaped = min(escaped, steps + GAME.bit_length())
         least = after
     return max(steps, halving)
 
