@@ -255,6 +255,14 @@ def test_bench_lists_the_benchmarks_and_refuses_an_unknown_one(machine: Machine)
     refused = machine.run("bench", "plans")
     assert refused.returncode == 2
     assert "plan " in refused.stderr
+    assert machine.run("bench", "_shared").returncode == 2
+
+
+def test_bench_runs_a_benchmark_as_a_module_with_its_options(machine: Machine) -> None:
+    (machine.repository / "benchmarks").mkdir()
+    (machine.repository / "benchmarks" / "plan.py").write_text('"""Planners compared."""\n')
+    assert machine.run("bench", "plan", "--size", "a b").returncode == 0
+    assert machine.calls()[-1] == "python -m benchmarks.plan --size a b"
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: str(lock.name))

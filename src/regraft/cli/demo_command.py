@@ -130,7 +130,8 @@ def conclude(
     plan: Plan, current: Topology, goal: Topology, seconds: float, written: list[Path], as_json: bool
 ) -> None:
     from regraft.cli.demo_network import latency
-    from regraft.cli.plan_report import as_object, summary
+    from regraft.cli.plan_report import as_object
+    from regraft.cli.plan_verdict import summary
 
     if as_json:
         answer: dict[str, Any] = as_object(plan, Limits()) | {

@@ -30,7 +30,8 @@ FILE = click.Path(path_type=Path)
     callback=plan_options.planner_name,
     help="fast: any size, improves until the time limit. exact: proves the fewest steps and actions. "
     "exact-each-path, exact-all-paths: the same over fewer actions. ip-naive, ip-all-paths, ip-each-path: "
-    "the published integer program. best-first: the published search.",
+    "the published integer program on HiGHS (ip-each-path-cp-sat: on CP-SAT). best-first: the published "
+    "search.",
 )
 @click.option(
     "--minimise",
@@ -162,8 +163,7 @@ def find(
         if isinstance(found, Plan):
             verify(found, current, goal, limits, keeps)
     elif request.pareto:
-        plans = pareto(current, goal, limits, request.planner, watch)
-        return plans or Infeasible("no plan was found within the limits", limit="time-limit")
+        return pareto(current, goal, limits, request.planner, watch)
     else:
         found = make_plan(current, goal, limits, request.planner, watch)
     return found if isinstance(found, Infeasible) else [found]

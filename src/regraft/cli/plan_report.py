@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.plan_verdict import estimated_time, optimal, summary, total_cost
 from regraft.cli.printing import console, shown
 from regraft.model import Action, Infeasible, Limits, Plan
 
@@ -41,8 +42,9 @@ def as_object(plan: Plan, limits: Limits) -> dict[str, Any]:
         "actions": plan.actions,
         "planner": plan.planner,
         "bounds": document["bounds"],
-        "optimal": plan.optimal,
+        "optimal": optimal(plan, limits),
         "minimise": limits.minimise,
+        "estimated_time": estimated_time(plan, limits),
         "plan": document["steps"],
         "proof": document["proof"],
         "kind": plan.kind,
@@ -51,10 +53,6 @@ def as_object(plan: Plan, limits: Limits) -> dict[str, Any]:
         "sha256": plan.sha256,
     }
     return answer | {"cost": total_cost(plan, limits)} if limits.minimise == "cost" else answer
-
-
-def total_cost(plan: Plan, limits: Limits) -> int:
-    return sum(limits.costs.of(action) for step in plan.steps for action in step)
 
 
 def timing(watched: "Watched[Any]") -> dict[str, Any]:
@@ -121,30 +119,7 @@ def styled(action: Action) -> list[tuple[str, str]]:
 def print_tradeoff(plans: list[Plan], limits: Limits) -> None:
     from rich.table import Table
 
-    table = Table("steps", "actions", "at least", title="Trade-off", header_style="bold")
+    table = Table("steps", "actions", "estimated time", title="Trade-off", header_style="bold")
     for plan in plans:
-        least = f"{plan.bounds.steps} steps, {plan.bounds.actions} actions"
-        table.add_row(str(len(plan.steps)), str(plan.actions), least)
+        table.add_row(str(len(plan.steps)), str(plan.actions), str(estimated_time(plan, limits)))
     console().print(table)
-
-
-def summary(plan: Plan, limits: Limits, seconds: float) -> str:
-    """`5 steps, 12 actions; proven: at least 5 steps, 12 actions (optimal); 0.8 s, planner fast`."""
-    steps, actions = len(plan.steps), plan.actions
-    if plan.optimal:
-        verdict = "optimal"
-    else:
-        gaps = [(steps - plan.bounds.steps, "step"), (actions - plan.bounds.actions, "action")]
-        verdict = "gap: " + ", ".join(_count(gap, name) for gap, name in gaps if gap)
-    least = f"{_count(plan.bounds.steps, 'step')}, {_count(plan.bounds.actions, 'action')}"
-    cost = f", cost {total_cost(plan, limits)}" if limits.minimise == "cost" else ""
-    proof = ""
-    if plan.proof and not plan.optimal:
-        fewest = f"{_count(plan.proof.steps, 'step')}, {_count(plan.proof.actions, 'action')}"
-        proof = f"; over {plan.proof.over}: at least {fewest}"
-    size = f"{_count(steps, 'step')}, {_count(actions, 'action')}{cost}"
-    return f"{size}; proven: at least {least} ({verdict}){proof}; {seconds:.2f} s, planner {plan.planner}"
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
