@@ -13,7 +13,7 @@ from regraft.model import BadInput, Bounds, Infeasible, Limits, Plan, RegraftErr
 if TYPE_CHECKING:
     from regraft.cli.frames import Frame
 
-PAUSE = 1.0
+PAUSE = 0.6
 """Seconds between steps on a terminal, so that one can follow."""
 SECONDS = 2.0
 """For planning."""
@@ -51,16 +51,16 @@ def introduce(net: Topology, current: Topology, goal: Topology) -> None:
     from regraft.cli.demo_network import latency
     from regraft.cli.layout import centre
     from regraft.cli.printing import console
-    from regraft.cli.terminal_tree import drawn
+    from regraft.cli.terminal_tree import side_by_side
 
     changed = len(current.by_ends.keys() - goal.by_ends.keys())
     click.echo(
         f"The network of a European carrier: {len(net.ids)} cities, {len(net.links)} lines.\n"
         f"Its brokers form a tree around a hub, with {latency(current):.1f} ms of fibre in total;\n"
-        f"the shortest tree has {latency(goal):.1f} ms. {changed} links must change, safely, step by step.\n"
+        f"the shortest tree has {latency(goal):.1f} ms. {changed} links must change, one step after\n"
+        "the other, and after every single change all brokers must still form one tree.\n"
     )
-    click.echo("Now ( ~ marks links that must go):")
-    console().print(drawn(current, centre(current), goal))
+    console().print(side_by_side(current, goal, centre(current)))
 
 
 def find(current: Topology, goal: Topology, quiet: bool) -> tuple[Plan, float]:
@@ -92,20 +92,22 @@ def replay(plan: Plan, current: Topology, goal: Topology, quiet: bool) -> None:
 def show_step(number: int, frame: "Frame", after: Topology, goal: Topology, current: Topology) -> None:
     from rich.text import Text
 
-    from regraft.cli.layout import centre
+    from regraft.cli.frames import added
     from regraft.cli.plan_report import styled
     from regraft.cli.printing import console
-    from regraft.cli.terminal_tree import drawn
 
     out = console()
     if out.is_terminal:
         time.sleep(PAUSE)
     out.print(Text(f"\nStep {number}", "bold"))
     for action in frame.step:
-        out.print(Text.assemble("  ", *styled(action)))
-    out.print(drawn(after, centre(current), goal, frame))
-    missing = len(goal.by_ends.keys() - after.by_ends.keys())
-    out.print(Text.assemble("valid tree: ", ("yes", "bold green"), f"; goal links still missing: {missing}"))
+        arrived = ("  + in the goal", "bold green") if added(action) in goal.by_ends else ("", "")
+        out.print(Text.assemble("  ", *styled(action), arrived))
+    new = goal.by_ends.keys() - current.by_ends.keys()
+    there = len(new & after.by_ends.keys())
+    bar = ("█" * there, "green"), ("░" * (len(new) - there), "dim")
+    said = f"  {there} of {len(new)} new links in place; valid tree: "
+    out.print(Text.assemble("  ", *bar, said, ("yes", "bold green")))
 
 
 def write(plan: Plan, current: Topology, goal: Topology, out: Path) -> list[Path]:
@@ -144,6 +146,7 @@ def conclude(
         click.echo(json.dumps(answer))
         return
     click.echo(f"\n{summary(plan, Limits(), seconds)}")
-    click.echo("The independent check replayed the whole plan: every step leaves a valid tree.")
+    click.echo("The independent check replayed the plan: whatever the order within a step, always a tree.")
+    click.echo(f"Total fibre: {latency(current):.1f} ms before, {latency(goal):.1f} ms after.")
     click.echo("written: " + ", ".join(str(path) for path in written))
     click.echo(f"Next: regraft plan {written[0]} {written[1]} --planner exact")
