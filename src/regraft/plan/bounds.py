@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from regraft.model import Bounds, Limits
-from regraft.plan.kernel import Flags, Ints, hang, walk
+from regraft.plan.kernel_tree import Flags, Ints, hang, new_tree, walk
 from regraft.plan.problem import Problem
 from regraft.plan.reach import Ground, windows
 
@@ -48,16 +48,12 @@ def lower_bounds(problem: Problem, limits: Limits, thorough: bool = True) -> Bou
 def path_bound(problem: Problem) -> int:
     """The game above, for the worst path."""
     links = sorted(problem.initial)
-    ends = np.array(links, np.int64).reshape(-1, 2)
-    token = np.array([link not in problem.goal for link in links])
-    size = problem.size
-    start, around = np.zeros(size + 1, np.int64), np.empty(2 * len(links), np.int64)
-    parent, above, depth, queue = (np.empty(size, np.int64) for _ in range(4))
-    hang(ends, start, around, parent, above, depth, queue)
-    path = np.empty(size + 1, np.int64)
+    token = np.array([link not in problem.goal for link in links], np.bool_)
+    tree = new_tree(np.array(links, np.int64).reshape(-1, 2))
+    hang(tree)
     worst = 0
     for one, other in problem.missing:
-        on_path = path[: walk(one, other, parent, above, depth, path)]
+        on_path = tree.path[: walk(tree.hung, tree.path, one, other)]
         worst = max(worst, _game(*_count(on_path, token), len(problem.removable)))
     return worst
 
@@ -85,7 +81,7 @@ def _game(staying: int, tokens: int, most: int) -> int:
                     if now <= GAME:
                         after[now] = min(after.get(now, f), max(0, f - passed))
                     else:
-                        # Not followed further, but so many must still be merged, half of them per step at best.
+                        # Not followed further: so many must still be merged, half of them per step at best.
                         escaped = min(escaped, steps + GAME.bit_length())
         least = after
     return max(steps, halving)

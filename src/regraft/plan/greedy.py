@@ -1,6 +1,6 @@
 """Greedy plans in many styles: the first plan, and the variety that better plans are made from.
 
-A *style* says how a greedy run weighs goals and shifts (see `kernel`). Random styles give different
+A *style* says how a greedy run weighs goals and shifts (see `kernel_offers`). Random styles give different
 plans in fractions of a millisecond; changing the weights of a few goals of a good style is a local
 search over plans (what finished late gets more weight, or less, and survives if it helps).
 """
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from regraft.model import Limits
-from regraft.plan import kernel
-from regraft.plan.kernel import Floats
+from regraft.plan import kernel, kernel_offers
+from regraft.plan.kernel import Task
+from regraft.plan.kernel_tree import Floats
 from regraft.plan.problem import Problem, Shift
 
 Steps = list[list[Shift]]
@@ -28,30 +29,34 @@ class Style:
 
 
 class Greedy:
-    """Runs greedy plans for one task; brokers beside all transformation paths are left out."""
+    """Runs greedy plans for one task, within its limits."""
 
     def __init__(self, problem: Problem, limits: Limits) -> None:
         self.problem, self.limits = problem, limits
         links = sorted(problem.initial)
-        self._ends = np.array(links, np.int64).reshape(-1, 2)
-        self._token = np.array([link not in problem.goal for link in links])
-        self._goals = np.array(problem.missing, np.int64).reshape(-1, 2)
+        self._task = Task(
+            np.array(links, np.int64).reshape(-1, 2),
+            np.array([link not in problem.goal for link in links], np.bool_),
+            np.array(problem.missing, np.int64).reshape(-1, 2),
+        )
 
     def plain(self) -> Style:
         """Counts path lengths, nothing else: robust at any size."""
-        parameters = np.zeros(kernel.STYLE_SIZE)
-        parameters[kernel.LINEAR] = 1.0
-        return Style(np.ones(len(self._goals)), parameters)
+        parameters = np.zeros(kernel_offers.STYLE_SIZE)
+        parameters[kernel_offers.LINEAR] = 1.0
+        return Style(np.ones(len(self._task.goals)), parameters)
 
     def random(self, rng: Generator) -> Style:
         few = self.limits.minimise in ("actions", "cost")
-        parameters = np.zeros(kernel.STYLE_SIZE)
-        parameters[kernel.LINEAR] = float(rng.random() < (0.7 if few else 0.3))
-        parameters[kernel.CHOOSY] = rng.choice([0.0, 0.3, 0.6, 0.9]) if few else 0.0
-        parameters[kernel.RECRUIT] = float(rng.random() < 0.3)
+        parameters = np.zeros(kernel_offers.STYLE_SIZE)
+        parameters[kernel_offers.LINEAR] = float(rng.random() < (0.7 if few else 0.3))
+        parameters[kernel_offers.CHOOSY] = rng.choice([0.0, 0.3, 0.6, 0.9]) if few else 0.0
+        parameters[kernel_offers.RECRUIT] = float(rng.random() < 0.3)
         for place, values in _CHOICES:
             parameters[place] = rng.choice(values)
-        return Style(np.exp(rng.normal(size=len(self._goals)) * rng.choice([0.0, 0.3, 1.0, 2.0])), parameters)
+        return Style(
+            np.exp(rng.normal(size=len(self._task.goals)) * rng.choice([0.0, 0.3, 1.0, 2.0])), parameters
+        )
 
     def changed(self, style: Style, rng: Generator) -> Style:
         """A style nearby: a few goals weigh more or less, perhaps another parameter differs."""
@@ -65,11 +70,8 @@ class Greedy:
 
     def run(self, style: Style, seed: int, max_steps: int = 1 << 30) -> Steps | None:
         """The plan of this style; None if it takes more steps or finds no way within the limits."""
-        ended, steps, rows, _ = kernel.greedy_plan(
-            self.problem.size,
-            self._ends,
-            self._token,
-            self._goals,
+        ended, steps, rows = kernel.greedy_plan(
+            self._task,
             style.weight,
             style.parameters,
             max_steps,
@@ -81,10 +83,10 @@ class Greedy:
 
 
 _CHOICES: Sequence[tuple[int, Sequence[float]]] = (
-    (kernel.BASE, tuple(np.log([1.3, 1.6, 2.0, 3.0, 5.0]))),
-    (kernel.MERGE, (0.3, 0.6, 1.0)),
-    (kernel.NOISE, (0.0, 0.1, 0.3, 0.6)),
-    (kernel.CAUTION, (0.0, 0.0, 0.2, 0.5)),
+    (kernel_offers.BASE, tuple(np.log([1.3, 1.6, 2.0, 3.0, 5.0]))),
+    (kernel_offers.MERGE, (0.3, 0.6, 1.0)),
+    (kernel_offers.NOISE, (0.0, 0.1, 0.3, 0.6)),
+    (kernel_offers.CAUTION, (0.0, 0.0, 0.2, 0.5)),
 )
 
 

@@ -4,18 +4,16 @@ See `reach` for what the results mean and why they are safe to prune by.
 """
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from regraft.plan.kernel_tree import Flags, Ints
 
 NEVER = 1 << 14
 
 
 @njit(cache=True, nogil=True)
 def first_steps(present: Flags, may_appear: Flags, may_move: Flags) -> Ints:
-    """For every pair of brokers the fewest steps after which a link could join it, if nothing else were in the way.
+    """For every pair of brokers the fewest steps after which a link could join it, were nothing in the way.
 
     A link a-c can appear one step after a-b and b-c, if one of them may move.
     """
@@ -74,7 +72,7 @@ def shifts_within(
             if k == j or not (kept[j, k] or apart[j, k]) or guard_before + 1 + guard_after > steps:
                 continue
             for i in range(size):
-                if i == j or i == k or wanted[i, j] or not apart[i, j] or not apart[i, k]:
+                if i in (j, k) or wanted[i, j] or not apart[i, j] or not apart[i, k]:
                     continue
                 if max(forth[i, j], guard_before) + 1 + max(back[i, k], guard_after) <= steps:
                     if count > most:
@@ -103,10 +101,10 @@ def possible(
 
 @njit(cache=True, nogil=True)
 def refine(live: Flags, removed: Ints, added: Ints, first_guard: Ints, guards: Ints) -> Flags:
-    """Strike out of `live` (state, link) what no action supports, until nothing changes; return which actions remain.
+    """Strike out of `live` (state, link) what no action supports, until nothing changes.
 
     A link is in a state only if it was there before or an action can have added it, and only if it
-    stays or an action can remove it.
+    stays or an action can remove it. Returns which actions remain.
     """
     steps, links, acts = live.shape[0] - 1, live.shape[1], removed.size
     remaining = np.ones(acts, np.bool_)

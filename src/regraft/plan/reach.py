@@ -18,7 +18,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from regraft.plan import kernel_reach as kernel
-from regraft.plan.kernel_reach import Flags, Ints
+from regraft.plan.kernel_tree import Flags, Ints
 from regraft.plan.problem import Act, Pair, Problem, pair
 
 Move = tuple[Act, tuple[Pair, ...]]
@@ -61,7 +61,7 @@ class Ground:
         return kept, wanted, apart, forth, back
 
     def every_shift(self, steps: int, most: int = 1 << 40) -> Ints:
-        """All shifts that can be part of a plan of so many steps (more than `most` rows: too many, cut off)."""
+        """All shifts that can be part of a plan of so many steps; cut off after `most` + 1 rows."""
         kept, wanted, apart, forth, back = self._matrices
         return np.asarray(kernel.shifts_within(steps, forth, back, kept, wanted, apart, most))
 

@@ -16,7 +16,7 @@ import numpy as np
 from regraft.model import Bounds, Infeasible, Limits
 from regraft.plan.compact import FEASIBLE, Aim, Answer, solve
 from regraft.plan.greedy import Greedy, Style
-from regraft.plan.kernel import Ints
+from regraft.plan.kernel_tree import Ints
 from regraft.plan.moves import Mover
 from regraft.plan.objective import Key, cost_of, key_of
 from regraft.plan.problem import Act, Problem
