@@ -30,7 +30,7 @@ SMALL = 600
 
 @dataclass(frozen=True)
 class Answer:
-    """`steps` is the best plan found, if any; `bound` is proven for the objective; `proven` closes the case."""
+    """The best plan found, if any; the bound proven for the objective; `proven` closes the case."""
 
     steps: list[list[Act]] | None
     bound: int

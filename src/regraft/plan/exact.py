@@ -15,7 +15,7 @@ WARM_UP_SECONDS = 1.0
 
 
 def exact(problem: Problem, limits: Limits, watch: Watch, over: str = "naive") -> Found | Infeasible:
-    """Proves the optimum over the action set if time allows; else returns the best plan found, with bounds."""
+    """Prove the optimum over the action set if time allows; else return the best plan found, with bounds."""
     if not problem.missing:
         return Found((), Bounds(0, 0))
     crowded = over_degree(problem, limits)

@@ -62,7 +62,7 @@ def _layers(neighbours: Mapping[str, frozenset[str]], common: Set[str]) -> Layer
 
 
 def _meet(current: Topology, goal: Topology) -> tuple[Layered, Layered]:
-    """No broker in common: the new tree is grown beside the old one over one link between their first brokers."""
+    """No broker in common: the new tree grows beside the old one, over a link between their first brokers."""
     old, new = current.ids[0], goal.ids[0]
     joining = [(1, new, old), *((d + 1, one, other) for d, one, other in _layers(goal.neighbours, {new}))]
     leaving = [(1, old, new), *((d + 1, one, other) for d, one, other in _layers(current.neighbours, {old}))]
@@ -105,8 +105,9 @@ def over_degree(problem: Problem, limits: Limits) -> Infeasible | None:
             if count > limits.max_degree:
                 changes = problem.appends or problem.detaches
                 with_whom = ", joining and leaving brokers included," if changes else ""
+                allowed = f"{limits.max_degree} are allowed"
                 return Infeasible(
-                    f"a broker of the {name} tree{with_whom} has {count} links, {limits.max_degree} are allowed",
+                    f"a broker of the {name} tree{with_whom} has {count} links, {allowed}",
                     "max-degree",
                     problem.ids[broker],
                     proven=not changes,

@@ -15,9 +15,14 @@ def improve(search: Search, share: float = 1.0) -> None:
     until, slice_ = watch.elapsed + share * watch.left, SLICE
     while watch.elapsed < until and not watch.expired and not meets(search):
         search.sample(min(slice_, until - watch.elapsed))
-        slice_ *= GROWTH
-        while search.best is not None and not watch.expired and search.merge(slice_):
-            slice_ = SLICE
+        slice_ = merge_all(search, slice_ * GROWTH)
+
+
+def merge_all(search: Search, seconds: float) -> float:
+    """Merge as long as that helps; return the length of the next slice, the first one again if it did."""
+    while search.best is not None and not search.watch.expired and search.merge(seconds):
+        seconds = SLICE
+    return seconds
 
 
 def meets(search: Search) -> bool:

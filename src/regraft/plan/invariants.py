@@ -9,6 +9,8 @@ both topologies (`stay`) always count.
 
 from collections.abc import Callable, Iterable, Mapping
 
+import networkx as nx
+
 from regraft.model import Ends
 
 Keeps = Callable[[frozenset[Ends]], bool]
@@ -41,8 +43,6 @@ def _is_k_connected(brokers: frozenset[str], links: frozenset[Ends], k: int) -> 
         return len(within) == len(brokers) * (len(brokers) - 1) // 2
     if k == 1:
         return _is_connected(brokers, within)
-    import networkx as nx
-
     graph = nx.Graph()
     graph.add_nodes_from(brokers)
     graph.add_edges_from(within)

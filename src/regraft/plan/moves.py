@@ -6,7 +6,7 @@ first; each takes a removable link of its path that no other move of the step ne
 """
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Mover:
         busy: set[int] = set()
         step: list[Act] = []
         for goal in order:
-            on_path = [pair(one, other) for one, other in zip(paths[goal], paths[goal][1:], strict=False)]
+            on_path = [pair(one, other) for one, other in pairwise(paths[goal])]
             free = [link for link in on_path if link not in self.problem.goal and link not in needed]
             if not free or not gone.isdisjoint(on_path):
                 continue
@@ -96,7 +96,7 @@ def every_move(problem: Problem) -> tuple[list[tuple[Act, Guards]], bool]:
     complete = problem.size <= COMPLETE
     found: dict[tuple[Act, Guards], None] = {}
     for path in _every_path(problem.size) if complete else transformation_paths(problem):
-        on_path = [pair(one, other) for one, other in zip(path, path[1:], strict=False)]
+        on_path = [pair(one, other) for one, other in pairwise(path)]
         for link in on_path:
             if link not in problem.goal and pair(path[0], path[-1]) not in on_path:
                 found[_move(path, link), tuple(other for other in on_path if other != link)] = None

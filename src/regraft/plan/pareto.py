@@ -31,7 +31,7 @@ def pareto(
     planner: str = "fast",
     watch: Watch | None = None,
 ) -> list[Plan] | Infeasible:
-    """Plans of which none is better in both steps and actions, fewest steps first; each has passed `verify`."""
+    """Plans of which none beats another in both, fewest steps first; each has passed `verify`."""
     if planner not in SETS:
         raise BadInput("planner", f"the trade-off is found by {', '.join(SETS)}, not by {planner!r}")
     problem = frame(current, goal, limits)

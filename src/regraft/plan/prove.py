@@ -1,8 +1,9 @@
 """Proof: the fewest steps, then the fewest actions, over a set of actions, by the compact model.
 
 `reach` refutes most lengths T without any search; for the rest the compact model is solved at T = bound,
-bound + 1, … until there is a plan: its length is the least. Then actions are minimised at that length. Over
-all actions ("naive") the result bounds every plan; over a smaller set it is recorded as a `Proof` for that set.
+bound + 1, … until there is a plan: its length is the least. Then actions are minimised at that length.
+Over all actions ("naive") the result bounds every plan; over a smaller set it is recorded as a `Proof`
+for that set.
 
 A table that falls into *regions* that share no link is solved region by region: the longest one decides the
 steps, and each region then minimises its own actions with that many steps.
@@ -20,7 +21,7 @@ from regraft.model import Bounds, Infeasible, Limits, Proof
 from regraft.plan.action_sets import ACTION_SETS
 from regraft.plan.compact import Aim, Answer, solve
 from regraft.plan.improve import improve
-from regraft.plan.kernel import Ints
+from regraft.plan.kernel_tree import Ints
 from regraft.plan.moves import every_move
 from regraft.plan.objective import COORDINATION, cost_of
 from regraft.plan.problem import Act, Found, Problem
@@ -111,45 +112,44 @@ def total_first(solver: Exact, search: Search) -> Found | Infeasible:
     limits = solver.limits
     counted, timed = limits.minimise == "actions", limits.minimise == "time"
     cost: Callable[[Act], int] = (lambda act: 1) if counted else solver.cost
-    per_step = (COORDINATION if timed else 0) + min(
-        [1, *limits.costs.by_action.values(), *limits.costs.by_operation.values()]
-    )
+    per_step = _least_per_step(limits)
     inside = search.best if solver.everything else None
     steps, proven = search.bounds.steps, per_step > 0
-    while not solver.watch.expired:
-        total = None if inside is None else search.key(inside)[0]
-        if (
-            inside is not None
-            and total is not None
-            and steps > max((total - 1) // max(per_step, 1), len(inside) - 1)
-        ):
-            break
-        at_most = None
-        if inside is not None and total is not None:
-            at_most = (
-                total
-                - (COORDINATION * steps if timed else 0)
-                - (0 if steps < len(inside) and not timed else 1)
-            )
+    while inside is None or steps <= max((search.key(inside)[0] - 1) // max(per_step, 1), len(inside) - 1):
+        if solver.watch.expired or steps > LONGEST * solver.problem.size:
+            return _best(search, search.bounds.steps)
+        at_most = None if inside is None else _to_beat(search, inside, steps)
         answer = solver.at(steps, Aim(cost, timed, at_most, solver.watch.left * PATIENCE))
         proven = proven and answer.proven
         if answer.steps is not None:
             inside = _dense(answer.steps)
             search.offer(inside)
-            continue
-        if not answer.proven or steps > LONGEST * solver.problem.size:
+        elif answer.proven:
+            steps += 1
+        else:
             break
-        steps += 1
-    else:
-        proven = False
     if inside is None or not proven:
         return _best(search, search.bounds.steps)
     size = len(inside), sum(map(len, inside))
     if not solver.everything:
-        return Found(inside, search.bounds, Proof(solver.over, *size) if proven and counted else None)
-    if proven and counted:
-        search.bounds = Bounds(*size)
-    return Found(inside, search.bounds)
+        return Found(inside, search.bounds, Proof(solver.over, *size) if counted else None)
+    return Found(inside, Bounds(*size) if counted else search.bounds)
+
+
+def _least_per_step(limits: Limits) -> int:
+    """What a step adds to the total at least: its cheapest action, and coordination if time is counted."""
+    coordination = COORDINATION if limits.minimise == "time" else 0
+    if limits.minimise == "actions":
+        return 1
+    return coordination + min([1, *limits.costs.by_action.values(), *limits.costs.by_operation.values()])
+
+
+def _to_beat(search: Search, inside: Steps, steps: int) -> int:
+    """The most that a better plan of so many steps may come to; as much will do if it is shorter."""
+    total = search.key(inside)[0]
+    if search.limits.minimise == "time":
+        return total - COORDINATION * steps - 1
+    return total if steps < len(inside) else total - 1
 
 
 def _best(search: Search, bound: int) -> Found | Infeasible:
@@ -165,7 +165,7 @@ def _dense(steps: Sequence[Sequence[Act]]) -> Steps:
 
 
 def prove(search: Search, over: str = "naive") -> Found | Infeasible:
-    """The optimum over the action set if time allows; else the best plan found, with the bounds that were reached."""
+    """The optimum over the action set if time allows; else the best plan found, with the bounds reached."""
     general = search.bounds
     solver = Exact(search.problem, search.limits, search.watch, over)
     found = (steps_first if search.limits.minimise == "steps" else total_first)(solver, search)

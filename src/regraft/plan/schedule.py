@@ -6,7 +6,7 @@ from regraft.plan.problem import Pair, Shift, pair
 
 
 def as_early_as_possible(steps: Sequence[Sequence[Shift]]) -> list[list[Shift]]:
-    """Each shift goes into the first step in which its links are there, its guard stays, its new link is free.
+    """Each shift goes into the first step where its links are there, its guard stays, its new link is free.
 
     Kept for every link: since when it is there or gone (`settled`), and the last step that used it as a
     guard; it may be removed only after that.
