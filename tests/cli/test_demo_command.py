@@ -6,10 +6,17 @@ import pytest
 from tests.cli.conftest import Run, answered
 
 import regraft.plan as planning
+from regraft.cli import demo_command
 from regraft.cli.demo_network import distance, hub_tree, latency, network, shortest_tree
 from regraft.model import BrokenPlan, Broker
 from regraft.model.plan_files import read_plan
 from regraft.model.topology_files import read_topology
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How good the plan is does not matter here."""
+    monkeypatch.setattr(demo_command, "SECONDS", 0.2)
 
 
 def test_the_network_is_real_and_its_trees_span_it() -> None:
@@ -74,4 +81,5 @@ def test_a_plan_that_the_check_refuses_fails_the_demo(regraft: Run, monkeypatch:
 def test_a_folder_that_can_not_be_made_is_bad_input(regraft: Run, folder: Path) -> None:
     result = regraft("demo", "--out", "now.json/here")
     assert result.exit_code == 2
+    assert result.stdout == ""
     assert "can not be made into a folder" in result.stderr

@@ -37,6 +37,7 @@ def demo(out: Path, as_json: bool) -> None:
     """
     from regraft.cli.demo_network import hub_tree, network, shortest_tree
 
+    make_folder(out)
     net = network()
     current, goal = hub_tree(net), shortest_tree(net)
     if not as_json:
@@ -45,6 +46,14 @@ def demo(out: Path, as_json: bool) -> None:
     replay(plan, current, goal, quiet=as_json)
     written = write(plan, current, goal, out)
     conclude(plan, current, goal, seconds, written, as_json)
+
+
+def make_folder(out: Path) -> None:
+    """First of all: a wrong place should not cost the whole show."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise BadInput(str(out), f"can not be made into a folder: {fault.strerror}") from None
 
 
 def introduce(net: Topology, current: Topology, goal: Topology) -> None:
@@ -115,10 +124,6 @@ def write(plan: Plan, current: Topology, goal: Topology, out: Path) -> list[Path
     from regraft.model.plan_files import write_plan
     from regraft.model.topology_files import write_topology
 
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise BadInput(str(out), f"can not be made into a folder: {fault.strerror}") from None
     paths = [out / name for name in ("current.json", "goal.json", "plan.json", "plan.svg", "plan.png")]
     write_topology(current, paths[0])
     write_topology(goal, paths[1])
