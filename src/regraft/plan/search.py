@@ -20,12 +20,16 @@ from regraft.plan.kernel_tree import Ints
 from regraft.plan.moves import Mover
 from regraft.plan.objective import Key, cost_of, key_of
 from regraft.plan.problem import Act, Problem
-from regraft.plan.reach import Ground, Windows, windows
+from regraft.plan.reach import Ground, Move, Windows, windows
 from regraft.plan.schedule import as_early_as_possible
 from regraft.plan.watch import Progress, Watch
 
-ARCHIVE = 400
+ARCHIVE = 1500
 """Plans that are remembered for merging."""
+ELITE = 60
+"""The best of them are never forgotten; of the others a random part is, so that they stay different."""
+POOLS = (1500, 300, 60, 12, 3)
+"""How many plans are merged: the most for which the model is not too large."""
 MERGED = 12_000
 """Action variables that a merged model may have: a second of solving or so."""
 WHOLE = 4_000
@@ -57,20 +61,26 @@ class Search:
         self._merge_seconds = 1.0
         self._limited = self.limits.max_degree is not None or self.limits.exclusive
 
-    def offer(self, steps: Sequence[Sequence[Act]]) -> bool:
-        """Remember a plan; true if it is the best yet."""
+    def offer(self, steps: Sequence[Sequence[Act]], remember: bool = True) -> bool:
+        """Take note of a plan; true if it is the best yet."""
         plan = [list(step) for step in steps if step]
         key = self.key(plan)
         with self._lock:
-            self.archive.append((key, plan))
+            better = self.best is None or key < self.key(self.best)
+            if remember or better:
+                self.archive.append((key, plan))
             if len(self.archive) > 2 * ARCHIVE:
-                self.archive.sort(key=lambda entry: entry[0])
-                del self.archive[ARCHIVE:]
-            if self.best is not None and key >= self.key(self.best):
+                self._forget()
+            if not better:
                 return False
             self.best = plan
         self.watch.tell(Progress(len(plan), sum(map(len, plan)), *self.bounds))
         return True
+
+    def _forget(self) -> None:
+        self.archive.sort(key=lambda entry: entry[0])
+        others = self.rng.permutation(np.arange(ELITE, len(self.archive)))[: ARCHIVE - ELITE].tolist()
+        self.archive = [*self.archive[:ELITE], *(self.archive[at] for at in others)]
 
     def first(self, tries: int = 1) -> None:
         """The plain greedy plan; within tight limits, other styles until one finds a way."""
@@ -107,7 +117,8 @@ class Search:
                 continue
             if self.limits.minimise in ("actions", "cost") and not self._limited:
                 plan = as_early_as_possible(plan)
-            self.offer(plan)
+            # Plans near the best are much alike: fewer steps come from merging different ones.
+            self.offer(plan, remember=not near or self.limits.minimise != "steps")
             # Equal is accepted: a search that may wander over plateaus gets further.
             score = self.key(plan)[: 2 if self.limits.minimise == "steps" else 1]
             if not self._plateau or score <= self._plateau:
@@ -178,17 +189,20 @@ class Search:
                 table = windows(self.ground, steps, shifts)
                 if table is None or table.choices <= WHOLE:
                     return table, True
-        shifts, moves = self._pool()
-        return windows(self.ground, steps, shifts, moves), False
+        table = None
+        for plans in POOLS:
+            table = windows(self.ground, steps, *self._pool(plans))
+            if table is None or table.choices <= MERGED:
+                break
+        return table, False
 
-    def _pool(self) -> tuple[Ints, list[tuple[Act, tuple[tuple[int, int], ...]]]]:
-        """The distinct actions of the best plans and of a random part of the others."""
+    def _pool(self, plans: int) -> tuple[Ints, list[Move]]:
+        """The distinct actions of so many remembered plans: the best of them, the others at random."""
         self.archive.sort(key=lambda entry: entry[0])
-        good = self.archive[:60]
-        others = self.archive[60:]
-        some = self.rng.permutation(len(others))[:240]
-        acts = {act for _, plan in [*good, *(others[at] for at in some)] for step in plan for act in step}
-        shifts = sorted(act for act in acts if len(act) == 3)
+        best = max(1, min(ELITE, plans // 3))
+        others = self.rng.permutation(np.arange(best, len(self.archive)))[: plans - best].tolist()
+        chosen = [*self.archive[:best], *(self.archive[at] for at in others)]
+        shifts = sorted({act for _, plan in chosen for step in plan for act in step if len(act) == 3})
         moves = self.mover.grounded() if self.mover is not None else []
         return np.array(shifts, np.int64).reshape(-1, 3), moves
 
