@@ -62,8 +62,12 @@ def solve(
     """Find the best plan of `table.steps` steps (empty ones allowed), or prove that there is none."""
     model = cp_model.CpModel()
     links = _link_variables(model, problem, table)
-    chosen = [{act: model.new_bool_var("") for act in acts} for acts in table.possible]
-    for step, actions in enumerate(chosen):
+    chosen: Chosen = []
+    for step, acts in enumerate(table.possible):
+        if watch.expired:
+            return Answer(None, 0, False)
+        actions = {act: model.new_bool_var("") for act in acts}
+        chosen.append(actions)
         _state_change(model, table, links, step, actions)
     if limits.max_degree is not None:
         _degree(model, problem, table, links, chosen, limits.max_degree)
