@@ -1,4 +1,4 @@
-"""No bound is above the optimum, which the oracle knows on small trees and the exact planner on larger ones."""
+"""No bound is above the optimum: the oracle knows it on small trees, the exact planner on larger ones."""
 
 from itertools import product
 from random import Random
@@ -84,3 +84,10 @@ def test_a_line_to_a_star_is_bounded_by_halving() -> None:
     line = frozenset(pair(at, at + 1) for at in range(99))
     star = frozenset(pair(0, at) for at in range(1, 100))
     assert path_bound(Problem(tuple(map(str, range(100))), line, star)) == 7
+
+
+def test_a_star_to_a_line_is_bounded_by_halving_as_well() -> None:
+    """Read backwards, the plan brings both ends of the line together."""
+    line = frozenset(pair(at, at + 1) for at in range(99))
+    star = frozenset(pair(0, at) for at in range(1, 100))
+    assert path_bound(Problem(tuple(map(str, range(100))), star, line)) == 7

@@ -73,6 +73,12 @@ def test_a_removable_link_without_actions_refutes_every_length() -> None:
     assert windows(Ground(problem), 9, np.empty((0, 3), np.int64)) is None
 
 
+def test_no_steps_are_enough_only_for_equal_trees() -> None:
+    problem = task(8, 0.5, 1)
+    assert table_of(problem, 0) is None
+    assert table_of(Problem(problem.ids, problem.goal, problem.goal), 0) is not None
+
+
 def test_links_of_the_goal_are_never_removed() -> None:
     problem = task(12, 0.6, 5)
     shifts = Ground(problem).every_shift(8).tolist()

@@ -9,10 +9,12 @@ many as the staying links between, or two (out over another moving link and back
 Steps. Let the path of a missing goal link have f staying links and r removable ones. In one step each of
 its removable links can pass one staying link (f - 1), or be passed by a neighbour that itself moves
 (r - 1, two of them busy), or take in one more removable link from beside the path (r + 1). It ends with
-f = 0, r = 1. The fewest steps of that little game bound the steps of any plan of shifts. On small
+f = 0, r = 1. The fewest steps of that little game bound the steps of any plan of shifts. The same holds
+for the path of a removable link in the goal tree, from the last step to the first. On small
 overlays `reach` proves more. Moves can jump, so with them only the trivial bounds hold.
 """
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -20,7 +22,7 @@ from scipy.optimize import linear_sum_assignment
 
 from regraft.model import Bounds, Limits
 from regraft.plan.kernel_tree import Flags, Ints, hang, new_tree, walk
-from regraft.plan.problem import Problem
+from regraft.plan.problem import Pair, Problem
 from regraft.plan.reach import Ground, windows
 
 ASSIGNED = 1500
@@ -46,13 +48,19 @@ def lower_bounds(problem: Problem, limits: Limits, thorough: bool = True) -> Bou
 
 
 def path_bound(problem: Problem) -> int:
-    """The game above, for the worst path."""
-    links = sorted(problem.initial)
-    token = np.array([link not in problem.goal for link in links], np.bool_)
+    """The game above, for the worst path in either direction: a plan read backwards is made of shifts too."""
+    there, back = (problem.initial, problem.missing), (problem.goal, problem.removable)
+    return max(_worst_path(problem, *there), _worst_path(problem, *back))
+
+
+def _worst_path(problem: Problem, tree_links: frozenset[Pair], to_make: Sequence[Pair]) -> int:
+    links = sorted(tree_links)
+    kept = problem.initial & problem.goal
+    token = np.array([link not in kept for link in links], np.bool_)
     tree = new_tree(np.array(links, np.int64).reshape(-1, 2))
     hang(tree)
     worst = 0
-    for one, other in problem.missing:
+    for one, other in to_make:
         on_path = tree.path[: walk(tree.hung, tree.path, one, other)]
         worst = max(worst, _game(*_count(on_path, token), len(problem.removable)))
     return worst

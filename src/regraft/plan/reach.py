@@ -119,7 +119,8 @@ def windows(ground: Ground, steps: int, shifts: Ints, moves: Sequence[Move] = ()
         np.searchsorted(names, keys) for keys in (acts.removed, acts.added, acts.guards)
     )
     live = np.ones((steps + 1, len(names)), np.bool_)
-    live[0], live[steps] = np.isin(names, initial), np.isin(names, wanted)
+    live[0] &= np.isin(names, initial)
+    live[steps] &= np.isin(names, wanted)
     kernel.refine(live, removed, added, acts.first_guard, guards)
     if live[0].sum() < len(initial) or live[steps].sum() < len(wanted):
         return None

@@ -1,0 +1,16 @@
+"""Warming compiles what the first plan would wait for."""
+
+from regraft.plan import kernel, kernel_reach
+from regraft.plan.warm import warm
+
+
+def test_all_kernels_that_python_calls_are_compiled_afterwards() -> None:
+    warm()
+    for function in (
+        kernel.greedy_plan,
+        kernel_reach.first_steps,
+        kernel_reach.shifts_within,
+        kernel_reach.refine,
+        kernel_reach.happening,
+    ):
+        assert function.signatures, function
