@@ -82,7 +82,7 @@ def new_pairs(links: int, total: int) -> Pairs:
     return Pairs(
         np.full(size, -1, np.int64),
         np.empty(size, np.int64),
-        np.zeros((size, 2)),
+        np.empty((size, 2)),
         np.zeros(1, np.int64),
         np.zeros(links),
         np.zeros(links),
@@ -90,13 +90,14 @@ def new_pairs(links: int, total: int) -> Pairs:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def enter(keys: Ints, middle: Ints, filled: Ints, key: int, broker: int) -> int:
+def enter(keys: Ints, middle: Ints, gain: Floats, filled: Ints, key: int, broker: int) -> int:
     """Where the pair of links is in the table; it is entered if it is not there yet."""
     place = (key * _HASH) & (keys.size - 1)
     while keys[place] != key and keys[place] != -1:
         place = (place + 1) & (keys.size - 1)
     if keys[place] == -1:
         keys[place], middle[place] = key, broker
+        gain[place, 0], gain[place, 1] = 0.0, 0.0
         filled[0] += 1
     return place
 
@@ -149,7 +150,7 @@ def score_pairs(run: Run, pairs: Pairs) -> None:
                 loss_token[link] += more_tokens
             if at > 0 and (token[link] or token[path[at - 1]]):
                 low, high = min(link, path[at - 1]), max(link, path[at - 1])
-                place = enter(keys, middle, filled, low * token.size + high, broker)
+                place = enter(keys, middle, gain, filled, low * token.size + high, broker)
                 gain[place, 0] += over_token if token[high] else over_staying
                 gain[place, 1] += over_token if token[low] else over_staying
             broker = ends[link, 0] ^ ends[link, 1] ^ broker
@@ -163,7 +164,7 @@ def recruit(run: Run, pairs: Pairs) -> None:
     staying links. Ends when the table is half full.
     """
     ends, start, around, token = run.tree.ends, run.tree.start, run.tree.around, run.token
-    keys, middle, _, filled, _, loss_token = pairs
+    keys, middle, gain, filled, _, loss_token = pairs
     for link in range(token.size):
         if token[link] and loss_token[link] < 0.0:
             for end in range(2):
@@ -172,7 +173,7 @@ def recruit(run: Run, pairs: Pairs) -> None:
                     beside = around[place]
                     if beside != link and token[beside] and 2 * filled[0] < keys.size:
                         key = min(link, beside) * token.size + max(link, beside)
-                        enter(keys, middle, filled, key, broker)
+                        enter(keys, middle, gain, filled, key, broker)
 
 
 @njit(cache=True, nogil=True)
