@@ -24,7 +24,12 @@ ids = st.text(st.characters(codec="utf-8"), min_size=1, max_size=4)
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     kind, operations = draw(
-        st.sampled_from([("tree", ["shift", "move", "append", "detach"]), ("mesh", ["link", "unlink", "append", "detach"])])
+        st.sampled_from(
+            [
+                ("tree", ["shift", "move", "append", "detach"]),
+                ("mesh", ["link", "unlink", "append", "detach"]),
+            ]
+        )
     )
     operation = st.sampled_from(operations)
     action = operation.flatmap(

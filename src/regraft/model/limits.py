@@ -13,7 +13,7 @@ DEFAULT_OPERATIONS = frozenset({"shift", "append", "detach"})
 
 @dataclass(frozen=True)
 class ActionCosts:
-    """C_a of IPITT §V: by exact action, else by operation, else 1. Whole numbers (micro-units are the caller's choice)."""
+    """C_a of IPITT §V, in whole numbers: by exact action, else by operation, else 1."""
 
     by_action: Mapping[Action, int] = field(default_factory=dict)
     by_operation: Mapping[str, int] = field(default_factory=dict)
