@@ -130,10 +130,18 @@ def test_a_stopped_planner_returns_its_best_early(
 
 def test_progress_tells_plans_that_get_better() -> None:
     told = list[Progress]()
-    fast(hard(), Limits(threads=1), Watch(0.7, report=told.append))
+    watch = Watch(60)
+
+    def note(now: Progress) -> None:
+        told.append(now)
+        if len(told) == 3:
+            watch.stop()
+
+    watch.report = note
+    fast(hard(), Limits(threads=1), watch)
     sizes = [(now.steps, now.actions) for now in told]
     assert sizes == sorted(sizes, reverse=True)
-    assert len(sizes) > 1
+    assert len(sizes) == 3
 
 
 def test_without_moves_or_shifts_there_is_no_plan() -> None:

@@ -15,6 +15,7 @@ from regraft.plan.planning_task import PlanningTask, planning_task
 from regraft.plan.problem import Problem, pair
 from regraft.plan.program import FAMILIES, Model, build, chosen, size
 from regraft.plan.solvers import Status, solve
+from regraft.plan.watch import Watch
 
 FIGURE_1 = Problem(tuple("1234"), frozenset({(0, 1), (0, 2), (1, 3)}), frozenset({(0, 1), (0, 2), (2, 3)}))
 
@@ -61,8 +62,8 @@ def test_propositions_that_nothing_mentions_do_not_change_the_answer() -> None:
     all_pairs = planning_task(FIGURE_1, [(3, 1, 0), (3, 0, 2)], every_pair=True)
     assert len(few.propositions) < len(all_pairs.propositions)
     for task in (few, all_pairs):
-        assert solve(build(task, 1), "cp-sat", 10).status is Status.INFEASIBLE
-        assert solve(build(task, 2), "cp-sat", 10).objective == 2
+        assert solve(build(task, 1), "cp-sat", Watch(10)).status is Status.INFEASIBLE
+        assert solve(build(task, 2), "cp-sat", Watch(10)).objective == 2
 
 
 def test_every_constraint_family_but_the_domains_is_there() -> None:
@@ -139,14 +140,14 @@ def test_without_one_of_these_families_a_plan_would_be_too_short(
     left_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crossed = Problem(tuple("abcd"), line(0, 1, 2, 3), line(1, 3, 0, 2))
-    assert solve(build(task_of(crossed), 2), "cp-sat", 20).status is Status.INFEASIBLE
+    assert solve(build(task_of(crossed), 2), "cp-sat", Watch(20)).status is Status.INFEASIBLE
     monkeypatch.delitem(FAMILIES, left_out)
-    assert solve(build(task_of(crossed), 2), "cp-sat", 20).status is Status.OPTIMAL
+    assert solve(build(task_of(crossed), 2), "cp-sat", Watch(20)).status is Status.OPTIMAL
 
 
 def test_figure_1_needs_two_steps_with_one_shift_each() -> None:
     task, shifts = task_of(FIGURE_1), naive(FIGURE_1)
-    solved = solve(build(task, 2), "highs", 10)
+    solved = solve(build(task, 2), "highs", Watch(10))
     assert solved.solution is not None
     steps = [[shifts[a] for a in step] for step in chosen(task, 2, solved.solution)]
     assert steps == [[(3, 1, 0)], [(3, 0, 2)]]

@@ -6,6 +6,7 @@ import pytest
 from regraft.plan.linear import Expression, Ints, each, stack, total
 from regraft.plan.program import Program
 from regraft.plan.solvers import SOLVERS, Status, solve, whole
+from regraft.plan.watch import Watch
 
 each_solver = pytest.mark.parametrize("solver", sorted(SOLVERS))
 
@@ -19,7 +20,7 @@ def program(at_least: int) -> Program:
 
 @each_solver
 def test_the_best_solution_is_returned_with_its_bound(solver: str) -> None:
-    solved = solve(program(at_least=5), solver, 10)
+    solved = solve(program(at_least=5), solver, Watch(10))
     assert (solved.status, solved.objective, solved.bound) == (Status.OPTIMAL, 11, 11)
     assert solved.solution is not None
     assert solved.solution.tolist() == [1, 4]
@@ -27,14 +28,14 @@ def test_the_best_solution_is_returned_with_its_bound(solver: str) -> None:
 
 @each_solver
 def test_no_solution_is_told_as_such(solver: str) -> None:
-    solved = solve(program(at_least=6), solver, 10)
+    solved = solve(program(at_least=6), solver, Watch(10))
     assert (solved.status, solved.objective, solved.solution) == (Status.INFEASIBLE, None, None)
 
 
 @each_solver
 def test_equal_rows_hold_exactly(solver: str) -> None:
     rows = stack([each(FIRST).equals(1), (each(SECOND) - each(FIRST)).equals(2)])
-    solved = solve(Program(np.array([1, 1]), np.array([1, 4]), rows), solver, 10)
+    solved = solve(Program(np.array([1, 1]), np.array([1, 4]), rows), solver, Watch(10))
     assert solved.solution is not None
     assert solved.solution.tolist() == [1, 3]
 
@@ -49,14 +50,16 @@ def test_without_time_nothing_is_claimed(solver: str) -> None:
     luck = np.random.default_rng(1)
     columns = np.arange(100)
     rows = stack([one_sum(luck.permutation(columns)[:40]) >= 17 for _ in range(80)])
-    solved = solve(Program(luck.integers(10, 99, 100), np.ones(100, dtype=np.int64), rows), solver, 0.0)
+    solved = solve(
+        Program(luck.integers(10, 99, 100), np.ones(100, dtype=np.int64), rows), solver, Watch(0.0)
+    )
     assert solved.status in (Status.UNKNOWN, Status.FEASIBLE)
     assert solved.bound <= (solved.objective or 10**6)
 
 
 @each_solver
 def test_the_number_of_threads_may_change_between_two_programs(solver: str) -> None:
-    assert [solve(program(5), solver, 10, threads).objective for threads in (1, 2, 1)] == [11, 11, 11]
+    assert [solve(program(5), solver, Watch(10), threads).objective for threads in (1, 2, 1)] == [11, 11, 11]
 
 
 @pytest.mark.parametrize(("bound", "rounded"), [(2.0000001, 2), (2.1, 3), (-np.inf, 0), (-1e-9, 0)])

@@ -30,8 +30,8 @@ FILE = click.Path(path_type=Path)
     callback=plan_options.planner_name,
     help="fast: any size, improves until the time limit. exact: proves the fewest steps and actions. "
     "exact-each-path, exact-all-paths: the same over fewer actions. ip-naive, ip-all-paths, ip-each-path: "
-    "the published integer program on HiGHS (ip-each-path-cp-sat: on CP-SAT). best-first: the published "
-    "search.",
+    "the published integer program on HiGHS; ip-naive-cp-sat, ip-all-paths-cp-sat, ip-each-path-cp-sat: "
+    "on CP-SAT. best-first: the published search.",
 )
 @click.option(
     "--minimise",
@@ -155,13 +155,11 @@ def find(
     request: Request, current: Topology, goal: Topology, limits: Limits, watch: "Watch"
 ) -> list[Plan] | Infeasible:
     """The plans that answer the request, the best first."""
-    from regraft.plan import make_mesh_plan, make_plan, pareto, verify
+    from regraft.plan import make_mesh_plan, make_plan, pareto
 
     if current.kind == "mesh":
         keeps = invariant(request, current, goal)
-        found = make_mesh_plan(current, goal, limits, keeps)
-        if isinstance(found, Plan):
-            verify(found, current, goal, limits, keeps)
+        found = make_mesh_plan(current, goal, limits, keeps, watch)
     elif request.pareto:
         return pareto(current, goal, limits, request.planner, watch)
     else:

@@ -34,5 +34,5 @@ def fast(problem: Problem, limits: Limits, watch: Watch) -> Found | Infeasible:
             return prove(search)
         improve(search)
     if search.best is None:
-        return nothing_found(limits)
+        return nothing_found(problem, limits)
     return Found(search.best, search.bounds)

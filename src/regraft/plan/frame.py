@@ -99,17 +99,20 @@ def over_degree(problem: Problem, limits: Limits) -> Infeasible | None:
     """
     if limits.max_degree is None:
         return None
-    for links, name in ((problem.initial, "current"), (problem.goal, "goal")):
+    number = {id: at for at, id in enumerate(problem.ids)}
+    joining, leaving = (
+        {pair(*(number[id] for id in action.brokers)) for step in steps for action in step}
+        for steps in (problem.appends, problem.detaches)
+    )
+    for links, name, proven in (
+        (problem.initial - joining, "current tree", True),
+        (problem.goal - leaving, "goal tree", True),
+        (problem.initial, "current tree with the joining brokers", False),
+        (problem.goal, "goal tree with the leaving brokers", False),
+    ):
         degree = Counter(broker for link in links for broker in link)
         for broker, count in degree.items():
             if count > limits.max_degree:
-                changes = problem.appends or problem.detaches
-                with_whom = ", joining and leaving brokers included," if changes else ""
-                allowed = f"{limits.max_degree} are allowed"
-                return Infeasible(
-                    f"a broker of the {name} tree{with_whom} has {count} links, {allowed}",
-                    "max-degree",
-                    problem.ids[broker],
-                    proven=not changes,
-                )
+                reason = f"a broker of the {name} has {count} links, {limits.max_degree} are allowed"
+                return Infeasible(reason, "max-degree", problem.ids[broker], proven)
     return None

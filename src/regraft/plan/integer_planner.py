@@ -54,13 +54,13 @@ def integer_plan(
     shifts = ACTION_SETS[over](problem)
     task = planning_task(problem, shifts)
     costs = action_costs(problem, shifts, limits)
-    fewest = max(1, bounds.steps)
-    search = Search(fewest, T=max(fewest, starting_length(problem.size, len(problem.missing))))
+    # Algorithm 1 as it stands: our own bounds are reported, but do not steer the reference.
+    search = Search(fewest=1, T=max(1, starting_length(problem.size, len(problem.missing))))
     while not search.steps_proven and not watch.expired:
         if trees(problem.size) < search.T:
             return never(limits, over)
         program = build(task, search.T, costs, limits.max_degree, limits.exclusive)
-        solved = solve(program, solver, watch.left, limits.threads, limits.seed)
+        solved = solve(program, solver, watch, limits.threads, limits.seed)
         if solved.status is Status.INFEASIBLE:
             search.fewest = search.T = search.T + 1
         elif solved.solution is not None:

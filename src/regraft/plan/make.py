@@ -23,6 +23,8 @@ PLANNERS: dict[str, Planner] = {
     "ip-naive": ip_naive,
     "ip-all-paths": ip_all_paths,
     "ip-each-path": ip_each_path,
+    "ip-naive-cp-sat": partial(integer_plan, over="naive", solver="cp-sat"),
+    "ip-all-paths-cp-sat": partial(integer_plan, over="all-paths", solver="cp-sat"),
     "ip-each-path-cp-sat": partial(integer_plan, over="each-path", solver="cp-sat"),
     "best-first": best_first,
 }
@@ -47,6 +49,10 @@ def make_plan(
     crowded = over_degree(problem, limits)
     if crowded is not None:
         return crowded
+    if problem.missing and not limits.operations & {"shift", "move"}:
+        return Infeasible(
+            "links must change, but neither shift nor move is allowed", "operations", proven=True
+        )
     found = PLANNERS[planner](problem, limits, watch or Watch(limits.time_limit))
     if isinstance(found, Infeasible):
         return found

@@ -13,10 +13,14 @@ from collections.abc import Callable, Iterator
 from regraft.model import BadInput, Bounds, Ends, Infeasible, Limits, Plan, Topology
 from regraft.plan.mesh_search import detour
 from regraft.plan.mesh_task import Change, Keeps, Links, MeshTask, degrees
+from regraft.plan.verify import verify
+from regraft.plan.watch import Watch
 
 
-def make_mesh_plan(current: Topology, goal: Topology, limits: Limits, keeps: Keeps) -> Plan | Infeasible:
-    """A plan whose every intermediate mesh keeps the invariant, or why there is none."""
+def make_mesh_plan(
+    current: Topology, goal: Topology, limits: Limits, keeps: Keeps, watch: Watch | None = None
+) -> Plan | Infeasible:
+    """A verified plan whose every intermediate mesh keeps the invariant, or why there is none."""
     if current.kind != "mesh" or goal.kind != "mesh":
         raise BadInput("kind", "both topologies must be meshes")
     task = MeshTask(current, goal, limits, keeps)
@@ -25,13 +29,15 @@ def make_mesh_plan(current: Topology, goal: Topology, limits: Limits, keeps: Kee
     changes, stuck = direct(task)
     fewest = len(task.start ^ task.end)
     if stuck is not None:
-        found, exhausted = detour(task)
+        found, exhausted = detour(task, watch or Watch(limits.time_limit))
         if found is None:
             return task.explain(stuck, proven=exhausted)
         changes = found
         fewest = sum(len(added) + len(removed) for added, removed in found) if exhausted else fewest
     bounds = Bounds(task.least_steps(), fewest)
-    return Plan("mesh", current.sha256, goal.sha256, task.named(changes), "mesh", bounds)
+    plan = Plan("mesh", current.sha256, goal.sha256, task.named(changes), "mesh", bounds)
+    verify(plan, current, goal, limits, keeps)
+    return plan
 
 
 def direct(task: MeshTask) -> tuple[list[Change], Links | None]:

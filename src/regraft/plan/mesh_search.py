@@ -11,15 +11,16 @@ from itertools import combinations, pairwise
 
 from regraft.model import ends
 from regraft.plan.mesh_task import Change, Links, MeshTask
+from regraft.plan.watch import Watch
 
 MOST_STATES = 20_000
 """Link sets that one pass may reach before it gives up."""
 
 
-def detour(task: MeshTask) -> tuple[list[Change] | None, bool]:
+def detour(task: MeshTask, watch: Watch) -> tuple[list[Change] | None, bool]:
     """Single changes of any link, by A*; and whether that is proven: fewest actions, or no plan."""
     for weight in (1, 4):
-        path, exhausted = search(task, weight)
+        path, exhausted = search(task, weight, watch)
         if path:
             return joined_up(task, path), weight == 1
         if exhausted:
@@ -27,12 +28,12 @@ def detour(task: MeshTask) -> tuple[list[Change] | None, bool]:
     return None, False
 
 
-def search(task: MeshTask, weight: int) -> tuple[list[Links], bool]:
+def search(task: MeshTask, weight: int, watch: Watch) -> tuple[list[Links], bool]:
     """The link sets on the way to the goal; none if there is no way, or (second value false) none yet."""
     came: dict[Links, Links] = {}
     cost = {task.start: 0}
     queue: list[tuple[int, int, Links]] = [(0, 0, task.start)]
-    while queue and len(cost) < MOST_STATES:
+    while queue and len(cost) < MOST_STATES and not watch.expired:
         links = heappop(queue)[-1]
         if links == task.end:
             path = [links]

@@ -31,6 +31,10 @@ from regraft.plan.watch import Progress, Watch
 
 PATIENCE = 0.5
 """Share of the time left that one length may take; what is left when it fails goes to improvement."""
+TABLE = 1_000_000
+"""More shifts than that are not looked at: the model would not be solved anyway."""
+LARGEST = 1500
+"""Above so many brokers the pairs of brokers alone take too much memory."""
 LONGEST = 4
 """Within limits there may be no plan at all: plans of up to so many steps per broker are tried."""
 Steps = list[list[Act]]
@@ -49,23 +53,28 @@ class Exact:
         self.ground = Ground(self.problem)
         self.cost = cost_of(self.problem, self.limits)
         self._set: Ints | None = None
-        if "shift" not in self.limits.operations:
-            self._set = np.empty((0, 3), np.int64)
-        elif self.over != "naive":
-            self._set = np.array(ACTION_SETS[self.over](self.problem), np.int64).reshape(-1, 3)
         moving = "move" in self.limits.operations
         self.moves, complete = every_move(self.problem) if moving else ([], True)
+        if "shift" not in self.limits.operations:
+            self._set = np.empty((0, 3), np.int64)
+        elif self.over != "naive" or (moving and complete):
+            # Reachability from both ends assumes shifts, so with moves around it must not prune.
+            self._set = np.array(ACTION_SETS[self.over](self.problem), np.int64).reshape(-1, 3)
         self.everything = self.over == "naive" and complete
 
     def shifts(self, steps: int) -> Ints:
         if self._set is not None:
             return self._set
-        # Reachability from both ends assumes shifts, so with moves around it must not prune.
-        return self.ground.every_shift(2 * self.problem.size if self.moves else steps)
+        return self.ground.every_shift(steps, TABLE)
 
     def at(self, steps: int, aim: Aim, hint: Sequence[Sequence[Act]] = ()) -> Answer:
         """The best plan of at most so many steps over the action set."""
-        table = windows(self.ground, steps, self.shifts(steps), self.moves)
+        if self.watch.expired or (self._set is None and self.problem.size > LARGEST):
+            return Answer(None, 0, False)
+        shifts = self.shifts(steps)
+        if len(shifts) > TABLE:
+            return Answer(None, 0, False)
+        table = windows(self.ground, steps, shifts, self.moves)
         if table is None:
             return Answer(None, 0, True)
         coupled = self.limits.max_degree is not None or self.limits.exclusive or aim.slowest
@@ -83,7 +92,7 @@ def steps_first(solver: Exact, search: Search) -> Found | Infeasible:
     inside: Steps | None = None
     while inside is None:
         if bound > LONGEST * solver.problem.size:
-            return nothing_found(solver.limits)
+            return nothing_found(solver.problem, solver.limits)
         if everything and search.best is not None and len(search.best) == bound:
             inside = search.best
             break
@@ -156,7 +165,7 @@ def _best(search: Search, bound: int) -> Found | Infeasible:
     """No proof in time: the rest of it improves the best plan, which is returned with the bound on steps."""
     improve(search)
     if search.best is None:
-        return nothing_found(search.limits)
+        return nothing_found(search.problem, search.limits)
     return Found(search.best, Bounds(max(bound, search.bounds.steps), search.bounds.actions))
 
 

@@ -6,6 +6,7 @@ one step less, or with fewer actions. Where all shifts together make a small mod
 instead, and what the solver refutes is proven for good.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -207,12 +208,13 @@ class Search:
         return np.array(shifts, np.int64).reshape(-1, 3), moves
 
 
-def nothing_found(limits: Limits) -> Infeasible:
-    """Which limit is in the way, when no plan was found although one exists without limits."""
+def nothing_found(problem: Problem, limits: Limits) -> Infeasible:
+    """Which limit is in the way, and where, when no plan was found although one exists without limits."""
     if limits.max_degree is not None:
-        return Infeasible(
-            f"no plan found that keeps every broker at {limits.max_degree} links or fewer", "max-degree"
+        degree = Counter(
+            broker for tree in (problem.initial, problem.goal) for link in tree for broker in link
         )
-    if "shift" not in limits.operations:
-        return Infeasible("no plan found with the allowed operations", "operations")
+        fullest = problem.ids[max(degree, key=lambda broker: (degree[broker], -broker))]
+        reason = f"no plan found that keeps every broker at {limits.max_degree} links or fewer"
+        return Infeasible(reason, "max-degree", fullest)
     return Infeasible("no plan found within the time limit", "time-limit")

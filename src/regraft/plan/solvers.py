@@ -13,6 +13,7 @@ import numpy as np
 from regraft.model import RegraftError
 from regraft.plan.linear import Ints
 from regraft.plan.program import Program
+from regraft.plan.watch import Watch
 
 if TYPE_CHECKING:
     import highspy
@@ -37,16 +38,16 @@ class Solved(NamedTuple):
     solution: Ints | None
 
 
-Solver = Callable[[Program, float, int, int], Solved]
-"""(program, seconds, threads, seed) -> Solved"""
+Solver = Callable[[Program, Watch, int, int], Solved]
+"""(program, watch, threads, seed) -> Solved"""
 
 
-def solve(program: Program, solver: str, seconds: float, threads: int = 1, seed: int = 0) -> Solved:
-    """Solve to a gap of 0, or as far as the time allows."""
-    return SOLVERS[solver](program, seconds, threads, seed)
+def solve(program: Program, solver: str, watch: Watch, threads: int = 1, seed: int = 0) -> Solved:
+    """Solve to a gap of 0, or until the watch expires or is stopped."""
+    return SOLVERS[solver](program, watch, threads, seed)
 
 
-def highs(program: Program, seconds: float, threads: int, seed: int) -> Solved:
+def highs(program: Program, watch: Watch, threads: int, seed: int) -> Solved:
     """HiGHS: branch and cut."""
     import highspy  # noqa: PLC0415
 
@@ -67,11 +68,15 @@ def highs(program: Program, seconds: float, threads: int, seed: int) -> Solved:
     model = highspy.Highs()
     model.setOptionValue("output_flag", False)
     model.setOptionValue("mip_rel_gap", 0.0)
-    model.setOptionValue("time_limit", seconds)
+    model.setOptionValue("time_limit", watch.left)
     model.setOptionValue("threads", threads)
     model.setOptionValue("random_seed", seed)
-    if model.passModel(lp) == highspy.HighsStatus.kError or model.run() == highspy.HighsStatus.kError:
+    model.HandleUserInterrupt = True
+    if model.passModel(lp) == highspy.HighsStatus.kError:
         raise RegraftError("HiGHS does not accept the program")
+    with watch.on_stop(model.cancelSolve):
+        if model.run() == highspy.HighsStatus.kError:
+            raise RegraftError("HiGHS does not accept the program")
     return highs_answer(model)
 
 
@@ -92,17 +97,19 @@ def highs_answer(model: "highspy.Highs") -> Solved:
     return Solved(Status.OPTIMAL if best else Status.FEASIBLE, value, value if best else bound, solution)
 
 
-def cp_sat(program: Program, seconds: float, threads: int, seed: int) -> Solved:
+def cp_sat(program: Program, watch: Watch, threads: int, seed: int) -> Solved:
     """CP-SAT: clause learning over whole numbers, so its answers are exact."""
     from ortools.sat.python import cp_model  # noqa: PLC0415
 
     model = cp_model.CpModel()
     fill(model.proto, program)
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.max_time_in_seconds = watch.left
+    solver.parameters.catch_sigint_signal = False
     solver.parameters.num_workers = threads
     solver.parameters.random_seed = seed
-    status = solver.solve(model)
+    with watch.on_stop(solver.stop_search):
+        status = solver.solve(model)
     if status == cp_model.INFEASIBLE:
         return Solved(Status.INFEASIBLE, None, 0, None)
     bound = whole(solver.best_objective_bound)
