@@ -61,8 +61,8 @@ def test_moves_open_shifts_that_shifts_alone_would_not_reach() -> None:
     """A dear goal link is made over a detour that only a move begins."""
     current = Topology.of([("0", "1"), ("1", "2"), ("2", "3")])
     goal = Topology.of([("0", "2"), ("1", "2"), ("2", "3")])
-    cheap = {Action("move", ("0", "1", "0", "3")): 1, Action("move", ("1", "0", "3", "0")): 1}
-    costs = ActionCosts({**cheap, Action("shift", ("0", "3", "2")): 1}, {"shift": 10, "move": 10})
+    cheap = {Action("move", ("0", "1", "0", "3")): 1, Action("shift", ("0", "3", "2")): 1}
+    costs = ActionCosts(cheap, {"shift": 10, "move": 10})
     limits = Limits("cost", frozenset({"shift", "move"}), costs=costs, time_limit=20)
     plan = make_plan(current, goal, limits, "exact")
     assert isinstance(plan, Plan)

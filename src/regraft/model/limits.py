@@ -19,7 +19,20 @@ class ActionCosts:
     by_operation: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, action: Action) -> int:
-        return self.by_action.get(action, self.by_operation.get(action.operation, 1))
+        by_operation = self.by_operation.get(action.operation, 1)
+        if not self.by_action:
+            return by_operation
+        return next(
+            (self.by_action[same] for same in _spellings(action) if same in self.by_action), by_operation
+        )
+
+
+def _spellings(action: Action) -> list[Action]:
+    """The ways to write an action: the ends of a move's two links may stand in any order."""
+    if action.operation != "move":
+        return [action]
+    i, j, k, l = action.brokers
+    return [Action("move", (*old, *new)) for old in ((i, j), (j, i)) for new in ((k, l), (l, k))]
 
 
 @dataclass(frozen=True)
