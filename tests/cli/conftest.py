@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from regraft.cli import main
+from regraft.cli.entry import main
 
 Run = Callable[..., Result]
 

@@ -75,3 +75,27 @@ def test_ids_print_on_a_terminal_that_lacks_their_letters(folder: Path) -> None:
     )
     assert ended.returncode == 0, ended.stderr
     assert b"caf\\xe9" in ended.stdout
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("arguments", ["--help", "plan now.json goal.json -o plan.json"])
+def test_a_closed_stream_is_no_fault(arguments: str, closed: str, folder: Path) -> None:
+    command = f"{sys.executable} -c 'from regraft.cli import main; main()' {arguments} {closed}"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "Error" not in ended.stderr
+    assert (folder / "plan.json").exists() == arguments.startswith("plan")
+
+
+def test_an_interrupt_while_loading_ends_without_a_traceback() -> None:
+    program = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'click': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from regraft.cli import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")

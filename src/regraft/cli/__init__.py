@@ -1,5 +1,15 @@
 """The command line `regraft`: reads files, calls the packages, prints. `main` is the entry."""
 
-from regraft.cli.entry import main
+import sys
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """The console script. Loading is inside, so that Ctrl-C while it loads ends without a traceback."""
+    try:
+        from regraft.cli.entry import main as group
+
+        group()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -51,6 +51,7 @@ class OneLine(click.Group):
 
 def _run(command: Any) -> int:
     """Run it and turn what happened into an exit code."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal may not have every letter of an id
             stream.reconfigure(errors="backslashreplace")
@@ -72,6 +73,14 @@ def _run(command: Any) -> int:
             raise
         return _say(f"{type(fault).__name__}: {fault} (REGRAFT_TRACEBACK=1 shows where)", 1)
     return code if isinstance(code, int) else 0
+
+
+def _open_closed_streams() -> None:
+    """Closed by the caller (`>&-`), a stream is None, and the next file opened would take its number."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _refuse(fault: BadInput | click.ClickException) -> int:
