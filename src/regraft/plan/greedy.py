@@ -7,17 +7,31 @@ search over plans (what finished late gets more weight, or less, and survives if
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from regraft.model import Limits
 from regraft.plan import kernel, kernel_offers
 from regraft.plan.kernel import Task
-from regraft.plan.kernel_tree import Floats
+from regraft.plan.kernel_tree import Floats, Ints
 from regraft.plan.problem import Problem, Shift
 
 Steps = list[list[Shift]]
 Generator = np.random.Generator
+
+
+class Rows(NamedTuple):
+    """A plan as the kernel writes it: rows (step, i, j, k). Most plans are only counted, never listed."""
+
+    steps: int
+    rows: Ints
+
+    def listed(self) -> Steps:
+        plan: Steps = [[] for _ in range(self.steps)]
+        for step, i, j, k in self.rows.tolist():
+            plan[step].append((i, j, k))
+        return plan
 
 
 @dataclass(frozen=True)
@@ -68,18 +82,18 @@ class Greedy:
                 parameters[place] = rng.choice(values)
         return Style(weight, parameters)
 
-    def run(self, style: Style, seed: int, max_steps: int = 1 << 30) -> Steps | None:
+    def run(self, style: Style, seed: int, max_steps: int = 1 << 30) -> Rows | None:
         """The plan of this style; None if it takes more steps or finds no way within the limits."""
         ended, steps, rows = kernel.greedy_plan(
             self._task,
             style.weight,
             style.parameters,
             max_steps,
-            self.limits.max_degree or 0,
+            min(self.limits.max_degree or 0, self.problem.size),
             self.limits.exclusive,
             seed,
         )
-        return as_steps(rows.tolist(), steps) if ended == kernel.DONE else None
+        return Rows(steps, rows) if ended == kernel.DONE else None
 
 
 _CHOICES: Sequence[tuple[int, Sequence[float]]] = (
@@ -88,10 +102,3 @@ _CHOICES: Sequence[tuple[int, Sequence[float]]] = (
     (kernel_offers.NOISE, (0.0, 0.1, 0.3, 0.6)),
     (kernel_offers.CAUTION, (0.0, 0.0, 0.2, 0.5)),
 )
-
-
-def as_steps(rows: list[list[int]], steps: int) -> Steps:
-    plan: Steps = [[] for _ in range(steps)]
-    for step, i, j, k in rows:
-        plan[step].append((i, j, k))
-    return plan

@@ -3,8 +3,8 @@
 from regraft.plan.moves import COMPLETE
 from regraft.plan.search import WHOLE, Search
 
-SLICE = 0.3
-"""Seconds of sampling before the first merge."""
+SLICE = {"steps": 0.3, "time": 0.3, "actions": 0.9, "cost": 0.9}
+"""Seconds of sampling before the first merge: fewer actions come from local search, fewer steps from merging."""
 GROWTH = 1.5
 """Both get longer by this factor each time that a merge finds nothing."""
 
@@ -12,7 +12,7 @@ GROWTH = 1.5
 def improve(search: Search, share: float = 1.0) -> None:
     """Sample and merge until the plan meets the bounds or this share of the time left is used."""
     watch = search.watch
-    until, slice_ = watch.elapsed + share * watch.left, SLICE
+    until, slice_ = watch.elapsed + share * watch.left, SLICE[search.limits.minimise]
     while watch.elapsed < until and not watch.expired and not meets(search):
         search.sample(min(slice_, until - watch.elapsed))
         slice_ = merge_all(search, slice_ * GROWTH)
@@ -21,7 +21,7 @@ def improve(search: Search, share: float = 1.0) -> None:
 def merge_all(search: Search, seconds: float) -> float:
     """Merge as long as that helps; return the length of the next slice, the first one again if it did."""
     while search.best is not None and not search.watch.expired and search.merge(seconds):
-        seconds = SLICE
+        seconds = SLICE[search.limits.minimise]
     return seconds
 
 

@@ -177,6 +177,9 @@ def prove(search: Search, over: str = "naive") -> Found | Infeasible:
     """The optimum over the action set if time allows; else the best plan found, with the bounds reached."""
     general = search.bounds
     solver = Exact(search.problem, search.limits, search.watch, over)
+    if solver.moves and not solver.everything:
+        # Not all moves can be listed at this size: a proof over some of them would say little.
+        return _best(search, general.steps)
     found = (steps_first if search.limits.minimise == "steps" else total_first)(solver, search)
     if solver.everything or isinstance(found, Infeasible):
         return found

@@ -16,7 +16,7 @@ import numpy as np
 
 from regraft.model import Bounds, Infeasible, Limits
 from regraft.plan.compact import FEASIBLE, Aim, Answer, solve
-from regraft.plan.greedy import Greedy, Style
+from regraft.plan.greedy import Greedy, Rows, Style
 from regraft.plan.kernel_tree import Ints
 from regraft.plan.moves import Mover
 from regraft.plan.objective import Key, cost_of, key_of
@@ -31,6 +31,8 @@ ELITE = 60
 """The best of them are never forgotten; of the others a random part is, so that they stay different."""
 POOLS = (1500, 300, 60, 12, 3)
 """How many plans are merged: the most for which the model is not too large."""
+PROMISING = 1.03
+"""How many times the fewest actions a plan may have to be remembered, when actions are minimised."""
 MERGED = 12_000
 """Action variables that a merged model may have: a second of solving or so."""
 WHOLE = 4_000
@@ -60,6 +62,7 @@ class Search:
         self._plateau: Key = ()
         self._lock = Lock()
         self._merge_seconds = 1.0
+        self._few = self.limits.minimise in ("actions", "cost")
         self._limited = self.limits.max_degree is not None or self.limits.exclusive
 
     def offer(self, steps: Sequence[Sequence[Act]], remember: bool = True) -> bool:
@@ -91,7 +94,7 @@ class Search:
             plan = self.greedy.run(style, self.limits.seed + attempt)
             if plan is not None:
                 self.style = style
-                self.offer(plan)
+                self.offer(plan.listed())
                 return
 
     def sample(self, seconds: float) -> None:
@@ -111,19 +114,29 @@ class Search:
                 self._move(rng)
             if not self.shifting:
                 continue
-            near = self.style is not None and rng.random() < 0.5
+            near = self.style is not None and rng.random() < (0.9 if self._few else 0.5)
             style = self.greedy.changed(self.style, rng) if near and self.style else self.greedy.random(rng)
             plan = self.greedy.run(style, int(rng.integers(1 << 31)), self._too_long())
             if plan is None:
                 continue
-            if self.limits.minimise in ("actions", "cost") and not self._limited:
-                plan = as_early_as_possible(plan)
-            # Plans near the best are much alike: fewer steps come from merging different ones.
-            self.offer(plan, remember=not near or self.limits.minimise != "steps")
+            score = (len(plan.rows),) if self._few else (plan.steps, len(plan.rows))
+            if self._promising(plan):
+                listed = plan.listed()
+                steps = as_early_as_possible(listed) if self._few and not self._limited else listed
+                # Plans near the best are much alike: fewer steps come from merging different ones.
+                remember = not near or self.limits.minimise != "steps"
+                self.offer(
+                    as_early_as_possible(steps) if self._few and not self._limited else steps, remember
+                )
             # Equal is accepted: a search that may wander over plateaus gets further.
-            score = self.key(plan)[: 2 if self.limits.minimise == "steps" else 1]
             if not self._plateau or score <= self._plateau:
                 self.style, self._plateau = style, score
+
+    def _promising(self, plan: Rows) -> bool:
+        """Good enough to be listed: where actions count, at most a few more than the best plan has."""
+        if not self._few or self.limits.minimise == "cost" or self.best is None:
+            return True
+        return len(plan.rows) <= PROMISING * sum(map(len, self.best))
 
     def _move(self, rng: np.random.Generator) -> None:
         plan = self.mover.run(rng) if self.mover is not None else None
@@ -132,7 +145,7 @@ class Search:
 
     def _too_long(self) -> int:
         """Plans of so many steps are not worth finishing."""
-        if self.best is None or self.limits.minimise in ("actions", "cost"):
+        if self.best is None or self._few:
             return 1 << 30
         return len(self.best) + 2
 
