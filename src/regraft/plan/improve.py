@@ -4,7 +4,7 @@ from regraft.plan.moves import COMPLETE
 from regraft.plan.search import WHOLE, Search
 
 SLICE = {"steps": 0.3, "time": 0.3, "actions": 0.9, "cost": 0.9}
-"""Seconds of sampling before the first merge: fewer actions come from local search, fewer steps from merging."""
+"""Seconds of sampling before the first merge: local search saves actions, merging saves steps."""
 GROWTH = 1.5
 """Both get longer by this factor each time that a merge finds nothing."""
 
