@@ -44,7 +44,7 @@ FILE = click.Path(path_type=Path)
 )
 @click.option(
     "--max-degree",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, plan_options.MOST_LINKS),
     metavar="N",
     help="No broker has more than N links at any moment.",
 )

@@ -6,10 +6,12 @@ from pathlib import Path
 import click
 
 from regraft.model import ActionCosts, BadInput
+from regraft.model.fields import brief
 from regraft.model.limits import TREE_OPERATIONS
 
 PICTURES = (".svg", ".png", ".pdf")
-MOST_COST = 10**9
+MOST_COST = MOST_LINKS = 10**9
+"""Beyond these, solvers no longer count exactly."""
 
 
 def planner_name(context: click.Context, option: click.Parameter, value: str) -> str:
@@ -36,11 +38,16 @@ def costs(context: click.Context, option: click.Parameter, values: tuple[str, ..
     found: dict[str, int] = {}
     for value in values:
         name, _, number = value.partition("=")
-        if name not in TREE_OPERATIONS or not number.isdecimal() or not int(number) <= MOST_COST:
-            rule = f"{value!r} is not OPERATION=N, such as move=4 (N: a whole number up to 10^9)"
+        if name not in TREE_OPERATIONS or not _is_cost(number):
+            rule = f"{brief(value)} is not OPERATION=N, such as move=4 (N: a whole number up to 10^9)"
             raise click.BadParameter(rule, context, option)
         found[name] = int(number)
     return found
+
+
+def _is_cost(number: str) -> bool:
+    """The length is looked at first: Python does not read numbers of any number of digits."""
+    return number.isdecimal() and len(number) <= len(str(MOST_COST)) and int(number) <= MOST_COST
 
 
 def seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
