@@ -121,6 +121,28 @@ def test_broken_interest_is_refused(regraft: Run, folder: Path) -> None:
     assert "for meshes" in refused(regraft("plan", "now.json", "goal.json", *options))
 
 
+@pytest.mark.parametrize("files", [("now.json", "goal.json"), ("ring.json", "crossed.json")])
+@pytest.mark.parametrize("k", ["1", "2"])
+def test_k_without_interest_is_refused(files: tuple[str, str], k: str, regraft: Run) -> None:
+    expected = "-k: is about the topics of --interest, which is not given"
+    assert refused(regraft("plan", *files, "-k", k)) == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--planner", "exact"],
+        ["--operations", "shift,append,detach"],
+        ["--cost", "shift=2"],
+        ["--costs", "costs.json"],
+        ["--pareto"],
+    ],
+)
+def test_what_is_for_trees_is_refused_for_meshes(options: list[str], regraft: Run) -> None:
+    line = refused(regraft("plan", "ring.json", "crossed.json", *options))
+    assert line == f"ring.json: {options[0]} is for trees, this is a mesh"
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

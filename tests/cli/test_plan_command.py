@@ -87,6 +87,10 @@ def test_a_mesh_changes_by_link_and_unlink_and_stays_connected(regraft: Run) -> 
     assert answer["kind"] == "mesh"
 
 
+def test_the_default_planner_may_be_named_for_a_mesh(regraft: Run) -> None:
+    assert answered(regraft("plan", "ring.json", "crossed.json", "--planner", "fast", "--json"))["plan"]
+
+
 def test_a_mesh_keeps_its_topics_connected(regraft: Run, folder: Path) -> None:
     (folder / "interest.csv").write_text("node,topic\n" + "".join(f"{node},t\n" for node in "abcd"))
     options = ["--interest", "interest.csv", "-k", "2", "--json"]

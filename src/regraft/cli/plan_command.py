@@ -8,7 +8,7 @@ import click
 
 from regraft.cli import plan_options
 from regraft.cli.plan_options import check_places
-from regraft.cli.plan_request import Request, check_brokers, invariant, read_pair
+from regraft.cli.plan_request import Request, check_brokers, check_options, invariant, read_pair
 from regraft.cli.watching import run_watched
 from regraft.model import Infeasible, Limits, Plan, Topology
 from regraft.model.plan_files import write_plan
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from regraft.plan.watch import Watch
 
 FILE = click.Path(path_type=Path)
+COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 
 
 @click.command()
@@ -124,13 +125,16 @@ def plan(context: click.Context, /, **options: Any) -> None:
       regraft plan now.json better.json --max-degree 5 --operations shift,move --json
       regraft plan mesh1.json mesh2.json --interest interest.csv -k 2
     """
-    context.exit(run(Request(**{field.name: options[field.name] for field in fields(Request)})))
+    given = frozenset(name for name in options if context.get_parameter_source(name) is COMMANDLINE)
+    asked = options | {"given": given}
+    context.exit(run(Request(**{field.name: asked[field.name] for field in fields(Request)})))
 
 
 def run(request: Request) -> int:
     """Read, plan, report; the exit code."""
     from regraft.cli.plan_report import report, report_infeasible
 
+    check_options(request)
     check_places(request.output, request.picture)
     current, goal = read_pair(request)
     limits = request.limits()

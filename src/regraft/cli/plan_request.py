@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 SECONDS = {"fast": 2.0}
 """Time limits when none is given; the planners that prove things get `SECONDS_TO_PROVE`."""
 SECONDS_TO_PROVE = 60.0
+TREE_ONLY = {"operations": "--operations", "costs": "--costs", "cost": "--cost", "pareto": "--pareto"}
+"""Options that say nothing about a mesh, beside a planner that is not the default."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Request:
     output: Path | None
     picture: Path | None
     as_json: bool
+    given: frozenset[str]
+    """Names of the options that stand on the command line, whatever their values."""
 
     def limits(self) -> Limits:
         costs = with_costs(read_costs(self.costs) if self.costs else ActionCosts(), self.cost)
@@ -72,15 +76,30 @@ def invariant(request: Request, current: Topology, goal: Topology) -> "Keeps":
     return k_topic_connected(interest, request.k, stay)
 
 
+def check_options(request: Request) -> None:
+    """What can be refused before any file is read."""
+    if "k" in request.given and request.interest is None:
+        raise BadInput("-k", "is about the topics of --interest, which is not given")
+
+
 def read_pair(request: Request) -> tuple[Topology, Topology]:
     """Both topologies, of one kind."""
     current, goal = (_read(path, request.kind) for path in (request.from_, request.to))
     if current.kind != goal.kind:
         other, path = (goal, request.to) if goal.kind == "mesh" else (current, request.from_)
         raise BadInput(str(path), f"this is a mesh and the other file a tree: {_why_no_tree(other)}")
-    if current.kind == "tree" and (request.interest or request.k > 1):
-        raise BadInput(str(request.from_), "--interest and --k are for meshes, this is a tree")
+    if current.kind == "tree" and request.interest:
+        raise BadInput(str(request.from_), "--interest and -k are for meshes, this is a tree")
+    if current.kind == "mesh":
+        _refuse_tree_only(request)
     return current, goal
+
+
+def _refuse_tree_only(request: Request) -> None:
+    wrong = ["--planner"] if request.planner != "fast" else []
+    wrong += [option for name, option in TREE_ONLY.items() if name in request.given]
+    if wrong:
+        raise BadInput(str(request.from_), f"{wrong[0]} is for trees, this is a mesh")
 
 
 def _read(path: Path, kind: Kind | None) -> Topology:
