@@ -62,10 +62,7 @@ class Panel(NamedTuple):
 def draw_plan(plan: Plan, current: Topology, goal: Topology, path: str | Path) -> None:
     """Write the picture as SVG, PNG or PDF by the suffix of the path."""
     path = Path(path)
-    if max(len(current.ids), len(goal.ids)) > MOST_BROKERS:
-        raise BadInput(
-            str(path), f"a picture of more than {MOST_BROKERS} brokers would show nothing; none is drawn"
-        )
+    check_size(current, goal, path)
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -88,6 +85,13 @@ def draw_plan(plan: Plan, current: Topology, goal: Topology, path: str | Path) -
         metadata: dict[str, Any] = {"Date": None} if suffix == "svg" else {}
         figure.savefig(content, format=suffix, dpi=130, metadata=metadata)
     write_bytes(path, content.getvalue())
+
+
+def check_size(current: Topology, goal: Topology, path: Path) -> None:
+    """Refuse what no picture can show; brokers that leave are still there when others have joined."""
+    if len({*current.ids, *goal.ids}) > MOST_BROKERS:
+        rule = f"a picture of more than {MOST_BROKERS} brokers would show nothing; none is drawn"
+        raise BadInput(str(path), rule)
 
 
 def columns_for(panels: int) -> int:
