@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import CURRENT, Run, refused
 
+import regraft.plan as planning
 from regraft.model import files
 
 TREES = {
@@ -163,12 +164,35 @@ def test_what_is_for_trees_is_refused_for_meshes(options: list[str], regraft: Ru
         (["--colour"], "--colour"),
         (["-o", "none/plan.json"], "none/plan.json: can not be written: there is no folder none"),
         (["-o", "."], ".: can not be written: this is a folder"),
+        (["-o", "-"], "-: -o needs the name of a file; --json prints the plan on standard output"),
+        (["-o", "now.json"], "now.json: -o would overwrite an input"),
+        (["-o", "sub/../goal.json"], "sub/../goal.json: -o would overwrite an input"),
+        (["-o", "link.json"], "link.json: -o would overwrite an input"),
+        (["-o", "c.svg", "--costs", "c.svg"], "c.svg: -o would overwrite an input"),
+        (["--draw", "i.svg", "--interest", "i.svg"], "i.svg: --draw would overwrite an input"),
+        (["-o", "p.svg", "--draw", "./p.svg"], "p.svg: --draw would overwrite what -o writes"),
         (["--draw", "plan.txt"], "plan.txt: the name of a picture must end in .svg, .png, .pdf"),
         (["extra"], "extra"),
     ],
 )
-def test_wrong_options_are_refused_in_one_line(options: list[str], expected: str, regraft: Run) -> None:
+def test_wrong_options_are_refused_in_one_line(
+    options: list[str], expected: str, regraft: Run, folder: Path
+) -> None:
+    (folder / "sub").mkdir()
+    (folder / "link.json").symlink_to("now.json")
     assert expected in refused(regraft("plan", "now.json", "goal.json", *options))
+
+
+def test_too_many_brokers_for_a_picture_are_refused_before_planning(
+    regraft: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "make_plan", lambda *_: pytest.fail("planned"))
+    brokers = [f"b{number}" for number in range(401)]
+    for name, centre in (("big.json", "b0"), ("big-goal.json", "b1")):
+        links = [[centre, broker] for broker in brokers if broker != centre]
+        (folder / name).write_text(json.dumps({"brokers": brokers, "links": links}))
+    line = refused(regraft("plan", "big.json", "big-goal.json", "--draw", "big.svg"))
+    assert line.startswith("big.svg: a picture of more than 400 brokers")
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,14 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import CURRENT, Run, answered
+from tests.cli.conftest import CURRENT, Run, answered, refused
 
 import regraft.plan as planning
 from regraft.model import Action, Bounds, Infeasible, Limits, Plan, Topology
@@ -205,6 +207,53 @@ def test_a_fault_of_ours_is_one_line_and_exit_1(regraft: Run, monkeypatch: pytes
     assert result.exit_code == 1
     assert result.stderr.startswith("regraft: ZeroDivisionError: division by zero")
     assert len(result.stderr.splitlines()) == 1
+
+
+LONG = "x" * 300 + ".svg"
+
+
+@pytest.mark.parametrize(
+    ("option", "place", "rule"),
+    [
+        ("-o", "/dev/full", "No space left on device"),
+        ("-o", LONG, "File name too long"),
+        ("--draw", LONG, "File name too long"),
+    ],
+)
+@pytest.mark.parametrize("json_", [[], ["--json"]])
+def test_a_place_that_fails_costs_exit_1_but_not_the_plan(
+    option: str, place: str, rule: str, json_: list[str], regraft: Run, folder: Path
+) -> None:
+    before = sorted(folder.iterdir())
+    result = regraft("plan", "now.json", "goal.json", option, place, *json_)
+    assert result.exit_code == 1
+    assert result.stderr == f"regraft: {place}: can not be written: {rule}\n"
+    assert "shift" in result.stdout
+    assert sorted(folder.iterdir()) == before, "no temporary file stays"
+
+
+def test_a_plan_that_can_not_be_written_leaves_the_picture(regraft: Run, folder: Path) -> None:
+    result = regraft("plan", "now.json", "goal.json", "-o", "/dev/full", "--draw", "plan.svg")
+    assert result.exit_code == 1
+    first, last = result.stderr.splitlines()
+    assert first == "picture written to plan.svg"
+    assert last.startswith("regraft: /dev/full: ")
+    assert (folder / "plan.svg").exists()
+
+
+def test_the_plan_is_written_even_if_nobody_reads_the_report(folder: Path) -> None:
+    program = "from regraft.cli import main; main()"
+    command = f"{sys.executable} -c '{program}' plan now.json goal.json -o plan.json >/dev/full"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert read_plan("plan.json").steps
+
+
+def test_the_help_says_when_there_is_json(regraft: Run) -> None:
+    text = " ".join(regraft("plan", "--help").stdout.split())
+    assert "On success, print one JSON object" in text
+    assert "standard output stays empty" in text
+    assert refused(regraft("plan", "none.json", "goal.json", "--json")), "and it does"
 
 
 def test_a_long_plan_is_cut_in_the_table_only(

@@ -28,7 +28,7 @@ SECONDS = 2.0
     metavar="FOLDER",
     help="Where topologies, plan and pictures are written.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on success.")
 def demo(out: Path, as_json: bool) -> None:
     """Show what Regraft does, on a real network, in a few seconds.
 

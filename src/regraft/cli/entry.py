@@ -111,6 +111,8 @@ def main() -> None:
       regraft plan now.json better.json     the steps from one tree to another
       regraft plan --help                   files, options, examples
 
-    Every command takes --json: one JSON object on standard output, everything else on standard
-    error. Exit codes: 0 success, 2 bad input (one line says where and why), 1 failure.
+    Every command takes --json: on success, one JSON object on standard output; everything else,
+    such as the one line of an error, is on standard error.
+
+    Exit codes: 0 success, 2 bad input (the line says where and why), 1 failure.
     """

@@ -26,7 +26,7 @@ class Experiments(click.Group):
 
 
 @click.group(cls=Experiments, invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on success.")
 @click.pass_context
 def lab(context: click.Context, as_json: bool) -> None:
     """Re-run an experiment of the papers; without a name, list them.
@@ -71,7 +71,7 @@ def _command(name: str, experiment: "Experiment") -> click.Command:
         metavar="FOLDER",
         help="Tables and pictures are written there, in a folder of the experiment's name.",
     )
-    as_json = click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object.")
+    as_json = click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object on success.")
     declared = [_option(option) for option in experiment.options]
     return click.Command(name, params=[*declared, where, as_json], callback=run, help=experiment.summary)
 

@@ -10,7 +10,8 @@ from regraft.cli import plan_options
 from regraft.cli.plan_options import check_places
 from regraft.cli.plan_request import Request, check_brokers, check_options, invariant, read_pair
 from regraft.cli.watching import run_watched
-from regraft.model import Infeasible, Limits, Plan, Topology
+from regraft.model import Infeasible, Limits, Plan, RegraftError, Topology
+from regraft.model.files import shown
 from regraft.model.plan_files import write_plan
 
 if TYPE_CHECKING:
@@ -104,7 +105,13 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 @click.option(
     "--draw", "picture", type=FILE, metavar="FILE", help="Draw before, each step, after (.svg, .png, .pdf)."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="On success, print one JSON object; if there is no plan, one that says why (exit code 1). On "
+    "bad input (exit code 2) standard output stays empty.",
+)
 @click.pass_context
 def plan(context: click.Context, /, **options: Any) -> None:
     """Plan the way from the topology in FROM to that in TO, in the fewest safe steps.
@@ -135,8 +142,12 @@ def run(request: Request) -> int:
     from regraft.cli.plan_report import report, report_infeasible
 
     check_options(request)
-    check_places(request.output, request.picture)
+    check_places(request.output, request.picture, request.inputs())
     current, goal = read_pair(request)
+    if request.picture:
+        from regraft.cli.draw import check_size
+
+        check_size(current, goal, request.picture)
     limits = request.limits()
     check_brokers(request, current, goal, limits)
     watched = run_watched(
@@ -145,14 +156,39 @@ def run(request: Request) -> int:
     found = watched.result
     if isinstance(found, Infeasible):
         return report_infeasible(found, request, watched)
-    if request.output:
-        write_plan(found[0], request.output)
-    if request.picture:
-        from regraft.cli.draw import draw_plan
-
-        draw_plan(found[0], current, goal, request.picture)
+    written, faults = write(found[0], current, goal, request)
     report(found, request, limits, watched)
+    if not request.as_json:
+        for name, path in written.items():
+            click.echo(f"{name} written to {shown(path)}", err=True)
+    if faults:
+        raise RegraftError("; ".join(faults))
     return 0
+
+
+def write(
+    plan: Plan, current: Topology, goal: Topology, request: Request
+) -> tuple[dict[str, Path], list[str]]:
+    """What was written, and why the rest was not: a full disk must not cost the plan that was found.
+
+    Before the report, whose reader may leave early (`| head`).
+    """
+    written: dict[str, Path] = {}
+    faults: list[str] = []
+    for name, path in (("plan", request.output), ("picture", request.picture)):
+        if path is None:
+            continue
+        try:
+            if name == "plan":
+                write_plan(plan, path)
+            else:
+                from regraft.cli.draw import draw_plan
+
+                draw_plan(plan, current, goal, path)
+            written[name] = path
+        except RegraftError as fault:
+            faults.append(str(fault))
+    return written, faults
 
 
 def find(

@@ -1,12 +1,14 @@
 """The options of `regraft plan`: what the user types, checked and as values."""
 
 import math
+import os
 from pathlib import Path
 
 import click
 
 from regraft.model import ActionCosts, BadInput
 from regraft.model.fields import brief
+from regraft.model.files import shown
 from regraft.model.limits import TREE_OPERATIONS
 
 PICTURES = (".svg", ".png", ".pdf")
@@ -56,13 +58,21 @@ def seconds(context: click.Context, option: click.Parameter, value: float | None
     return value
 
 
-def check_places(output: Path | None, picture: Path | None) -> None:
-    """Refuse a place that can not be written to before time is spent on planning."""
-    for path in (output, picture):
-        if path is not None and path.is_dir():
-            raise BadInput(str(path), "can not be written: this is a folder")
-        if path is not None and not path.parent.is_dir():
-            raise BadInput(str(path), f"can not be written: there is no folder {path.parent}")
+def check_places(output: Path | None, picture: Path | None, inputs: list[Path]) -> None:
+    """Refuse a place that can not or must not be written to before time is spent on planning."""
+    if output == Path("-"):
+        raise BadInput("-", "-o needs the name of a file; --json prints the plan on standard output")
+    taken = {os.path.realpath(path): "an input" for path in inputs}
+    for path, option in ((output, "-o"), (picture, "--draw")):
+        if path is None:
+            continue
+        if os.path.isdir(path):
+            raise BadInput(shown(path), "can not be written: this is a folder")
+        if not os.path.isdir(path.parent):
+            raise BadInput(shown(path), f"can not be written: there is no folder {shown(path.parent)}")
+        if role := taken.get(os.path.realpath(path)):
+            raise BadInput(shown(path), f"{option} would overwrite {role}")
+        taken[os.path.realpath(path)] = f"what {option} writes"
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise BadInput(str(picture), f"the name of a picture must end in {', '.join(PICTURES)}")
 

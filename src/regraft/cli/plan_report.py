@@ -29,9 +29,6 @@ def report(plans: list[Plan], request: "Request", limits: Limits, watched: "Watc
     if request.pareto:
         print_tradeoff(plans, limits)
     click.echo(summary(plans[0], limits, watched.seconds))
-    for name, path in (("plan", request.output), ("picture", request.picture)):
-        if path is not None:
-            click.echo(f"{name} written to {path}", err=True)
 
 
 def as_object(plan: Plan, limits: Limits) -> dict[str, Any]:

@@ -47,6 +47,9 @@ class Request:
     given: frozenset[str]
     """Names of the options that stand on the command line, whatever their values."""
 
+    def inputs(self) -> list[Path]:
+        return [path for path in (self.from_, self.to, self.costs, self.interest) if path]
+
     def limits(self) -> Limits:
         costs = with_costs(read_costs(self.costs) if self.costs else ActionCosts(), self.cost)
         return Limits(

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from regraft.model.errors import BadInput
+from regraft.model.errors import BadInput, RegraftError
 
 SIZE_LIMIT = 512 * 2**20
 """Bytes. A tree of 100,000 brokers needs about 5 MB."""
@@ -105,7 +105,10 @@ def _walk(document: Any) -> Any:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Atomic: a temporary file in the same folder, then a rename. `BadInput` if the place is wrong."""
+    """Atomic: a temporary file in the same folder, then a rename.
+
+    `BadInput` if the place is wrong, `RegraftError` if writing there fails.
+    """
     write_bytes(path, text.encode())
 
 
@@ -123,6 +126,8 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise BadInput(shown(path), f"can not be written: there is no folder {shown(path.parent)}") from None
     except PermissionError:
         raise BadInput(shown(path), "can not be written: permission denied") from None
+    except OSError as fault:  # a full disk, a name too long: the place is right, the machine says no
+        raise RegraftError(f"{shown(path)}: can not be written: {fault.strerror}") from None
 
 
 def _replace(target: Path, content: bytes) -> None:
