@@ -31,7 +31,7 @@ REACHED = 400
 """Up to so many brokers reachability is tried."""
 TABLE = 60_000
 """Reachability is given up when more actions than that have to be looked at."""
-GAME = 24
+GAME = 10
 """Paths with more removable links than that are bounded by halving alone."""
 
 
