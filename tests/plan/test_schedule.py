@@ -22,7 +22,7 @@ def greedy_plans(
     problem = Problem(tuple(f"b{at}" for at in range(size)), tree, changed_tree(tree, ratio, rng))
     greedy = Greedy(problem, Limits(minimise="actions"))
     plans = [greedy.run(greedy.random(styles), seed) for _ in range(10)]
-    return problem, [plan for plan in plans if plan is not None]
+    return problem, [plan.listed() for plan in plans if plan is not None]
 
 
 @pytest.mark.parametrize("seed", range(6))
