@@ -57,7 +57,7 @@ class Measurement(NamedTuple):
 class Allowance(NamedTuple):
     """When a process is ended from outside: so long after the planner's own limit, or over so much memory."""
 
-    grace: float = 30.0
+    grace: float = 180.0
     memory_mb: float = 16_000.0
 
 
