@@ -247,4 +247,4 @@ def _ratio(what: str, wanted: float, ratios: list[float], unsolved: int, data: d
 def _shown(row: Measurement) -> str:
     if row.status != "found" or row.seconds is None:
         return row.status + (f" ({row.reason})" if row.reason else "")
-    return f"{row.steps} steps, {row.actions} actions, {row.seconds:.3g} s, {row.peak_mb:.0f} MB"
+    return f"{row.steps} steps, {row.actions} actions, {row.seconds:.3g} s, {row.peak_mb or 0:.0f} MB"

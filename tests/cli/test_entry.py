@@ -1,6 +1,7 @@
 """The entry: fast help that teaches, versions, and nothing loaded that is not needed."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -58,7 +59,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
 
 def test_a_reader_that_leaves_early_is_no_fault(folder: Path) -> None:
     program = "from regraft.cli import main; main()"
-    command = f"{sys.executable} -c '{program}' plan --help | head -n 1"
+    command = f"{shlex.quote(sys.executable)} -c '{program}' plan --help | head -n 1"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert ended.stdout.startswith("Usage:")
     assert ended.stderr == ""
@@ -80,7 +81,7 @@ def test_ids_print_on_a_terminal_that_lacks_their_letters(folder: Path) -> None:
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 @pytest.mark.parametrize("arguments", ["--help", "plan now.json goal.json -o plan.json"])
 def test_a_closed_stream_is_no_fault(arguments: str, closed: str, folder: Path) -> None:
-    command = f"{sys.executable} -c 'from regraft.cli import main; main()' {arguments} {closed}"
+    command = f"{shlex.quote(sys.executable)} -c 'from regraft.cli import main; main()' {arguments} {closed}"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert "Error" not in ended.stderr

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -243,7 +244,7 @@ def test_a_plan_that_can_not_be_written_leaves_the_picture(regraft: Run, folder:
 
 def test_the_plan_is_written_even_if_nobody_reads_the_report(folder: Path) -> None:
     program = "from regraft.cli import main; main()"
-    command = f"{sys.executable} -c '{program}' plan now.json goal.json -o plan.json >/dev/full"
+    command = f"{shlex.quote(sys.executable)} -c '{program}' plan now.json goal.json -o plan.json >/dev/full"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert read_plan("plan.json").steps

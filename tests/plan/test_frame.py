@@ -79,13 +79,14 @@ def test_an_operation_that_is_missing_is_named(forbidden: str, where: str) -> No
     assert (answer.limit, answer.where, answer.proven) == (forbidden, where, True)
 
 
-def test_a_tree_over_the_degree_limit_is_named_and_proven_only_without_joins_and_leaves() -> None:
+def test_a_tree_over_the_degree_limit_is_named_and_proven_if_joining_brokers_are_not_the_reason() -> None:
     star = Topology.of([("a", "b"), ("a", "c"), ("a", "d")])
     line = Topology.of([("a", "b"), ("b", "c"), ("c", "d")])
-    same, joins = frame(line, star, Limits()), frame(LINE, star, Limits())
-    assert isinstance(same, Problem)
-    assert isinstance(joins, Problem)
-    for problem, proven in ((same, True), (joins, False)):
+    fork = Topology.of([("x", "a"), ("a", "y")])
+    grown = Topology.of([("x", "y"), ("y", "a"), ("a", "n")])
+    for current, goal, proven in ((line, star, True), (LINE, star, True), (fork, grown, False)):
+        problem = frame(current, goal, Limits())
+        assert isinstance(problem, Problem)
         crowded = over_degree(problem, Limits(max_degree=2))
         assert crowded is not None
         assert (crowded.limit, crowded.where, crowded.proven) == ("max-degree", "a", proven)

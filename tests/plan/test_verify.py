@@ -1,5 +1,6 @@
 """The replay accepts what is safe in every order and names the step, the action and the rule if not."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import permutations
@@ -342,7 +343,9 @@ def test_a_tree_that_broke_in_spite_of_all_rules_is_noticed(around: dict[str, st
 
 def test_the_tree_is_checked_after_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[int] = []
-    monkeypatch.setattr("regraft.plan.verify.check_tree", lambda number, around: checked.append(number))
+    # The package exports a function of the module's name, so the module is looked up by name.
+    module = sys.modules["regraft.plan.verify"]
+    monkeypatch.setattr(module, "check_tree", lambda number, around: checked.append(number))
     verify(PLAN, CURRENT, GOAL)
     assert checked == [1, 2, 3, 4]
 
