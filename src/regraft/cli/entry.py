@@ -63,16 +63,22 @@ def _run(command: Any) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _say("interrupted, nothing found yet", 130)
     except BrokenPipeError:
-        # The reader has gone (`| head`): nothing more to say, and nothing to flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader has gone (`| head`): nothing more to say
         return 1
     except RegraftError as fault:
         return _say(str(fault), 1)
     except Exception as fault:
         if os.environ.get("REGRAFT_TRACEBACK"):
             raise
+        if isinstance(fault, OSError):
+            _drop_output()
         return _say(f"{type(fault).__name__}: {fault} (REGRAFT_TRACEBACK=1 shows where)", 1)
     return code if isinstance(code, int) else 0
+
+
+def _drop_output() -> None:
+    """Nothing may be left to flush at exit: it would fail again, with an exit code of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open_closed_streams() -> None:
