@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from regraft.model import BadInput, Infeasible, Limits, Plan, Topology
-from regraft.plan import Watch, pareto, verify
+from regraft.plan import Watch, make_plan, pareto, verify
 from regraft.plan.problem import Problem
 from regraft.testing.brute_force import Front, brute_force, fronts
 from regraft.testing.trees import all_trees, changed_tree, named, random_tree
@@ -79,3 +79,10 @@ def test_limits_that_leave_no_plan_are_named() -> None:
     answer = pareto(current, goal, Limits(max_degree=2))
     assert isinstance(answer, Infeasible)
     assert answer.limit == "max-degree"
+
+
+def test_the_trade_off_is_refused_for_the_same_reasons_as_a_plan() -> None:
+    line, star = Topology.of([("a", "b"), ("b", "c")]), Topology.of([("a", "b"), ("a", "c")])
+    limits = Limits(operations=frozenset({"append"}), time_limit=60)
+    assert pareto(line, star, limits) == make_plan(line, star, limits)
+    assert isinstance(pareto(line, star, limits), Infeasible)

@@ -40,25 +40,30 @@ def make_plan(
     """Plan the change from one broker tree to another. Every plan has passed `verify` when it is returned."""
     if planner not in PLANNERS:
         raise BadInput("planner", f"unknown planner {planner!r}, choose one of {', '.join(PLANNERS)}")
-    for topology in (current, goal):
-        if topology.kind != "tree":
-            raise BadInput("kind", "make_plan changes trees; make_mesh_plan changes meshes")
-    problem = frame(current, goal, limits)
+    problem = admit(current, goal, limits)
     if isinstance(problem, Infeasible):
         return problem
-    crowded = over_degree(problem, limits)
-    if crowded is not None:
-        return crowded
-    if problem.missing and not limits.operations & {"shift", "move"}:
-        return Infeasible(
-            "links must change, but neither shift nor move is allowed", "operations", proven=True
-        )
     found = PLANNERS[planner](problem, limits, watch or Watch(limits.time_limit))
     if isinstance(found, Infeasible):
         return found
     plan = framed(problem, current, goal, found, planner)
     verify(plan, current, goal, limits)
     return plan
+
+
+def admit(current: Topology, goal: Topology, limits: Limits) -> Problem | Infeasible:
+    """The task in numbers, unless the limits already say that no planner need try."""
+    for topology in (current, goal):
+        if topology.kind != "tree":
+            raise BadInput("kind", "make_plan changes trees; make_mesh_plan changes meshes")
+    problem = frame(current, goal, limits)
+    if isinstance(problem, Infeasible):
+        return problem
+    if problem.missing and not limits.operations & {"shift", "move"}:
+        return Infeasible(
+            "links must change, but neither shift nor move is allowed", "operations", proven=True
+        )
+    return over_degree(problem, limits) or problem
 
 
 def framed(problem: Problem, current: Topology, goal: Topology, found: Found, planner: str) -> Plan:

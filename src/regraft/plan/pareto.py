@@ -10,9 +10,8 @@ from regraft.model import BadInput, Bounds, Infeasible, Limits, Plan, Topology
 from regraft.plan.bounds import lower_bounds
 from regraft.plan.compact import Aim
 from regraft.plan.fast import TRIES
-from regraft.plan.frame import frame, over_degree
 from regraft.plan.improve import improve
-from regraft.plan.make import framed
+from regraft.plan.make import admit, framed
 from regraft.plan.objective import Key
 from regraft.plan.problem import Act, Found, Problem
 from regraft.plan.prove import Exact
@@ -34,12 +33,9 @@ def pareto(
     """Plans of which none beats another in both, fewest steps first; each has passed `verify`."""
     if planner not in SETS:
         raise BadInput("planner", f"the trade-off is found by {', '.join(SETS)}, not by {planner!r}")
-    problem = frame(current, goal, limits)
+    problem = admit(current, goal, limits)
     if isinstance(problem, Infeasible):
         return problem
-    crowded = over_degree(problem, limits)
-    if crowded is not None:
-        return crowded
     bounds, front = _front(problem, limits, SETS[planner], watch or Watch(limits.time_limit))
     plans = [framed(problem, current, goal, Found(steps, bounds), planner) for steps in front]
     for plan in plans:
