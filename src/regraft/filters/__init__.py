@@ -1,0 +1,1 @@
+"""The content language: CloudEvents SQL expressions that match events, cover and overlap each other."""
