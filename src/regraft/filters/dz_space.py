@@ -53,7 +53,7 @@ class Dimension:
         if self.choices:
             object.__setattr__(self, "low", 0.0)
             object.__setattr__(self, "high", float(len(self.choices) + 1))
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+        if not 0.0 < self.high - self.low < math.inf:
             raise BadInput(
                 self.attribute, f"a range goes upwards between two numbers, not {self.low:g} to {self.high:g}"
             )
@@ -66,12 +66,11 @@ class Dimension:
         """Where a value lies, 0 to 1; never decreasing in the value, which `spans` rely on."""
         if self.choices:
             return self.place(value) / self.high
-        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             return 0.0
-        try:
-            return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
-        except OverflowError:
-            return 1.0 if value > 0 else 0.0
+        if self.low < value < self.high:
+            return (value - self.low) / (self.high - self.low)
+        return 1.0 if value >= self.high else 0.0
 
     def place(self, value: Value | None) -> int:
         """The number of a choice; a missing value counts as the first."""

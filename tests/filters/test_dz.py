@@ -1,0 +1,116 @@
+"""dz-expressions against the cells of a small grid: every set of strings is also a set of leaves."""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regraft.filters import dz
+from regraft.filters.dz import DzSet, dz_set
+from regraft.model import BadInput
+
+DEPTH = 6
+LEAVES = [format(number, f"0{DEPTH}b") for number in range(1 << DEPTH)]
+
+expressions = st.text("01", max_size=DEPTH)
+sets = st.lists(expressions, max_size=12)
+
+
+def leaves(strings: Iterable[str]) -> set[str]:
+    parts = tuple(strings)
+    return {leaf for leaf in LEAVES if leaf.startswith(parts)}
+
+
+@given(expressions, expressions)
+def test_prefixes_are_the_relations_of_the_named_parts(one: str, other: str) -> None:
+    first, second = leaves([one]), leaves([other])
+    assert dz.covers(one, other) == (first >= second)
+    assert dz.overlaps(one, other) == bool(first & second)
+    assert dz.volume(one) == len(first) / len(LEAVES)
+
+
+@given(expressions, expressions)
+def test_shared_prefix_is_the_smallest_part_that_covers_both(one: str, other: str) -> None:
+    prefix = dz.shared(one, other)
+    assert one.startswith(prefix)
+    assert other.startswith(prefix)
+    assert one[: len(prefix) + 1] != other[: len(prefix) + 1] or prefix in (one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "prefix"),
+    [("1011", "1001", "10"), ("1", "0", ""), ("01", "01", "01"), ("0110", "01", "01")],
+)
+def test_shared_prefix_of_4_33_to_4_36(one: str, other: str, prefix: str) -> None:
+    assert dz.shared(one, other) == prefix
+
+
+@given(sets)
+def test_a_set_is_the_same_part_without_prefixes_or_joined_halves(strings: list[str]) -> None:
+    least = DzSet(strings)
+    assert leaves(least) == leaves(strings)
+    assert least.volume == len(leaves(strings)) / len(LEAVES)
+    for one in least:
+        assert not any(one != other and other.startswith(one) for other in least)
+        assert not (one and one[:-1] + "10"[int(one[-1])] in least.expressions)
+
+
+@given(sets, sets)
+def test_equal_parts_are_equal_values(one: list[str], other: list[str]) -> None:
+    assert (DzSet(one) == DzSet(other)) == (leaves(one) == leaves(other))
+
+
+@given(sets, sets)
+def test_union_intersection_covering_and_overlap(one: list[str], other: list[str]) -> None:
+    first, second = DzSet(one), DzSet(other)
+    assert leaves(first | second) == leaves(one) | leaves(other)
+    assert leaves(first & second) == leaves(one) & leaves(other)
+    assert first.covers(second) == (leaves(one) >= leaves(other))
+    assert first.overlaps(second) == bool(leaves(one) & leaves(other))
+
+
+@given(sets, expressions)
+def test_membership_of_one_expression(strings: list[str], one: str) -> None:
+    assert (one in DzSet(strings)) == (leaves([one]) <= leaves(strings))
+
+
+@given(sets, st.integers(0, DEPTH))
+def test_least_and_greatest_length(strings: list[str], length: int) -> None:
+    least = DzSet(strings)
+    longer = least.at_least(length)
+    assert leaves(longer) == leaves(strings)
+    assert all(len(one) >= length for one in longer)
+    shorter = least.at_most(length)
+    assert all(len(one) <= length for one in shorter)
+    assert leaves(shorter) == leaves([string[:length] for string in strings])
+
+
+def test_the_whole_space_has_no_expression_of_length_one_but_two() -> None:
+    assert DzSet([""]).at_least(1) == ("0", "1")
+
+
+@given(st.lists(expressions, min_size=1, max_size=12), st.integers(1, 5))
+def test_fewer_expressions_cover_at_least_the_same(strings: list[str], count: int) -> None:
+    fewer = DzSet(strings).fewer(count)
+    assert 1 <= len(fewer) <= count
+    assert fewer.covers(DzSet(strings))
+
+
+def test_fewer_joins_what_adds_least() -> None:
+    assert DzSet(["0000", "0010", "11"]).fewer(2) == DzSet(["00", "11"])
+
+
+def test_the_shared_expression_of_a_set() -> None:
+    assert DzSet(["0101", "0110"]).shared == "01"
+
+
+@pytest.mark.parametrize("text", ["2", "01x", " 01"])
+def test_other_digits_are_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="0 and 1"):
+        dz_set([text])
+
+
+def test_no_expression_at_all_is_refused() -> None:
+    with pytest.raises(BadInput, match="at least one"):
+        DzSet(["0"]).fewer(0)
