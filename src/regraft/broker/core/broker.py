@@ -1,0 +1,243 @@
+"""One broker on a tree: what happens is told to it, what it wants done comes back as effects.
+
+The shell calls `opened`, `received`, `closed` and `tick` with its connections' numbers and the time.
+Everything that one call causes leaves in one batch, in this order: tables, answers to clients,
+publications, confirmations. So whoever is told of a subscription is told before any publication that
+depends on it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regraft.broker.core.claims import Claims
+from regraft.broker.core.effects import Close, Dial, Effect, Send
+from regraft.broker.core.forwarding import Fact, Forwarding
+from regraft.broker.core.messages import (
+    VERSION,
+    Advertise,
+    AnyMessage,
+    Bye,
+    Claim,
+    Claimed,
+    ClientHello,
+    Confirm,
+    Handover,
+    LinkHello,
+    Refused,
+    Run,
+    Settled,
+    Subscribe,
+    Update,
+    Withdraw,
+)
+from regraft.broker.core.peers import Link, Session
+from regraft.broker.core.relink import Relink
+from regraft.broker.core.sessions import Sessions
+from regraft.broker.core.tables import Tables
+from regraft.model import BadInput
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits of a broker."""
+
+    window: int = 4096
+    """Publications that a client may have unconfirmed."""
+    session_seconds: float = 60.0
+    """A client may be away for so long before its session ends."""
+    filters_per_client: int = 1000
+    observe: bool = False
+    """Whether facts for the telemetry are collected."""
+
+
+class Broker:
+    """The core of a broker: routing, reliability, sessions, and its part in changes of links."""
+
+    def __init__(
+        self,
+        id: str,
+        neighbours: Iterable[str],
+        settings: Settings = Settings(),  # noqa: B008 — a frozen value
+        life: int = 1,
+        stored: dict[str, bytes] | None = None,
+        now: float = 0.0,
+    ) -> None:
+        self.id = id
+        self.life = life
+        self.settings = settings
+        self.now = now
+        self.tables = Tables(neighbours)
+        self.forwarding = Forwarding(self.tables, settings.observe)
+        self.sessions = Sessions(
+            id, self.tables, self.forwarding, settings.window, settings.filters_per_client
+        )
+        self.claims = Claims(id, self.sessions, self.forwarding)
+        self.claims.life = life
+        self.sessions.claim = self.claims.begin
+        self.relink = Relink(id, self.tables, self.forwarding)
+        self.sessions.restore(stored or {}, now)
+        self._peers: dict[int, Link | Session] = {}
+        self._epoch = 0
+        self._out: list[Effect] = []
+        self._on_link: dict[type, Callable[[Link, Any], None]] = {
+            Update: lambda link, message: self.tables.heard(link.name, message),
+            Run: lambda link, message: self._link_run(link, message),
+            Confirm: lambda link, message: self.forwarding.confirmed(message, link.name, link.epoch),
+            Settled: lambda link, message: setattr(link, "settled", True),
+            Claim: lambda link, message: self.claims.claim(message, link.name),
+            Handover: lambda link, message: self.claims.handover(message, link.name),
+            Claimed: lambda link, message: self.claims.claimed(message, link.name),
+        }
+        self._on_session: dict[type, Callable[[Session, Any], None]] = {
+            Run: self.sessions.publish,
+            Confirm: self._client_confirm,
+            Advertise: self.sessions.advertise,
+            Subscribe: self.sessions.subscribe,
+            Withdraw: self.sessions.withdraw,
+            Bye: lambda session, message: self.sessions.end(session),
+        }
+
+    # What happens
+
+    def start(self) -> list[Effect]:
+        """The first effects: which neighbours to call. Of two neighbours the smaller id calls."""
+        return [Dial(name) for name in self.tables.sides if self.id < name]
+
+    def opened(self, connection: int, neighbour: str = "") -> list[Effect]:
+        """A connection is there; `neighbour` if we dialled it, otherwise the peer speaks first."""
+        return [Send(connection, LinkHello(self.id, self.life))] if neighbour else []
+
+    def received(self, connection: int, messages: Sequence[AnyMessage], now: float) -> list[Effect]:
+        """The peer said something."""
+        self.now = now
+        for message in messages:
+            try:
+                self._received(connection, message)
+            except BadInput as fault:
+                self._out += [Send(connection, Refused("", str(fault))), Close(connection, str(fault))]
+                self._closed(connection)
+                break
+        return self._flush()
+
+    def closed(self, connection: int, now: float) -> list[Effect]:
+        """The connection is gone."""
+        self.now = now
+        self._closed(connection)
+        return self._flush()
+
+    def tick(self, now: float) -> list[Effect]:
+        """Time has passed."""
+        self.now = now
+        for session in list(self.forwarding.sessions.values()):
+            if session.connection is None and now - session.left_at > self.settings.session_seconds:
+                self.sessions.end(session)
+        return self._flush()
+
+    def take_facts(self) -> list[Fact]:
+        """What the telemetry wants to know, since the last call."""
+        facts, self.forwarding.facts = self.forwarding.facts, []
+        return facts
+
+    # How it reacts
+
+    def _received(self, connection: int, message: AnyMessage) -> None:
+        peer = self._peers.get(connection)
+        if isinstance(message, (LinkHello, ClientHello)):
+            if peer is not None:
+                raise BadInput("hello", "comes once, at the beginning")
+            if message.version != VERSION:
+                raise BadInput("hello", f"protocol version {message.version}, this broker speaks {VERSION}")
+            self._epoch += 1
+            if isinstance(message, LinkHello):
+                self._link_hello(connection, message)
+            else:
+                self._client_hello(connection, message)
+            return
+        if peer is None:
+            raise BadInput(type(message).__name__, "a connection begins with a hello")
+        handlers: dict[type, Callable[[Any, Any], None]] = (
+            self._on_link if isinstance(peer, Link) else self._on_session
+        )
+        handler = handlers.get(type(message))
+        if handler is None:
+            raise BadInput(type(message).__name__, "not a message that this peer may send")
+        if peer.connection == connection:  # otherwise another connection has taken its place
+            handler(peer, message)
+
+    def _link_hello(self, connection: int, hello: LinkHello) -> None:
+        link = self.forwarding.links.get(hello.broker)
+        if link is None:
+            raise BadInput("hello", f"{hello.broker!r} is not a neighbour of {self.id!r}")
+        if link.connection is not None:
+            self._out.append(Close(link.connection, "the neighbour has connected anew"))
+        link.lost()
+        link.connection, link.epoch = connection, self._epoch
+        self._peers[connection] = link
+        if hello.broker < self.id:  # it called us: answer
+            self._out.append(Send(connection, LinkHello(self.id, self.life)))
+        self.tables.connected(link.name)
+        self.claims.reconnected(link.name)
+
+    def _client_hello(self, connection: int, hello: ClientHello) -> None:
+        if not hello.client or "#" in hello.client or "/" in hello.client:
+            raise BadInput("hello", "a client's name is not empty and has no '#' or '/'")
+        self._peers[connection] = self.sessions.hello(connection, hello, self._epoch, self.now)
+
+    def _link_run(self, link: Link, run: Run) -> None:
+        if len(run.seqs) != len(run.events) or not run.seqs:
+            raise BadInput("run", "has one number for each event, and at least one event")
+        self.forwarding.arrive(run, link.name)
+
+    def _client_confirm(self, session: Session, confirm: Confirm) -> None:
+        self.forwarding.confirmed(confirm, session.target, session.epoch)
+        self.claims.confirmed(session.client, confirm.publisher, confirm.ranges)
+
+    def _closed(self, connection: int) -> None:
+        peer = self._peers.pop(connection, None)
+        if peer is None or peer.connection != connection:
+            return
+        if isinstance(peer, Session):
+            peer.lost(self.now)
+        else:
+            peer.lost()
+            if self.id < peer.name and peer.name in self.forwarding.links:
+                self._out.append(Dial(peer.name))
+
+    # What follows
+
+    def _flush(self) -> list[Effect]:
+        """Everything that the last event caused."""
+        self._open_links()
+        if self.sessions.held_back:
+            self.sessions.admit()
+        self.claims.ask(self._filters_in_place)
+        self.claims.answer()
+        out, self._out = self._out, []
+        for name, link in self.forwarding.links.items():
+            if link.connection is not None and (update := self.tables.update(name)) is not None:
+                out.append(Send(link.connection, update))
+        self.sessions.placed()
+        for part in (self.sessions, self.claims):
+            out += part.out
+            part.out = []
+        out += self.forwarding.take_sends()
+        return out
+
+    def _open_links(self) -> None:
+        for name, link in self.forwarding.links.items():
+            side = self.tables.sides[name]
+            if link.connection is not None and not link.open and side.heard_all:
+                self.forwarding.open(link)
+
+    def _filters_in_place(self, session: Session) -> bool:
+        name = f"{self.id}/{session.client}/"
+        return not any(
+            entry.waiting
+            for table, ids in (
+                (self.tables.advertisements, session.advertisements),
+                (self.tables.subscriptions, session.subscriptions),
+            )
+            for id in ids
+            if (entry := table.get(name + id)) is not None
+        )

@@ -1,0 +1,43 @@
+"""What the core wants done. The shell does it in this order and decides nothing.
+
+A `Store` is durable before any later `Send` leaves: a subscription that was confirmed to a client is
+known again after a crash.
+"""
+
+from typing import NamedTuple, TypeAlias
+
+from regraft.broker.core.messages import AnyMessage
+
+
+class Send(NamedTuple):
+    connection: int
+    message: AnyMessage
+
+
+class Close(NamedTuple):
+    """Close the connection after what was sent on it; `reason` is for the log."""
+
+    connection: int
+    reason: str
+
+
+class Dial(NamedTuple):
+    """Keep trying to connect to this neighbour until it succeeds or `Hangup`."""
+
+    neighbour: str
+
+
+class Hangup(NamedTuple):
+    """No longer a neighbour: stop trying."""
+
+    neighbour: str
+
+
+class Store(NamedTuple):
+    """Remember `value` under `key` beyond a crash; None forgets it."""
+
+    key: str
+    value: bytes | None
+
+
+Effect: TypeAlias = Send | Close | Dial | Hangup | Store

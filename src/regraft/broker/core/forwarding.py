@@ -1,0 +1,232 @@
+"""Publications: where they go, for whom they are kept, when they are confirmed.
+
+A publication that comes again (its upstream or the path to it has changed) is recognised by its number.
+If it is still held, only whom to confirm it to changes; if the path changed, also those who do not have
+it yet get it. If it is no longer held, it travels on once more, so that everybody behind can confirm;
+clients drop what they have seen.
+"""
+
+from typing import NamedTuple
+
+from regraft.broker.core import events
+from regraft.broker.core.effects import Send
+from regraft.broker.core.held import Held, Store
+from regraft.broker.core.messages import Confirm, Run, Settled
+from regraft.broker.core.peers import Link, Session
+from regraft.broker.core.tables import Tables
+
+CACHED_ROUTES = 4096
+IDLE_STREAMS = 10_000
+
+
+class Fact(NamedTuple):
+    """Something for the telemetry: `kind` is publication, hop or delivery (`to` a neighbour or client)."""
+
+    kind: str
+    run: Run
+    source: str
+    to: str
+
+
+class Forwarding:
+    """The publications of one broker; what is to be sent collects in `sends`."""
+
+    def __init__(self, tables: Tables, observe: bool) -> None:
+        self.tables = tables
+        self.store = Store()
+        self.links: dict[str, Link] = {name: Link(name) for name in tables.sides}
+        self.sessions: dict[str, Session] = {}
+        self.sends: list[Send] = []
+        self.observe = observe
+        self.facts: list[Fact] = []
+        self.completed: list[Held] = []
+        """Runs whose source is no peer: a claim wants to know."""
+        self._confirms: dict[tuple[str, str], list[int]] = {}
+        self._routes: dict[tuple[object, ...], frozenset[str]] = {}
+        self._routed_at = -1
+
+    # Arriving
+
+    def arrive(self, run: Run, source: str) -> None:
+        """A run from a neighbour or a local client."""
+        stream = self.store.stream(run.publisher)
+        if run.seqs[0] > stream.seen:
+            stream.seen = run.seqs[-1]
+            for piece, targets in self._split(run, source):
+                self.hold(piece, source, targets)
+            return
+        for seq, event in zip(run.seqs, run.events, strict=True):
+            piece = Run(run.publisher, [seq], [event], run.at)
+            if stream.find(seq) is None:
+                stream.seen = max(stream.seen, seq)
+                self.hold(piece, source, self.targets(event, source))
+            else:
+                self._again(stream.within(seq, seq)[0], source)
+
+    def _again(self, held: Held, source: str) -> None:
+        if held.source == source:
+            return
+        held.source = source
+        held.waiting.pop(source, None)
+        for target in self.targets(held.run.events[0], source):
+            if target not in held.waiting:
+                held.waiting[target] = 0
+                self.offer(held, target)
+        if not held.waiting:
+            self._complete(held)
+
+    def hold(self, run: Run, source: str, targets: frozenset[str]) -> None:
+        """Keep the run for its targets and send it to those that can take it."""
+        if self.observe and source in self.sessions:
+            self.facts.append(Fact("publication", run, source, ""))
+        held = Held(run, source, dict.fromkeys(targets, 0))
+        if not targets:
+            return self._confirm(held)
+        self.store.keep(held)
+        for target in targets:
+            self.offer(held, target)
+        return None
+
+    def _split(self, run: Run, source: str) -> list[tuple[Run, frozenset[str]]]:
+        """Cut the run where the targets change."""
+        ways = [self.targets(event, source) for event in run.events]
+        if len(ways) == 1 or all(way is ways[0] or way == ways[0] for way in ways):
+            return [(run, ways[0])]
+        pieces = []
+        start = 0
+        for end in range(1, len(ways) + 1):
+            if end == len(ways) or ways[end] != ways[start]:
+                part = slice(start, end)
+                piece = Run(run.publisher, run.seqs[part], run.events[part], run.at)
+                pieces.append((piece, ways[start]))
+                start = end
+        return pieces
+
+    def targets(self, event: bytes, source: str) -> frozenset[str]:
+        """Everybody who wants the event, except the neighbour that it came from."""
+        index = self.tables.index
+        if self._routed_at != self.tables.version or len(self._routes) > CACHED_ROUTES:
+            self._routes.clear()
+            self._routed_at = self.tables.version
+        read = index.attributes
+        values = events.attributes(event) if read else {}
+        key = (source, *[_typed(values.get(name)) for name in read])
+        way = self._routes.get(key)
+        if way is None:
+            entries = (self.tables.by_key[each] for each in index.match(values))
+            way = frozenset(entry.origin for entry in entries) - {source if source in self.links else ""}
+            self._routes[key] = way
+        return way
+
+    # Leaving
+
+    def offer(self, held: Held, target: str) -> None:
+        """Send the run to the target, if it can take it now; it is kept either way."""
+        if (link := self.links.get(target)) is not None:
+            if link.open and not link.frozen and link.connection is not None:
+                held.waiting[target] = link.epoch
+                self.sends.append(Send(link.connection, held.run))
+                if self.observe:
+                    self.facts.append(Fact("hop", held.run, held.source, target))
+            return
+        session = self.sessions[target]
+        run = held.run
+        if session.connection is not None:
+            session.queue.append((run.publisher, run.seqs[0], run.seqs[-1]))
+            self.drain(session)
+
+    def drain(self, session: Session) -> None:
+        """Send the client what its window allows."""
+        if session.claiming or session.connection is None:
+            return
+        while session.queue and session.on_the_way < session.window:
+            publisher, first, last = session.queue.popleft()
+            for held in self.store.stream(publisher).within(first, last):
+                if held.waiting.get(session.target, session.epoch) != session.epoch:
+                    held.waiting[session.target] = session.epoch
+                    session.on_the_way += len(held.run.seqs)
+                    self.sends.append(Send(session.connection, held.run))
+
+    def open(self, link: Link) -> None:
+        """The neighbour's table is complete: send what it has not confirmed, then it is settled."""
+        assert link.connection is not None
+        link.open = True
+        self.send_again(link)
+        self.sends.append(Send(link.connection, Settled()))
+
+    def send_again(self, link: Link) -> None:
+        for held in self.store.waiting_for(link.name):
+            self.offer(held, link.name)
+
+    def resume(self, session: Session) -> None:
+        """The client is connected again: it gets everything that it has not confirmed."""
+        session.queue.clear()
+        session.on_the_way = 0
+        for held in self.store.waiting_for(session.target):
+            run = held.run
+            session.queue.append((run.publisher, run.seqs[0], run.seqs[-1]))
+        self.drain(session)
+
+    # Confirming
+
+    def confirmed(self, confirm: Confirm, target: str, epoch: int) -> None:
+        """A neighbour or a client has confirmed what it was sent on this connection."""
+        stream = self.store.streams.get(confirm.publisher)
+        if stream is None:
+            return
+        session = self.sessions.get(target)
+        ranges = iter(confirm.ranges)
+        for first, last in zip(ranges, ranges, strict=False):
+            for held in stream.within(first, last):
+                if held.waiting.get(target) != epoch:
+                    continue
+                if session is not None:
+                    session.on_the_way -= len(held.run.seqs)
+                    if self.observe:
+                        self.facts.append(Fact("delivery", held.run, held.source, target))
+                self.release(held, target)
+        if session is not None:
+            self.drain(session)
+
+    def release(self, held: Held, target: str) -> None:
+        """The target needs it no more."""
+        del held.waiting[target]
+        if not held.waiting:
+            self._complete(held)
+
+    def forget(self, target: str) -> None:
+        """Nobody will ever confirm for this target again."""
+        for held in self.store.waiting_for(target):
+            self.release(held, target)
+
+    def _complete(self, held: Held) -> None:
+        self.store.release(held)
+        self._confirm(held)
+
+    def _confirm(self, held: Held) -> None:
+        if held.source not in self.links and held.source not in self.sessions:
+            self.completed.append(held)
+            return
+        ranges = self._confirms.setdefault((held.source, held.run.publisher), [])
+        first, last = held.run.seqs[0], held.run.seqs[-1]
+        if ranges and ranges[-1] + 1 == first:
+            ranges[-1] = last
+        else:
+            ranges += (first, last)
+
+    def take_sends(self) -> list[Send]:
+        """What has to leave: publications first, then confirmations."""
+        sends, self.sends = self.sends, []
+        confirms, self._confirms = self._confirms, {}
+        for (source, publisher), ranges in confirms.items():
+            peer = self.links.get(source) or self.sessions.get(source)
+            if peer is not None and peer.connection is not None:
+                sends.append(Send(peer.connection, Confirm(publisher, ranges)))
+        if len(self.store.streams) > IDLE_STREAMS:
+            self.store.streams = {name: each for name, each in self.store.streams.items() if each.runs}
+        return sends
+
+
+def _typed(value: object) -> object:
+    """Python holds 1, 1.0 and True equal; filters do not."""
+    return (value.__class__, value) if value.__class__ is not str else value

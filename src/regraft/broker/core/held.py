@@ -1,0 +1,116 @@
+"""Publications that are kept until everybody behind has confirmed them.
+
+While a publication is not confirmed at its first broker, every broker between there and each unserved
+subscriber holds it: any of them may vanish. Publications that came together and go the same ways are
+one run, so that the bookkeeping is per run and not per publication.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from regraft.broker.core.messages import Run
+
+
+class Held:
+    """A run, where it came from, and for whom it is kept.
+
+    `waiting` maps each target to the epoch of the connection on which it was sent, 0 if it was not.
+    """
+
+    __slots__ = ("run", "size", "source", "waiting")
+
+    def __init__(self, run: Run, source: str, waiting: dict[str, int]) -> None:
+        self.run = run
+        self.source = source
+        self.waiting = waiting
+        self.size = sum(map(len, run.events))
+
+
+class Stream:
+    """What is held of one publisher, in order."""
+
+    __slots__ = ("firsts", "runs", "seen")
+
+    def __init__(self) -> None:
+        self.firsts: list[int] = []
+        self.runs: dict[int, Held] = {}
+        self.seen = 0
+        """The highest number that has passed."""
+
+    def add(self, held: Held) -> None:
+        first = held.run.seqs[0]
+        if not self.firsts or first > self.firsts[-1]:
+            self.firsts.append(first)
+        else:
+            insort(self.firsts, first)
+        self.runs[first] = held
+
+    def remove(self, held: Held) -> None:
+        first = held.run.seqs[0]
+        del self.runs[first]
+        del self.firsts[bisect_left(self.firsts, first)]
+
+    def find(self, seq: int) -> Held | None:
+        """The run that has this publication."""
+        at = bisect_left(self.firsts, seq + 1) - 1
+        if at < 0:
+            return None
+        held = self.runs[self.firsts[at]]
+        seqs = held.run.seqs
+        there = bisect_left(seqs, seq)
+        return held if there < len(seqs) and seqs[there] == seq else None
+
+    def within(self, first: int, last: int) -> list[Held]:
+        """The runs between, cut where they reach beyond."""
+        if (exact := self.runs.get(first)) is not None and exact.run.seqs[-1] == last:
+            return [exact]
+        self._cut(first)
+        self._cut(last + 1)
+        low, high = bisect_left(self.firsts, first), bisect_left(self.firsts, last + 1)
+        return [self.runs[each] for each in self.firsts[low:high]]
+
+    def _cut(self, seq: int) -> None:
+        """No run shall have numbers on both sides of this one."""
+        at = bisect_left(self.firsts, seq) - 1
+        if at < 0:
+            return
+        held = self.runs[self.firsts[at]]
+        run = held.run
+        middle = bisect_left(run.seqs, seq)
+        if middle == len(run.seqs):
+            return
+        self.remove(held)
+        for part in (slice(None, middle), slice(middle, None)):
+            piece = Run(run.publisher, run.seqs[part], run.events[part], run.at)
+            self.add(Held(piece, held.source, dict(held.waiting)))
+
+    def __iter__(self) -> Iterator[Held]:
+        return iter([self.runs[first] for first in self.firsts])
+
+
+class Store:
+    """Everything held, by publisher."""
+
+    def __init__(self) -> None:
+        self.streams: dict[str, Stream] = {}
+        self.bytes = 0
+
+    def stream(self, publisher: str) -> Stream:
+        if (stream := self.streams.get(publisher)) is None:
+            stream = self.streams[publisher] = Stream()
+        return stream
+
+    def keep(self, held: Held) -> None:
+        self.bytes += held.size
+        self.stream(held.run.publisher).add(held)
+
+    def release(self, held: Held) -> None:
+        self.bytes -= held.size
+        self.streams[held.run.publisher].remove(held)
+
+    def waiting_for(self, target: str) -> list[Held]:
+        """What is kept for this target, each publisher's in order."""
+        return [held for stream in self.streams.values() for held in stream if target in held.waiting]
+
+    def __iter__(self) -> Iterator[Held]:
+        return (held for stream in self.streams.values() for held in stream)

@@ -1,0 +1,176 @@
+"""What peers say to each other, as values; how they become bytes is the business of `wire`.
+
+Three kinds of peers talk: brokers that are neighbours (a *link*), a client and its broker, and, while
+a link is being moved, the agents of the participants through the core's commands (`relink`).
+
+| message | from → to | meaning |
+|---|---|---|
+| LinkHello | broker ↔ broker | who I am, which life of mine this is |
+| ClientHello | client → broker | who I am, what I advertise and subscribe, where my session was |
+| Welcome | broker → client | you are in; so many publications may be unconfirmed |
+| Update | broker ↔ broker | how my advertisements and subscriptions for you changed, and what is in place |
+| Advertise, Subscribe, Withdraw | client → broker | a filter comes or goes |
+| InPlace | broker → client | the overlay has the filter: from now on the guarantee holds for it |
+| Run | towards subscribers | publications of one publisher, in order |
+| Confirm | towards publishers | these have reached every subscriber behind me |
+| Settled | broker → broker | all that was unconfirmed has been sent again; what follows is new |
+| Claim, Handover, Claimed | broker ↔ broker | a client moved here: who holds something for it? |
+| Refused | broker → client | what you sent breaks this rule |
+| Bye | both | the session or link ends on purpose |
+"""
+
+from typing import TypeAlias
+
+import msgspec
+
+VERSION = 1
+"""Of the protocol. Peers of different versions refuse each other with both numbers."""
+
+Named: TypeAlias = tuple[str, str]
+"""A filter's id (unique in the overlay) and its text."""
+
+
+class Message(msgspec.Struct, array_like=True, tag=True, frozen=True, gc=False):
+    """One of the messages below."""
+
+
+class LinkHello(Message, tag=1):
+    broker: str
+    life: int
+    """Grows with every start of the broker: a neighbour sees that it has forgotten."""
+    version: int = VERSION
+    token: str = ""
+
+
+class ClientHello(Message, tag=2):
+    client: str
+    advertisements: list[Named]
+    subscriptions: list[Named]
+    home: str = ""
+    """The broker that had the session last; empty for a new session."""
+    window: int = 1024
+    """So many publications may be on the way to the client unconfirmed."""
+    version: int = VERSION
+    token: str = ""
+
+
+class Welcome(Message, tag=3):
+    broker: str
+    window: int
+    resumed: bool
+    """Whether the session was known here; otherwise it begins anew or is being fetched."""
+
+
+class Update(Message, tag=4):
+    """All of it takes effect at once, additions before removals.
+
+    On a new connection everything is told anew; what was told on an earlier one stays valid until
+    `all_…` says that the rest is gone.
+    """
+
+    advertisements: list[Named] = []
+    subscriptions: list[Named] = []
+    gone_advertisements: list[str] = []
+    gone_subscriptions: list[str] = []
+    all_advertisements: bool = False
+    """I know every advertisement behind me, and have told you all of them."""
+    all_subscriptions: bool = False
+    placed_advertisements: list[str] = []
+    """Yours: every broker behind me has them, and I have told you who subscribes to them."""
+    placed_subscriptions: list[str] = []
+
+
+class Advertise(Message, tag=5):
+    id: str
+    filter: str
+
+
+class Subscribe(Message, tag=6):
+    id: str
+    filter: str
+
+
+class Withdraw(Message, tag=7):
+    id: str
+
+
+class InPlace(Message, tag=8):
+    id: str
+
+
+class Run(Message, tag=9):
+    """Publications of one publisher that travel together: `seqs` ascend, one for each event."""
+
+    publisher: str
+    seqs: list[int]
+    events: list[bytes]
+    at: int
+    """When the first of them was published: microseconds since the epoch, by the publisher's clock."""
+
+
+class Confirm(Message, tag=10):
+    """Of what you sent me of `publisher` on this connection: all from ranges[0] to ranges[1], and so on."""
+
+    publisher: str
+    ranges: list[int]
+
+
+class Settled(Message, tag=11):
+    pass
+
+
+class Claim(Message, tag=12):
+    """Asked through the whole tree; every broker answers for itself and all behind it."""
+
+    client: str
+    by: str
+    """The broker that asks."""
+    number: int
+
+
+class Handover(Message, tag=13):
+    """Everything that brokers behind me hold for the client, which has left them."""
+
+    client: str
+    by: str
+    number: int
+    found: bool
+    runs: list[Run]
+
+
+class Claimed(Message, tag=14):
+    """The client has confirmed all that was handed over; nobody need keep it."""
+
+    client: str
+    by: str
+    number: int
+
+
+class Refused(Message, tag=15):
+    about: str
+    """The id of a filter, `publisher#seq` of a publication, or empty for the connection."""
+    reason: str
+
+
+class Bye(Message, tag=16):
+    reason: str = ""
+
+
+AnyMessage: TypeAlias = (
+    LinkHello
+    | ClientHello
+    | Welcome
+    | Update
+    | Advertise
+    | Subscribe
+    | Withdraw
+    | InPlace
+    | Run
+    | Confirm
+    | Settled
+    | Claim
+    | Handover
+    | Claimed
+    | Refused
+    | Bye
+)

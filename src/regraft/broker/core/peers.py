@@ -1,0 +1,58 @@
+"""The two kinds of peers of a broker, as it remembers them: neighbours and clients."""
+
+from collections import deque
+
+from regraft.broker.core.messages import Run
+
+
+class Link:
+    """A neighbour and the connection to it, if there is one.
+
+    `epoch` numbers the connections of the broker's life: what was sent on an earlier one was not sent.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.connection: int | None = None
+        self.epoch = 0
+        self.open = False
+        """The neighbour has told all its subscriptions on this connection: publications may go."""
+        self.settled = False
+        """The neighbour has sent again all that was unconfirmed."""
+        self.frozen = False
+        """A change of links is under way: publications wait."""
+
+    def lost(self) -> None:
+        self.connection = None
+        self.open = self.settled = False
+
+
+class Session:
+    """A client: its filters, and what is on the way to and from it. It outlives its connections."""
+
+    def __init__(self, client: str, now: float) -> None:
+        self.client = client
+        self.target = f"@{client}"
+        self.connection: int | None = None
+        self.epoch = 0
+        self.left_at = now
+        """When its last connection ended (or the broker started)."""
+        self.advertisements: dict[str, str] = {}
+        self.subscriptions: dict[str, str] = {}
+        self.window = 0
+        self.on_the_way = 0
+        """Publications sent to the client that it has not confirmed."""
+        self.queue: deque[tuple[str, int, int]] = deque()
+        """Publisher, first and last number of what waits for the client's window."""
+        self.inbox: deque[Run] = deque()
+        """What it published before all its advertisements were in place."""
+        self.claiming = False
+        """It came from another broker: deliveries wait until that one has handed over."""
+        self.moved = False
+        """It has gone to another broker, which has been handed what was left."""
+
+    def lost(self, now: float) -> None:
+        self.connection = None
+        self.left_at = now
+        self.queue.clear()
+        self.on_the_way = 0

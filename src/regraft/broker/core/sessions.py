@@ -1,0 +1,229 @@
+"""Clients: their filters, their publications, their comings and goings.
+
+A session lives from the client's first hello until its `Bye`, until it has been away for longer than
+allowed, or until another broker has taken it over. Its filters are stored, so that a broker that comes
+back from a crash keeps what its clients are owed.
+"""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from regraft.broker.core import events
+from regraft.broker.core.effects import Close, Effect, Send, Store
+from regraft.broker.core.forwarding import Forwarding
+from regraft.broker.core.messages import (
+    Advertise,
+    ClientHello,
+    InPlace,
+    Named,
+    Refused,
+    Run,
+    Subscribe,
+    Welcome,
+    Withdraw,
+)
+from regraft.broker.core.peers import Session
+from regraft.broker.core.tables import Tables
+from regraft.filters import BadFilter, Filter, parse
+
+EVERYTHING = parse("TRUE")
+
+
+class Stored(msgspec.Struct, array_like=True):
+    """What is remembered of a session beyond a crash."""
+
+    advertisements: dict[str, str]
+    subscriptions: dict[str, str]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Stored).decode
+
+
+class Sessions:
+    """The clients of one broker."""
+
+    def __init__(self, broker: str, tables: Tables, forwarding: Forwarding, window: int, most: int) -> None:
+        self.broker = broker
+        self.tables = tables
+        self.forwarding = forwarding
+        self.window = window
+        self.most_filters = most
+        self.all = forwarding.sessions
+        self.out: list[Effect] = []
+        self.held_back: set[str] = set()
+        """Targets of the sessions whose inbox is not empty."""
+        self.claim: Callable[[Session], None] = lambda session: None
+        """Called when a session comes from another broker."""
+
+    def restore(self, stored: dict[str, bytes], now: float) -> None:
+        """After a start: the sessions of the life before, not connected yet."""
+        for key, value in stored.items():
+            session = Session(key.removeprefix("session/"), now)
+            self.all[session.target] = session
+            kept = _decode(value)
+            for id, text in kept.advertisements.items():
+                self._add(session, id, text, advertisement=True)
+            for id, text in kept.subscriptions.items():
+                self._add(session, id, text, advertisement=False)
+
+    # Coming and going
+
+    def hello(self, connection: int, hello: ClientHello, epoch: int, now: float) -> Session:
+        session = self.all.get(f"@{hello.client}")
+        known = session is not None and not session.moved
+        if session is None:
+            session = self.all[f"@{hello.client}"] = Session(hello.client, now)
+        elif session.connection is not None:
+            self.out.append(Close(session.connection, "the client has connected anew"))
+        session.connection, session.epoch, session.window = connection, epoch, max(1, hello.window)
+        session.inbox.clear()
+        self.out.append(Send(connection, Welcome(self.broker, self.window, known)))
+        self._agree(session, hello.advertisements, advertisement=True)
+        self._agree(session, hello.subscriptions, advertisement=False)
+        self._store(session)
+        if session.moved or (not known and hello.home not in ("", self.broker)):
+            session.moved, session.claiming = False, True
+            self.claim(session)
+        self.forwarding.resume(session)
+        return session
+
+    def _agree(self, session: Session, wanted: list[Named], *, advertisement: bool) -> None:
+        """The client says which filters it has: add what is missing here, drop what it has no more."""
+        filters = session.advertisements if advertisement else session.subscriptions
+        names = {id for id, _ in wanted}
+        for id in [each for each in filters if each not in names]:
+            self._remove(session, id, advertisement=advertisement)
+        for id, text in wanted:
+            self._add(session, id, text, advertisement=advertisement)
+
+    def end(self, session: Session) -> None:
+        """The session is over: its filters go, and what was kept for it."""
+        self.remove_filters(session)
+        self.forwarding.forget(session.target)
+        del self.all[session.target]
+        self.out.append(Store(f"session/{session.client}", None))
+        if session.connection is not None:
+            self.out.append(Close(session.connection, "the session has ended"))
+
+    def remove_filters(self, session: Session) -> None:
+        for id in list(session.advertisements):
+            self._remove(session, id, advertisement=True)
+        for id in list(session.subscriptions):
+            self._remove(session, id, advertisement=False)
+
+    # Filters
+
+    def advertise(self, session: Session, message: Advertise) -> None:
+        if self._add(session, message.id, message.filter, advertisement=True):
+            self._store(session)
+
+    def subscribe(self, session: Session, message: Subscribe) -> None:
+        if self._add(session, message.id, message.filter, advertisement=False):
+            self._store(session)
+
+    def withdraw(self, session: Session, message: Withdraw) -> None:
+        if message.id in session.advertisements:
+            self._remove(session, message.id, advertisement=True)
+        elif message.id in session.subscriptions:
+            self._remove(session, message.id, advertisement=False)
+        self._store(session)
+        self._say(session, InPlace(message.id))
+
+    def _add(self, session: Session, id: str, text: str, *, advertisement: bool) -> bool:
+        filters = session.advertisements if advertisement else session.subscriptions
+        if id not in filters and len(filters) >= self.most_filters:
+            self._say(session, Refused(id, f"a client may have {self.most_filters} filters, this is one more"))
+            return False
+        try:
+            filter = parse(text)
+        except BadFilter as fault:
+            self._say(session, Refused(id, str(fault)))
+            return False
+        filters[id] = text
+        add = self.tables.advertise if advertisement else self.tables.subscribe
+        add(self._name(session, id), filter, session.target)
+        return True
+
+    def _remove(self, session: Session, id: str, *, advertisement: bool) -> None:
+        if advertisement:
+            del session.advertisements[id]
+            self.tables.unadvertise(self._name(session, id))
+        else:
+            del session.subscriptions[id]
+            self.tables.unsubscribe(self._name(session, id))
+
+    def placed(self) -> None:
+        """Tell clients which of their filters are in place, and take publications that waited for that."""
+        placed, self.tables.placed_here = self.tables.placed_here, []
+        for entry in placed:
+            session = self.all.get(entry.origin)
+            if session is not None:
+                self._say(session, InPlace(entry.id.rsplit("/", 1)[1]))
+
+    # Publications
+
+    def publish(self, session: Session, run: Run) -> None:
+        """Route the run, or keep it until everybody who may want it is known."""
+        if run.publisher.partition("#")[0] != session.client or not run.seqs:
+            return self._say(session, Refused("", f"{run.publisher!r} is not a publisher of this client"))
+        if len(run.seqs) != len(run.events) or any(
+            a >= b for a, b in zip(run.seqs, run.seqs[1:], strict=False)
+        ):
+            return self._say(session, Refused("", "numbers must ascend, one for each event"))
+        session.inbox.append(run)
+        self.held_back.add(session.target)
+        return None
+
+    def admit(self) -> None:
+        """Route what clients published, if everybody who may want it is known."""
+        if self.tables.ready:
+            for target in list(self.held_back):
+                if (session := self.all.get(target)) is not None:
+                    self._admit(session)
+                else:
+                    self.held_back.discard(target)
+
+    def _admit(self, session: Session) -> None:
+        entries = [self.tables.advertisements[self._name(session, id)] for id in session.advertisements]
+        if any(entry.waiting for entry in entries):
+            return
+        filters = [entry.filter for entry in entries]
+        while session.inbox:
+            run = session.inbox.popleft()
+            for piece in self._advertised(session, run, filters):
+                self.forwarding.arrive(piece, session.target)
+        self.held_back.discard(session.target)
+
+    def _advertised(self, session: Session, run: Run, filters: list[Filter]) -> Iterator[Run]:
+        """The run without what the client has not advertised, which is refused."""
+        if EVERYTHING in filters:
+            yield run
+            return
+        allowed = []
+        for at, event in enumerate(run.events):
+            try:
+                attributes = events.attributes(event)
+            except msgspec.DecodeError as fault:
+                self._say(session, Refused(f"{run.publisher}#{run.seqs[at]}", f"not an event: {fault}"))
+                continue
+            if any(filter.matches(attributes) for filter in filters):
+                allowed.append(at)
+            else:
+                self._say(session, Refused(f"{run.publisher}#{run.seqs[at]}", "not advertised"))
+        if allowed:
+            seqs, bodies = [run.seqs[at] for at in allowed], [run.events[at] for at in allowed]
+            yield Run(run.publisher, seqs, bodies, run.at)
+
+    def _name(self, session: Session, id: str) -> str:
+        """Unique in the overlay, also while the session is moving from one broker to another."""
+        return f"{self.broker}/{session.client}/{id}"
+
+    def _say(self, session: Session, message: InPlace | Refused) -> None:
+        if session.connection is not None:
+            self.out.append(Send(session.connection, message))
+
+    def _store(self, session: Session) -> None:
+        value = _encode(Stored(session.advertisements, session.subscriptions))
+        self.out.append(Store(f"session/{session.client}", value))

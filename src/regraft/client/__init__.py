@@ -1,0 +1,1 @@
+"""Publisher and subscriber for applications."""
