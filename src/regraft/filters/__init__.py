@@ -1,1 +1,22 @@
 """The content language: CloudEvents SQL expressions that match events, cover and overlap each other."""
+
+from regraft.filters.errors import BadFilter
+from regraft.filters.expression import Filter, parse
+from regraft.filters.functions import Fault
+from regraft.filters.intervals import Interval
+from regraft.filters.normal import Condition, Conjunction, Constraint, Strings
+from regraft.filters.relations import covers, overlaps
+
+__all__ = [
+    "BadFilter",
+    "Condition",
+    "Conjunction",
+    "Constraint",
+    "Fault",
+    "Filter",
+    "Interval",
+    "Strings",
+    "covers",
+    "overlaps",
+    "parse",
+]

@@ -5,6 +5,7 @@ is false, just behind v if it is true. `Interval` spells out both cuts, so that 
 one and `interval[2:]` the upper one, and all set operations are comparisons of cuts.
 """
 
+from bisect import bisect_right
 from math import ceil, floor, inf
 from typing import NamedTuple
 
@@ -33,12 +34,8 @@ def point(value: Number) -> Intervals:
 
 
 def holds(intervals: Intervals, value: Number) -> bool:
-    for low, low_open, high, high_closed in intervals:
-        if (low < value or (low == value and not low_open)) and (
-            value < high or (value == high and high_closed)
-        ):
-            return True
-    return False
+    i = bisect_right(intervals, (value, False, inf, True)) - 1
+    return i >= 0 and (value, False) < intervals[i][2:]
 
 
 def intersect(a: Intervals, b: Intervals) -> Intervals:
@@ -93,7 +90,13 @@ def within(b: Intervals, a: Intervals) -> bool:
     """Whether every number of b is in a."""
     if a is b or a is EVERY_NUMBER:
         return True
-    return all(any(q[:2] <= p[:2] and p[2:] <= q[2:] for q in a) for p in b)
+    i = 0
+    for interval in b:
+        while i < len(a) and a[i][2:] < interval[2:]:
+            i += 1
+        if i == len(a) or interval[:2] < a[i][:2]:
+            return False
+    return True
 
 
 def integers_in(a: Intervals) -> Intervals:

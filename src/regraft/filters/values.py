@@ -7,6 +7,7 @@ says so: when it spells a 32-bit integer. None and NaN count as a missing attrib
 """
 
 import re
+from math import isnan
 from typing import Final
 
 Value = bool | int | float | str
@@ -25,7 +26,7 @@ def known(value: object) -> Value | None:
     if kind is str or kind is int or kind is bool:
         return value  # type: ignore[return-value]
     if isinstance(value, float):
-        return float(value) if value == value else None
+        return None if isnan(value) else float(value)
     if value is None:
         return None
     if isinstance(value, int):
@@ -83,6 +84,6 @@ def number_with_text(text: str) -> Number | None:
             number: Number = read(text)
         except (ValueError, OverflowError):
             continue
-        if number == number and text_of(number) == text:
+        if not isnan(number) and text_of(number) == text:
             return number
     return None

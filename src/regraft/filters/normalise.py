@@ -1,0 +1,225 @@
+"""From a tree to the normal form: a disjunction of conjunctions.
+
+An expression can be true, false or an error (a missing attribute, a failed cast), and an error decides:
+the event does not match (CESQL 1.0 §1.2). So two disjunctions are carried along, `true` and `false`:
+
+    x AND y   true: x.true y.true                   false: x.false | x.true y.false
+    x OR y    true: x.true | x.false y.true         false: x.false y.false
+    NOT x     true: x.false                         false: x.true
+
+With the short circuit of AND and OR, `a = 1 OR b = 2` becomes `a = 1 | a ≠ 1 b = 2`: the second part needs
+an `a`, because without one the expression is an error.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from regraft.filters.atoms import Atom, atom_of, truth_atom
+from regraft.filters.compiled import is_boolean
+from regraft.filters.evaluate import evaluate, evaluator
+from regraft.filters.functions import to_truth
+from regraft.filters.normal import (
+    ANYTHING,
+    EVERYTHING,
+    NEVER,
+    PRESENT,
+    Condition,
+    Conjunction,
+    Constraint,
+)
+from regraft.filters.syntax import (
+    LOGIC,
+    Attribute,
+    Call,
+    Chain,
+    Exists,
+    In,
+    Like,
+    Literal,
+    Node,
+    Unary,
+    attributes_of,
+    text_of_node,
+)
+
+MAX_CONJUNCTIONS = 64
+MAX_ATOMS = 512
+
+Disjunction = tuple[Conjunction, ...]
+
+
+class Sides(NamedTuple):
+    true: Disjunction
+    false: Disjunction
+
+
+class _TooLarge(Exception):
+    """The normal form would exceed its limits; the expression stays a condition."""
+
+
+def normal_form(node: Node) -> Disjunction:
+    """The disjunction that is true exactly where the expression is."""
+    if not is_boolean(node):
+        return _whole(node)
+    return _sides(node).true
+
+
+def _whole(node: Node) -> Disjunction:
+    """An expression whose result may be no boolean: it matches only if it is the boolean true itself."""
+    if not attributes_of(node):
+        value, fault = evaluate(evaluator(node), {})
+        return EVERYTHING if value is True and fault is None else ()
+    if isinstance(node, Attribute):
+        return (Conjunction(((node.name, Constraint(bools=frozenset((True,)))),)),)
+    return _opaque(node).true
+
+
+def _sides(node: Node) -> Sides:
+    """Both disjunctions of an expression that is cast to a boolean."""
+    atom = truth_atom(node.name, False) if isinstance(node, Attribute) else atom_of(node)
+    if atom is not None:
+        return _atom(atom, node)
+    if not attributes_of(node):
+        return _constant(node)
+    if isinstance(node, Unary) and node.operator == "NOT":
+        if isinstance(node.operand, Attribute):
+            true, false = _atom(truth_atom(node.operand.name, True), node)
+            return Sides(false, true)
+        if is_boolean(node.operand):
+            true, false = _sides(node.operand)
+            return Sides(false, true)
+    if isinstance(node, Chain) and node.rest[0][0] in LOGIC:
+        try:
+            return _logic(node)
+        except _TooLarge:
+            pass
+    return _opaque(node)
+
+
+def _constant(node: Node) -> Sides:
+    value, fault = evaluate(evaluator(node), {})
+    truth, bad = to_truth(value)
+    if fault or bad:
+        return Sides((), ())
+    return Sides(EVERYTHING, ()) if truth else Sides((), EVERYTHING)
+
+
+def _atom(atom: Atom, node: Node) -> Sides:
+    if atom.exact:
+        return Sides(_box(atom.attribute, atom.true), _box(atom.attribute, atom.false))
+    return _opaque(node)
+
+
+def _box(attribute: str, constraint: Constraint) -> Disjunction:
+    if constraint == NEVER:
+        return ()
+    return EVERYTHING if constraint == ANYTHING else (Conjunction(((attribute, constraint),)),)
+
+
+def _opaque(node: Node) -> Sides:
+    """Only the text is known, and which attributes must be present lest there be an error."""
+    box = tuple((name, PRESENT) for name in sorted(attributes_of(node))) if _strict(node) else ()
+    negated = isinstance(node, Like | In) and node.negated
+    # `x NOT LIKE p` is true where `x LIKE p` is false: under one text the two meet.
+    text = text_of_node(replace(node, negated=False) if isinstance(node, Like | In) else node)
+    return Sides(
+        (Conjunction(box, frozenset((Condition(text, not negated),))),),
+        (Conjunction(box, frozenset((Condition(text, negated),))),),
+    )
+
+
+def _strict(node: Node) -> bool:
+    """Whether every attribute of an expression is evaluated, so that a missing one is an error."""
+    match node:
+        case Attribute() | Literal():
+            return True
+        case Exists() | In():
+            return False
+        case Unary(_, operand) | Like(operand):
+            return _strict(operand)
+        case Chain(first, rest):
+            return rest[0][0] not in LOGIC and _strict(first) and all(_strict(part) for _, part in rest)
+        case Call(_, arguments):
+            return all(map(_strict, arguments))
+
+
+def _logic(node: Chain) -> Sides:
+    if len(node.rest) > MAX_ATOMS:
+        raise _TooLarge
+    true, false = _sides(node.first)
+    for operator, part in node.rest:
+        other = _sides(part)
+        if operator == "AND":
+            false = either(false, both(true, other.false))
+            true = both(true, other.true)
+        elif operator == "OR":
+            true = either(true, both(false, other.true))
+            false = both(false, other.false)
+        else:
+            true, false = (
+                either(both(true, other.false), both(false, other.true)),
+                either(both(true, other.true), both(false, other.false)),
+            )
+    return Sides(true, false)
+
+
+def both(a: Disjunction, b: Disjunction) -> Disjunction:
+    if a == EVERYTHING or not b:
+        return b
+    if b == EVERYTHING or not a:
+        return a
+    found: Disjunction = ()
+    for x in a:
+        for y in b:
+            conjunction = conjoined(x, y)
+            if conjunction is not None:
+                found = either(found, (conjunction,))
+    return found
+
+
+def conjoined(x: Conjunction, y: Conjunction) -> Conjunction | None:
+    """x and y as one, or None if they exclude each other."""
+    residue = x.residue | y.residue
+    if any(Condition(text, not outcome) in residue for text, outcome in residue):
+        return None
+    box = dict(x.box)
+    for name, constraint in y.box:
+        narrowed = box[name].and_(constraint) if name in box else constraint
+        if narrowed == NEVER:
+            return None
+        box[name] = narrowed
+    return Conjunction(tuple(sorted(box.items())), residue)
+
+
+def either(a: Disjunction, b: Disjunction) -> Disjunction:
+    """a or b; conjunctions that differ in one attribute only become one."""
+    found = list(a)
+    for conjunction in b:
+        new = conjunction
+        for i, old in enumerate(found):
+            joined = _joined(old, new)
+            if joined is not None:
+                del found[i]
+                new = joined
+                break
+        found.append(new)
+        if len(found) > MAX_CONJUNCTIONS:
+            raise _TooLarge
+    return tuple(found)
+
+
+def _joined(x: Conjunction, y: Conjunction) -> Conjunction | None:
+    if x.residue != y.residue or len(x.box) != len(y.box):
+        return None
+    if x.box == y.box:
+        return x
+    differing = [i for i, (p, q) in enumerate(zip(x.box, y.box, strict=True)) if p != q]
+    if len(differing) != 1:
+        return None
+    (i,) = differing
+    (name, p), (other, q) = x.box[i], y.box[i]
+    if name != other:
+        return None
+    union = p.or_(q)
+    middle = () if union == ANYTHING else ((name, union),)
+    return Conjunction((*x.box[:i], *middle, *x.box[i + 1 :]), x.residue)

@@ -1,0 +1,226 @@
+"""From text to a tree: the grammar of CESQL 1.0 (§2, §3.6), extended by decimal literals.
+
+Where the specification leaves a choice:
+
+- AND, OR and XOR have one precedence and group to the left ("MUST be evaluated left to right", §3.6).
+  Write parentheses where they are mixed.
+- NOT and the unary minus bind tighter than every other operator: `NOT a = b` is `(NOT a) = b`.
+- A sign before digits belongs to the literal only where an operand may begin: `a -1` is a difference.
+
+The parser is a table (LALR) with a stack of its own; trees are built while it runs. So neither nesting nor
+length of the text can exhaust the interpreter's stack, and both have limits.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from lark import Lark, Token, Transformer, v_args
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
+
+from regraft.filters.errors import BadFilter
+from regraft.filters.syntax import (
+    Attribute,
+    Call,
+    Chain,
+    Exists,
+    In,
+    Like,
+    Literal,
+    Node,
+    Unary,
+    unquoted,
+)
+from regraft.filters.values import INT_MAX, INT_MIN
+
+MAX_LENGTH: Final = 8_192  # about 0.1 s in the worst case: a broker reads filters between messages
+MAX_DEPTH: Final = 48
+
+_WORDS = "and|or|xor|not|like|in|exists|true|false"
+_GRAMMAR = rf"""
+start: _logic
+
+_logic: _comparison | logic
+_comparison: _sum | comparison
+_sum: _product | sum
+_product: _postfix | product
+_postfix: _unary | like | in_set
+_unary: _atom | negation
+_atom: literal | attribute | exists | call | nested
+
+logic: _comparison ((AND | OR | XOR) _comparison)+
+comparison: _sum (COMPARE _sum)+
+sum: _product ((PLUS | MINUS) _product)+
+product: _postfix ((STAR | SLASH | PERCENT) _postfix)+
+like: _postfix NOT? LIKE STRING
+in_set: _postfix NOT? IN LPAR _logic ("," _logic)* ")"
+negation: (NOT | MINUS) _unary
+exists: EXISTS NAME
+call: FUNCTION LPAR (_logic ("," _logic)*)? ")"
+nested: LPAR _logic ")"
+attribute: NAME
+literal: STRING | DECIMAL | INTEGER | TRUE | FALSE
+
+AND: /and(?![a-z0-9_])/i
+OR: /or(?![a-z0-9_])/i
+XOR: /xor(?![a-z0-9_])/i
+NOT: /not(?![a-z0-9_])/i
+LIKE: /like(?![a-z0-9_])/i
+IN: /in(?![a-z0-9_])/i
+EXISTS: /exists(?![a-z0-9_])/i
+TRUE: /true(?![a-z0-9_])/i
+FALSE: /false(?![a-z0-9_])/i
+COMPARE: "<=" | ">=" | "<>" | "!=" | "=" | "<" | ">"
+PLUS: "+"
+MINUS: "-"
+STAR: "*"
+SLASH: "/"
+PERCENT: "%"
+LPAR: "("
+STRING: /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"/s
+DECIMAL.3: /[+-]?[0-9]+\.[0-9]+(?:e[+-]?[0-9]+)?(?![a-z0-9_.])/i
+INTEGER.2: /[+-]?[0-9]+(?![a-z0-9_.])/i
+FUNCTION.2: /(?!(?:{_WORDS})(?![a-z_]))[a-z][a-z_]*(?=[ \t\r\n]*\()/i
+NAME: /(?!(?:{_WORDS}|[0-9]+)(?![a-z0-9]))[a-z0-9]+(?![a-z0-9_])/i
+%ignore /[ \t\r\n]+/
+"""
+
+# What a user may write, for messages: terminals under names that she knows.
+_SHOWN = {
+    "NAME": "an attribute",
+    "STRING": "a string",
+    "INTEGER": "a number",
+    "FUNCTION": "a function",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "COMMA": "','",
+    "$END": "the end",
+    "COMPARE": "a comparison",
+}
+_HIDDEN = {"DECIMAL", "TRUE", "FALSE", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT"}
+
+
+class _Built:
+    """A node with the depth of the tree under it."""
+
+    __slots__ = ("depth", "node")
+
+    def __init__(self, node: Node, depth: int) -> None:
+        self.node = node
+        self.depth = depth
+
+
+def _nest(place: Token, node: Node, *inner: _Built) -> _Built:
+    depth = 1 + max((part.depth for part in inner), default=0)
+    if depth > MAX_DEPTH:
+        raise BadFilter(f"position {_position(place)}", f"nested deeper than {MAX_DEPTH} levels")
+    return _Built(node, depth)
+
+
+def _position(token: Token) -> int:
+    return (token.start_pos or 0) + 1
+
+
+def _chain(first: _Built, *rest: Any) -> _Built:
+    operators, operands = rest[::2], rest[1::2]
+    names = ["!=" if name == "<>" else name.upper() for name in operators]
+    node = Chain(first.node, tuple(zip(names, (part.node for part in operands), strict=True)))
+    return _nest(operators[0], node, first, *operands)
+
+
+@v_args(inline=True)
+class _Builder(Transformer[Token, _Built]):
+    logic = comparison = sum = product = staticmethod(_chain)
+
+    def start(self, built: _Built) -> _Built:
+        return built
+
+    def literal(self, token: Token) -> _Built:
+        return _Built(Literal(_READ[token.type](token)), 0)
+
+    def attribute(self, name: Token) -> _Built:
+        return _Built(Attribute(name.lower()), 0)
+
+    def exists(self, _: Token, name: Token) -> _Built:
+        return _Built(Exists(name.lower()), 0)
+
+    def nested(self, opening: Token, built: _Built) -> _Built:
+        return _nest(opening, built.node, built)
+
+    def negation(self, operator: Token, built: _Built) -> _Built:
+        return _nest(operator, Unary(operator.upper(), built.node), built)
+
+    def like(self, operand: _Built, *words: Token) -> _Built:
+        pattern = unquoted(words[-1])
+        assert pattern is not None, "the lexer accepts only closed literals"
+        return _nest(words[0], Like(operand.node, pattern, len(words) == 3), operand)
+
+    def in_set(self, operand: _Built, *words: Any) -> _Built:
+        elements = [word for word in words if isinstance(word, _Built)]
+        negated = words[0].type == "NOT"
+        node = In(operand.node, tuple(element.node for element in elements), negated)
+        return _nest(words[0], node, operand, *elements)
+
+    def call(self, function: Token, _: Token, *arguments: _Built) -> _Built:
+        node = Call(function.upper(), tuple(argument.node for argument in arguments))
+        return _nest(function, node, *arguments)
+
+
+def _integer(token: Token) -> int:
+    digits = token.lstrip("+-0")
+    if len(digits) > 10 or not INT_MIN <= int(token) <= INT_MAX:
+        raise BadFilter(f"position {_position(token)}", "an integer has 32 bits; write a decimal, 1.0")
+    return int(token)
+
+
+def _decimal(token: Token) -> float:
+    number = float(token)
+    if number in (float("inf"), float("-inf")):
+        raise BadFilter(f"position {_position(token)}", "the number is too large")
+    return number
+
+
+_READ: dict[str, Callable[[Token], Any]] = {
+    "STRING": unquoted,
+    "INTEGER": _integer,
+    "DECIMAL": _decimal,
+    "TRUE": lambda _: True,
+    "FALSE": lambda _: False,
+}
+
+
+@cache
+def _lalr() -> Lark:
+    return Lark(_GRAMMAR, parser="lalr", lexer="contextual", transformer=_Builder())
+
+
+def read(text: str) -> Node:
+    """The tree of an expression; `BadFilter` with the position and the rule if there is none."""
+    if len(text) > MAX_LENGTH:
+        raise BadFilter(f"position {MAX_LENGTH + 1}", f"longer than {MAX_LENGTH} characters")
+    try:
+        built: Any = _lalr().parse(text)
+    except UnexpectedInput as fault:
+        raise _explained(fault, text) from None
+    except VisitError as fault:
+        if isinstance(fault.orig_exc, BadFilter):
+            raise fault.orig_exc from None
+        raise
+    node: Node = built.node
+    return node
+
+
+def _explained(fault: UnexpectedInput, text: str) -> BadFilter:
+    expected: set[str] = set()
+    index, found = len(text), "the end"
+    if isinstance(fault, UnexpectedCharacters):
+        index = fault.pos_in_stream or 0
+        found, expected = repr(text[index]), set(fault.allowed or ())
+        if text[index] in "'\"" and "STRING" in expected:
+            return BadFilter(f"position {index + 1}", "the string is not closed")
+    elif isinstance(fault, UnexpectedToken):
+        expected = set(fault.accepts or fault.expected)
+        if fault.token.type != "$END":
+            index, found = _position(fault.token) - 1, repr(str(fault.token)[:20])
+    names = sorted(_SHOWN.get(name, name) for name in expected - _HIDDEN)
+    return BadFilter(f"position {index + 1}", f"found {found}, expected {' or '.join(names)}")
