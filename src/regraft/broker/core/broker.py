@@ -22,8 +22,10 @@ from regraft.broker.core.messages import (
     Claimed,
     ClientHello,
     Confirm,
+    Frozen,
     Handover,
     LinkHello,
+    Moved,
     Refused,
     Run,
     Settled,
@@ -32,7 +34,7 @@ from regraft.broker.core.messages import (
     Withdraw,
 )
 from regraft.broker.core.peers import Link, Session
-from regraft.broker.core.relink import Relink
+from regraft.broker.core.relink import Relink, Shift
 from regraft.broker.core.sessions import Sessions
 from regraft.broker.core.tables import Tables
 from regraft.model import BadInput
@@ -88,6 +90,8 @@ class Broker:
             Claim: lambda link, message: self.claims.claim(message, link.name),
             Handover: lambda link, message: self.claims.handover(message, link.name),
             Claimed: lambda link, message: self.claims.claimed(message, link.name),
+            Frozen: self.relink.frozen,
+            Moved: self.relink.moved,
         }
         self._on_session: dict[type, Callable[[Session, Any], None]] = {
             Run: self.sessions.publish,
@@ -95,7 +99,7 @@ class Broker:
             Advertise: self.sessions.advertise,
             Subscribe: self.sessions.subscribe,
             Withdraw: self.sessions.withdraw,
-            Bye: lambda session, message: self.sessions.end(session),
+            Bye: self._bye,
         }
 
     # What happens
@@ -134,6 +138,21 @@ class Broker:
                 self.sessions.end(session)
         return self._flush()
 
+    def prepare(self, shift: Shift) -> list[Effect]:
+        """Begin to take part in a change of links: buffer, and connect to the new neighbour."""
+        self.relink.prepare(shift)
+        return self._flush()
+
+    def commit(self, change: str) -> list[Effect]:
+        """Carry the change out; every participant has reported `ready`."""
+        self.relink.commit(change)
+        return self._flush()
+
+    def abort(self, change: str) -> list[Effect]:
+        """Go back to the state before the change was prepared."""
+        self.relink.abort(change)
+        return self._flush()
+
     def take_facts(self) -> list[Fact]:
         """What the telemetry wants to know, since the last call."""
         facts, self.forwarding.facts = self.forwarding.facts, []
@@ -148,7 +167,6 @@ class Broker:
                 raise BadInput("hello", "comes once, at the beginning")
             if message.version != VERSION:
                 raise BadInput("hello", f"protocol version {message.version}, this broker speaks {VERSION}")
-            self._epoch += 1
             if isinstance(message, LinkHello):
                 self._link_hello(connection, message)
             else:
@@ -168,20 +186,32 @@ class Broker:
     def _link_hello(self, connection: int, hello: LinkHello) -> None:
         link = self.forwarding.links.get(hello.broker)
         if link is None:
-            raise BadInput("hello", f"{hello.broker!r} is not a neighbour of {self.id!r}")
+            if not self.relink.expects(hello.broker):
+                raise BadInput("hello", f"{hello.broker!r} is not a neighbour of {self.id!r}")
+            self._answer(connection, hello)
+            self.relink.joined(hello.broker, connection)
+            return
         if link.connection is not None:
             self._out.append(Close(link.connection, "the neighbour has connected anew"))
+        self._answer(connection, hello)
+        self._connect(link, connection)
+
+    def _answer(self, connection: int, hello: LinkHello) -> None:
+        if hello.broker < self.id:  # it called us
+            self._out.append(Send(connection, LinkHello(self.id, self.life)))
+
+    def _connect(self, link: Link, connection: int) -> None:
         link.lost()
+        self._epoch += 1
         link.connection, link.epoch = connection, self._epoch
         self._peers[connection] = link
-        if hello.broker < self.id:  # it called us: answer
-            self._out.append(Send(connection, LinkHello(self.id, self.life)))
         self.tables.connected(link.name)
         self.claims.reconnected(link.name)
 
     def _client_hello(self, connection: int, hello: ClientHello) -> None:
         if not hello.client or "#" in hello.client or "/" in hello.client:
             raise BadInput("hello", "a client's name is not empty and has no '#' or '/'")
+        self._epoch += 1
         self._peers[connection] = self.sessions.hello(connection, hello, self._epoch, self.now)
 
     def _link_run(self, link: Link, run: Run) -> None:
@@ -193,8 +223,14 @@ class Broker:
         self.forwarding.confirmed(confirm, session.target, session.epoch)
         self.claims.confirmed(session.client, confirm.publisher, confirm.ranges)
 
+    def _bye(self, session: Session, bye: Bye) -> None:
+        if session.connection is not None:
+            del self._peers[session.connection]
+        self.sessions.end(session)
+
     def _closed(self, connection: int) -> None:
         peer = self._peers.pop(connection, None)
+        self.relink.lost(connection)
         if peer is None or peer.connection != connection:
             return
         if isinstance(peer, Session):
@@ -208,7 +244,11 @@ class Broker:
 
     def _flush(self) -> list[Effect]:
         """Everything that the last event caused."""
+        for connection, link in self.relink.adopted.items():
+            self._connect(link, connection)
+        self.relink.adopted = {}
         self._open_links()
+        self.relink.advance()
         if self.sessions.held_back:
             self.sessions.admit()
         self.claims.ask(self._filters_in_place)
@@ -218,7 +258,7 @@ class Broker:
             if link.connection is not None and (update := self.tables.update(name)) is not None:
                 out.append(Send(link.connection, update))
         self.sessions.placed()
-        for part in (self.sessions, self.claims):
+        for part in (self.sessions, self.claims, self.relink):
             out += part.out
             part.out = []
         out += self.forwarding.take_sends()

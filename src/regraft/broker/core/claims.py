@@ -68,7 +68,7 @@ class Claims:
         if not self.waiting:
             return
         asking = {each.claim.client for each in self.asked.values() if not each.back}
-        for target in list(self.waiting):
+        for target in sorted(self.waiting):
             session = self.sessions.all.get(target)
             if session is None or not session.claiming:
                 self.waiting.discard(target)
@@ -78,8 +78,8 @@ class Claims:
                 self._start(claim, "")
 
     def _start(self, claim: Claim, back: str) -> None:
-        others = {name for name in self.forwarding.links if name != back}
-        self.asked[claim.by, claim.number] = Asked(claim, back, others)
+        others = [name for name in self.forwarding.links if name != back]
+        self.asked[claim.by, claim.number] = Asked(claim, back, set(others))
         for name in others:
             self._tell(name, claim)
 

@@ -40,4 +40,11 @@ class Store(NamedTuple):
     value: bytes | None
 
 
-Effect: TypeAlias = Send | Close | Dial | Hangup | Store
+class Report(NamedTuple):
+    """To the agent: this broker's part in a change of links is `ready`, `done` or `aborted`."""
+
+    change: str
+    stage: str
+
+
+Effect: TypeAlias = Send | Close | Dial | Hangup | Store | Report

@@ -42,7 +42,7 @@ class Forwarding:
         self.completed: list[Held] = []
         """Runs whose source is no peer: a claim wants to know."""
         self._confirms: dict[tuple[str, str], list[int]] = {}
-        self._routes: dict[tuple[object, ...], frozenset[str]] = {}
+        self._routes: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._routed_at = -1
 
     # Arriving
@@ -73,9 +73,9 @@ class Forwarding:
                 held.waiting[target] = 0
                 self.offer(held, target)
         if not held.waiting:
-            self._complete(held)
+            self.complete(held)
 
-    def hold(self, run: Run, source: str, targets: frozenset[str]) -> None:
+    def hold(self, run: Run, source: str, targets: tuple[str, ...]) -> None:
         """Keep the run for its targets and send it to those that can take it."""
         if self.observe and source in self.sessions:
             self.facts.append(Fact("publication", run, source, ""))
@@ -87,7 +87,7 @@ class Forwarding:
             self.offer(held, target)
         return None
 
-    def _split(self, run: Run, source: str) -> list[tuple[Run, frozenset[str]]]:
+    def _split(self, run: Run, source: str) -> list[tuple[Run, tuple[str, ...]]]:
         """Cut the run where the targets change."""
         ways = [self.targets(event, source) for event in run.events]
         if len(ways) == 1 or all(way is ways[0] or way == ways[0] for way in ways):
@@ -102,7 +102,7 @@ class Forwarding:
                 start = end
         return pieces
 
-    def targets(self, event: bytes, source: str) -> frozenset[str]:
+    def targets(self, event: bytes, source: str) -> tuple[str, ...]:
         """Everybody who wants the event, except the neighbour that it came from."""
         index = self.tables.index
         if self._routed_at != self.tables.version or len(self._routes) > CACHED_ROUTES:
@@ -113,8 +113,10 @@ class Forwarding:
         key = (source, *[_typed(values.get(name)) for name in read])
         way = self._routes.get(key)
         if way is None:
-            entries = (self.tables.by_key[each] for each in index.match(values))
-            way = frozenset(entry.origin for entry in entries) - {source if source in self.links else ""}
+            wanted = {self.tables.by_key[each].origin for each in index.match(values)}
+            if source in self.links:
+                wanted.discard(source)
+            way = tuple(sorted(wanted))
             self._routes[key] = way
         return way
 
@@ -141,11 +143,23 @@ class Forwarding:
             return
         while session.queue and session.on_the_way < session.window:
             publisher, first, last = session.queue.popleft()
-            for held in self.store.stream(publisher).within(first, last):
-                if held.waiting.get(session.target, session.epoch) != session.epoch:
-                    held.waiting[session.target] = session.epoch
-                    session.on_the_way += len(held.run.seqs)
-                    self.sends.append(Send(session.connection, held.run))
+            stream = self.store.stream(publisher)
+            for held in stream.within(first, last):
+                room = session.window - session.on_the_way
+                if held.waiting.get(session.target, session.epoch) == session.epoch:
+                    continue
+                if room < len(held.run.seqs):
+                    session.queue.appendleft((publisher, held.run.seqs[room], last))
+                    if room:
+                        self._deliver(stream.within(held.run.seqs[0], held.run.seqs[room - 1])[0], session)
+                    return
+                self._deliver(held, session)
+
+    def _deliver(self, held: Held, session: Session) -> None:
+        assert session.connection is not None
+        held.waiting[session.target] = session.epoch
+        session.on_the_way += len(held.run.seqs)
+        self.sends.append(Send(session.connection, held.run))
 
     def open(self, link: Link) -> None:
         """The neighbour's table is complete: send what it has not confirmed, then it is settled."""
@@ -157,6 +171,21 @@ class Forwarding:
     def send_again(self, link: Link) -> None:
         for held in self.store.waiting_for(link.name):
             self.offer(held, link.name)
+
+    def send_unsent(self, link: Link) -> None:
+        for held in self.store.waiting_for(link.name):
+            if held.waiting[link.name] != link.epoch:
+                self.offer(held, link.name)
+
+    def rename(self, old: str, new: str) -> None:
+        """Another neighbour takes the place of one: it gets what that one had not confirmed."""
+        del self.links[old]
+        self.links[new] = Link(new)
+        for held in self.store:
+            if held.source == old:
+                held.source = new
+            if held.waiting.pop(old, None) is not None:
+                held.waiting[new] = 0
 
     def resume(self, session: Session) -> None:
         """The client is connected again: it gets everything that it has not confirmed."""
@@ -192,14 +221,14 @@ class Forwarding:
         """The target needs it no more."""
         del held.waiting[target]
         if not held.waiting:
-            self._complete(held)
+            self.complete(held)
 
     def forget(self, target: str) -> None:
         """Nobody will ever confirm for this target again."""
         for held in self.store.waiting_for(target):
             self.release(held, target)
 
-    def _complete(self, held: Held) -> None:
+    def complete(self, held: Held) -> None:
         self.store.release(held)
         self._confirm(held)
 

@@ -108,6 +108,11 @@ class Store:
         self.bytes -= held.size
         self.streams[held.run.publisher].remove(held)
 
+    def pieces(self, held: Held) -> list[Held]:
+        """The run cut into its publications, each held for itself."""
+        stream = self.streams[held.run.publisher]
+        return [stream.within(seq, seq)[0] for seq in held.run.seqs]
+
     def waiting_for(self, target: str) -> list[Held]:
         """What is kept for this target, each publisher's in order."""
         return [held for stream in self.streams.values() for held in stream if target in held.waiting]

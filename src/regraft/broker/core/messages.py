@@ -15,6 +15,7 @@ a link is being moved, the agents of the participants through the core's command
 | Confirm | towards publishers | these have reached every subscriber behind me |
 | Settled | broker → broker | all that was unconfirmed has been sent again; what follows is new |
 | Claim, Handover, Claimed | broker ↔ broker | a client moved here: who holds something for it? |
+| Frozen, Moved | broker ↔ broker | a link is being moved (`relink`) |
 | Refused | broker → client | what you sent breaks this rule |
 | Bye | both | the session or link ends on purpose |
 """
@@ -34,7 +35,7 @@ class Message(msgspec.Struct, array_like=True, tag=True, frozen=True, gc=False):
     """One of the messages below."""
 
 
-class LinkHello(Message, tag=1):
+class LinkHello(Message, frozen=True, tag=1):
     broker: str
     life: int
     """Grows with every start of the broker: a neighbour sees that it has forgotten."""
@@ -42,7 +43,7 @@ class LinkHello(Message, tag=1):
     token: str = ""
 
 
-class ClientHello(Message, tag=2):
+class ClientHello(Message, frozen=True, tag=2):
     client: str
     advertisements: list[Named]
     subscriptions: list[Named]
@@ -54,14 +55,14 @@ class ClientHello(Message, tag=2):
     token: str = ""
 
 
-class Welcome(Message, tag=3):
+class Welcome(Message, frozen=True, tag=3):
     broker: str
     window: int
     resumed: bool
     """Whether the session was known here; otherwise it begins anew or is being fetched."""
 
 
-class Update(Message, tag=4):
+class Update(Message, frozen=True, tag=4):
     """All of it takes effect at once, additions before removals.
 
     On a new connection everything is told anew; what was told on an earlier one stays valid until
@@ -80,25 +81,25 @@ class Update(Message, tag=4):
     placed_subscriptions: list[str] = []
 
 
-class Advertise(Message, tag=5):
+class Advertise(Message, frozen=True, tag=5):
     id: str
     filter: str
 
 
-class Subscribe(Message, tag=6):
+class Subscribe(Message, frozen=True, tag=6):
     id: str
     filter: str
 
 
-class Withdraw(Message, tag=7):
+class Withdraw(Message, frozen=True, tag=7):
     id: str
 
 
-class InPlace(Message, tag=8):
+class InPlace(Message, frozen=True, tag=8):
     id: str
 
 
-class Run(Message, tag=9):
+class Run(Message, frozen=True, tag=9):
     """Publications of one publisher that travel together: `seqs` ascend, one for each event."""
 
     publisher: str
@@ -108,18 +109,18 @@ class Run(Message, tag=9):
     """When the first of them was published: microseconds since the epoch, by the publisher's clock."""
 
 
-class Confirm(Message, tag=10):
+class Confirm(Message, frozen=True, tag=10):
     """Of what you sent me of `publisher` on this connection: all from ranges[0] to ranges[1], and so on."""
 
     publisher: str
     ranges: list[int]
 
 
-class Settled(Message, tag=11):
+class Settled(Message, frozen=True, tag=11):
     pass
 
 
-class Claim(Message, tag=12):
+class Claim(Message, frozen=True, tag=12):
     """Asked through the whole tree; every broker answers for itself and all behind it."""
 
     client: str
@@ -128,7 +129,7 @@ class Claim(Message, tag=12):
     number: int
 
 
-class Handover(Message, tag=13):
+class Handover(Message, frozen=True, tag=13):
     """Everything that brokers behind me hold for the client, which has left them."""
 
     client: str
@@ -138,7 +139,7 @@ class Handover(Message, tag=13):
     runs: list[Run]
 
 
-class Claimed(Message, tag=14):
+class Claimed(Message, frozen=True, tag=14):
     """The client has confirmed all that was handed over; nobody need keep it."""
 
     client: str
@@ -146,13 +147,25 @@ class Claimed(Message, tag=14):
     number: int
 
 
-class Refused(Message, tag=15):
+class Frozen(Message, frozen=True, tag=17):
+    """Nothing more of mine is on its way to you: the change of links may happen."""
+
+    change: str
+
+
+class Moved(Message, frozen=True, tag=18):
+    """The subtree that was behind one neighbour of yours is behind me now; I have told you all of it."""
+
+    change: str
+
+
+class Refused(Message, frozen=True, tag=15):
     about: str
     """The id of a filter, `publisher#seq` of a publication, or empty for the connection."""
     reason: str
 
 
-class Bye(Message, tag=16):
+class Bye(Message, frozen=True, tag=16):
     reason: str = ""
 
 
@@ -171,6 +184,8 @@ AnyMessage: TypeAlias = (
     | Claim
     | Handover
     | Claimed
+    | Frozen
+    | Moved
     | Refused
     | Bye
 )

@@ -1,11 +1,235 @@
-"""The participant's part in a change of links."""
+"""A participant's part in shift(i, j, k): the link i–j becomes i–k, while j–k stays (IPITT §III-C).
 
+i moves with everything behind it (its subtree). Brokers other than i, j and k notice nothing: for them
+nobody changes direction. The three participants buffer what would cross the links concerned, exchange
+what they know about the subtree, and go on:
+
+| stage | i | j | k |
+|---|---|---|---|
+| prepare | freezes j | freezes i and k | freezes j |
+| | connects to k | | connects to i |
+| | each sends `Frozen` on the frozen links; **ready** when it has come from the other side (and the new connection is there) | | |
+| abort | thaws: nothing has changed | thaws | thaws |
+| commit | k takes the place of j: what came from j counts as k's, what j had not confirmed is sent to k | (waits) | has a new neighbour i, tells it nothing before it has heard all from it |
+| | sends its table and what is unconfirmed, then `Settled` | takes from k what k now knows of the subtree | on `Settled`: what came from j and is for the subtree goes to i; sends j `Moved`, thaws |
+| | **done** when k has told all | on `Moved`: forgets i, thaws, **done** | **done** |
+
+Freezing makes sure that nothing is on the wire of a link that changes; what is unconfirmed is held at
+both of its ends. The publications of the subtree that k holds from j are exactly among those that i
+sends again, so that after `Settled` k knows which of the rest to send to i.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Report, Send
 from regraft.broker.core.forwarding import Forwarding
+from regraft.broker.core.messages import Frozen, Moved
+from regraft.broker.core.peers import Link
 from regraft.broker.core.tables import Tables
+from regraft.model import BadInput
+
+
+class Shift(NamedTuple):
+    """Broker i leaves j for k, which is a neighbour of j."""
+
+    change: str
+    i: str
+    j: str
+    k: str
+
+
+@dataclass
+class Part:
+    """This broker's part in one shift."""
+
+    shift: Shift
+    frozen: tuple[str, ...]
+    """Neighbours whose links stand still."""
+    new: str
+    """The neighbour to be, if this is i or k."""
+    heard: set[str] = field(default_factory=set)
+    """Neighbours from which nothing more will come."""
+    connection: int | None = None
+    """To the neighbour to be."""
+    ready: bool = False
+    committed: bool = False
 
 
 class Relink:
+    """The changes of links in which this broker takes part; each concerns other links."""
+
     def __init__(self, broker: str, tables: Tables, forwarding: Forwarding) -> None:
         self.broker = broker
         self.tables = tables
         self.forwarding = forwarding
+        self.parts: dict[str, Part] = {}
+        self.out: list[Effect] = []
+        self.adopted: dict[int, Link] = {}
+        """Connections that have become links, for the broker to take note of."""
+
+    # The agent's commands
+
+    def prepare(self, shift: Shift) -> None:
+        part = self._part(shift)
+        self.parts[shift.change] = part
+        for name in part.frozen:
+            link = self.forwarding.links[name]
+            link.frozen = True
+            if link.connection is not None:
+                self.out.append(Send(link.connection, Frozen(shift.change)))
+        if part.new and self.broker < part.new:
+            self.out.append(Dial(part.new))
+        self._ready(part)
+
+    def abort(self, change: str) -> None:
+        """Back to the state before: nothing but buffering has happened."""
+        part = self._known(change)
+        if part.committed:
+            raise BadInput(change, "is being carried out and can not be aborted any more")
+        del self.parts[change]
+        if part.new:
+            self.out.append(Hangup(part.new))
+            if part.connection is not None:
+                self.out.append(Close(part.connection, "the change of links was aborted"))
+        for name in part.frozen:
+            self.thaw(name)
+        self.out.append(Report(change, "aborted"))
+
+    def commit(self, change: str) -> None:
+        part = self._known(change)
+        if not part.ready:
+            raise BadInput(change, "is not ready")
+        part.committed = True
+        shift = part.shift
+        if self.broker == shift.i:
+            self._leave(shift.j)
+            self.tables.rename(shift.j, shift.k)
+            self.forwarding.rename(shift.j, shift.k)
+            self._adopt(part)
+        elif self.broker == shift.k:
+            self.tables.add_side(shift.i)
+            self.tables.sides[shift.i].silent = True
+            self.forwarding.links[shift.i] = Link(shift.i)
+            self._adopt(part)
+            self.forwarding.links[shift.i].frozen = True
+
+    # What neighbours say
+
+    def frozen(self, link: Link, message: Frozen) -> None:
+        part = self.parts.get(message.change)
+        if part is not None:
+            part.heard.add(link.name)
+            self._ready(part)
+
+    def moved(self, link: Link, message: Moved) -> None:
+        """We are j: k has the subtree now."""
+        part = self.parts.get(message.change)
+        if part is None or self.broker != part.shift.j:
+            return
+        del self.parts[message.change]
+        i, k = part.shift.i, part.shift.k
+        self._leave(i)
+        for held in list(self.forwarding.store):
+            if held.source == i:
+                held.source = k
+                held.waiting.pop(k, None)
+            elif held.waiting.pop(i, None) is not None and held.source != k:
+                held.waiting.setdefault(k, 0)
+            if not held.waiting:
+                self.forwarding.complete(held)
+        self.tables.remove_side(i)
+        del self.forwarding.links[i]
+        self.thaw(k)
+        self.out.append(Report(message.change, "done"))
+
+    def expects(self, name: str) -> bool:
+        """Whether the broker is a neighbour to be."""
+        return any(part.new == name and not part.committed for part in self.parts.values())
+
+    def joined(self, name: str, connection: int) -> None:
+        """The neighbour to be is connected."""
+        part = next(each for each in self.parts.values() if each.new == name)
+        part.connection = connection
+        self._ready(part)
+
+    def lost(self, connection: int) -> None:
+        for part in self.parts.values():
+            if part.connection == connection and not part.committed:
+                part.connection = None
+
+    def advance(self) -> None:
+        """Finish what the last event made possible."""
+        for change, part in list(self.parts.items()):
+            if not part.committed:
+                continue
+            link = self.forwarding.links[part.new]
+            if self.broker == part.shift.i and link.open:
+                del self.parts[change]
+                self.out.append(Report(change, "done"))
+            elif self.broker == part.shift.k:
+                side = self.tables.sides[part.new]
+                if side.heard_all:
+                    side.silent = False
+                if link.settled:
+                    self._take_over(change, part)
+
+    def _take_over(self, change: str, part: Part) -> None:
+        """We are k and hold what i had to say: serve it, and let j forget it."""
+        i, j = part.shift.i, part.shift.j
+        del self.parts[change]
+        for held in list(self.forwarding.store):
+            if held.source != i and i not in held.waiting:
+                for piece in self.forwarding.store.pieces(held):
+                    if i in self.forwarding.targets(piece.run.events[0], piece.source):
+                        piece.waiting[i] = 0
+        self.thaw(i)
+        link = self.forwarding.links[j]
+        if link.connection is not None:
+            self.out.append(Send(link.connection, Moved(change)))
+        self.thaw(j)
+        self.out.append(Report(change, "done"))
+
+    # Parts of it
+
+    def thaw(self, name: str) -> None:
+        """Publications go again, in order, beginning with what has waited."""
+        link = self.forwarding.links[name]
+        link.frozen = any(name in part.frozen for part in self.parts.values())
+        if link.open and not link.frozen:
+            self.forwarding.send_unsent(link)
+
+    def _leave(self, name: str) -> None:
+        link = self.forwarding.links[name]
+        self.out.append(Hangup(name))
+        if link.connection is not None:
+            self.out.append(Close(link.connection, "no longer neighbours"))
+
+    def _adopt(self, part: Part) -> None:
+        assert part.connection is not None
+        self.adopted[part.connection] = self.forwarding.links[part.new]
+
+    def _part(self, shift: Shift) -> Part:
+        change, i, j, k = shift
+        roles = {i: ((j,), k), j: ((i, k), ""), k: ((j,), i)}
+        if self.broker not in roles or len(roles) < 3:
+            raise BadInput(change, f"shift({i}, {j}, {k}) needs three brokers, and this is {self.broker!r}")
+        frozen, new = roles[self.broker]
+        links = self.forwarding.links
+        if change in self.parts or any(name not in links for name in frozen) or new in links:
+            raise BadInput(change, f"shift({i}, {j}, {k}) does not fit the links of {self.broker!r}")
+        busy = {name for part in self.parts.values() for name in (*part.frozen, part.new)}
+        if busy & {*frozen, new}:
+            raise BadInput(change, "another change concerns the same link")
+        return Part(shift, frozen, new)
+
+    def _known(self, change: str) -> Part:
+        if change not in self.parts:
+            raise BadInput(change, "is not a change that this broker takes part in")
+        return self.parts[change]
+
+    def _ready(self, part: Part) -> None:
+        connected = not part.new or part.connection is not None
+        if not part.ready and connected and part.heard >= set(part.frozen):
+            part.ready = True
+            self.out.append(Report(part.shift.change, "ready"))

@@ -134,7 +134,9 @@ class Sessions:
     def _add(self, session: Session, id: str, text: str, *, advertisement: bool) -> bool:
         filters = session.advertisements if advertisement else session.subscriptions
         if id not in filters and len(filters) >= self.most_filters:
-            self._say(session, Refused(id, f"a client may have {self.most_filters} filters, this is one more"))
+            self._say(
+                session, Refused(id, f"a client may have {self.most_filters} filters, this is one more")
+            )
             return False
         try:
             filter = parse(text)
@@ -179,7 +181,7 @@ class Sessions:
     def admit(self) -> None:
         """Route what clients published, if everybody who may want it is known."""
         if self.tables.ready:
-            for target in list(self.held_back):
+            for target in sorted(self.held_back):
                 if (session := self.all.get(target)) is not None:
                     self._admit(session)
                 else:

@@ -49,6 +49,8 @@ class Side:
         """It has said "all" at least once in our life."""
         self.knows_subscriptions = False
         self.showing = Showing()
+        self.silent = False
+        """It is told nothing yet: it was behind another neighbour, and has not said what is behind it."""
         self.start_again()
 
     def start_again(self) -> None:
@@ -198,12 +200,12 @@ class Tables:
             self._unadvertise_from(name, id)
         if update.all_advertisements:
             side.knows_advertisements = True
-            for id in side.doubtful_advertisements:
+            for id in sorted(side.doubtful_advertisements):
                 self._unadvertise_from(name, id)
             side.doubtful_advertisements = set()
         if update.all_subscriptions:
             side.knows_subscriptions = side.heard_all = True
-            for id in side.doubtful_subscriptions:
+            for id in sorted(side.doubtful_subscriptions):
                 self._unsubscribe_from(name, id)
             side.doubtful_subscriptions = set()
         self._placed(name, update)
@@ -240,6 +242,8 @@ class Tables:
     def update(self, name: str) -> Update | None:
         """What there is to tell this neighbour now."""
         side, showing = self.sides[name], self.sides[name].showing
+        if side.silent:
+            return None
         others = [each for other, each in self.sides.items() if other != name]
         all_advertisements = not side.said_advertisements and all(s.knows_advertisements for s in others)
         all_subscriptions = (
@@ -266,6 +270,39 @@ class Tables:
             all_subscriptions,
             *placed,
         )
+
+    # Changes of links
+
+    def rename(self, old: str, new: str) -> None:
+        """Everything that came from one neighbour counts as another's."""
+        side = self.sides[new] = self.sides.pop(old)
+        for entry in [*side.advertisements.values(), *side.subscriptions.values()]:
+            entry.origin = new
+        for entry in [*self.advertisements.values(), *self.subscriptions.values()]:
+            if old in entry.waiting:
+                entry.waiting.discard(old)
+                entry.waiting.add(new)
+        self.version += 1
+
+    def add_side(self, name: str) -> None:
+        self.sides[name] = Side()
+
+    def remove_side(self, name: str) -> None:
+        """The neighbour is none any more, and what it told and nobody else did is gone."""
+        side = self.sides[name]
+        for id in list(side.subscriptions):
+            self.unsubscribe(id)
+        for id in list(side.advertisements):
+            self.unadvertise(id)
+        del self.sides[name]
+        for entry in [*self.subscriptions.values()]:
+            if name in entry.waiting:
+                entry.waiting.discard(name)
+                self._subscribed(entry)
+        for entry in [*self.advertisements.values()]:
+            if name in entry.waiting:
+                entry.waiting.discard(name)
+                self._advertised(entry)
 
     @property
     def ready(self) -> bool:
