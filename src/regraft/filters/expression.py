@@ -70,9 +70,15 @@ class Filter:
         return all(conjunction.exact for conjunction in self.normal)
 
 
-@lru_cache(CACHED_FILTERS)
 def parse(text: str) -> Filter:
     """The filter that a CESQL expression stands for; `BadFilter` names the position and the rule."""
+    if not isinstance(text, str):
+        raise BadFilter("filter", f"an expression is a string, not {type(text).__name__}")
+    return _parsed(text)
+
+
+@lru_cache(CACHED_FILTERS)
+def _parsed(text: str) -> Filter:
     node = read(text)
     canonical = text_of_node(node)
     if len(canonical) > MAX_LENGTH:

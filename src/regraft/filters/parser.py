@@ -13,7 +13,7 @@ length of the text can exhaust the interpreter's stack, and both have limits.
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
@@ -214,7 +214,7 @@ def _explained(fault: UnexpectedInput, text: str) -> BadFilter:
     expected: set[str] = set()
     index, found = len(text), "the end"
     if isinstance(fault, UnexpectedCharacters):
-        index = fault.pos_in_stream or 0
+        index = cast(int, fault.pos_in_stream)
         found, expected = repr(text[index]), set(fault.allowed or ())
         if text[index] in "'\"" and "STRING" in expected:
             return BadFilter(f"position {index + 1}", "the string is not closed")
