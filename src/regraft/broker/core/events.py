@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from regraft.model import BadInput
+
 Value: TypeAlias = str | int | float | bool
 
 
@@ -28,6 +30,13 @@ decode = msgspec.msgpack.Decoder(Event).decode
 _head = msgspec.msgpack.Decoder(_Head).decode
 
 
+class NotAnEvent(BadInput):
+    """Bytes that are no encoded event."""
+
+
 def attributes(event: bytes) -> dict[str, Value]:
     """What an encoded event is routed by."""
-    return _head(event).attributes
+    try:
+        return _head(event).attributes
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise NotAnEvent("event", str(fault)) from None

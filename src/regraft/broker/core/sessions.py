@@ -199,22 +199,21 @@ class Sessions:
         self.held_back.discard(session.target)
 
     def _advertised(self, session: Session, run: Run, filters: list[Filter]) -> Iterator[Run]:
-        """The run without what the client has not advertised, which is refused."""
-        if EVERYTHING in filters:
-            yield run
-            return
+        """The run without what is no event or not advertised, which is refused."""
         allowed = []
         for at, event in enumerate(run.events):
             try:
                 attributes = events.attributes(event)
-            except msgspec.DecodeError as fault:
-                self._say(session, Refused(f"{run.publisher}#{run.seqs[at]}", f"not an event: {fault}"))
+            except events.NotAnEvent as fault:
+                self._say(session, Refused(f"{run.publisher}#{run.seqs[at]}", str(fault)))
                 continue
-            if any(filter.matches(attributes) for filter in filters):
+            if any(filter is EVERYTHING or filter.matches(attributes) for filter in filters):
                 allowed.append(at)
             else:
                 self._say(session, Refused(f"{run.publisher}#{run.seqs[at]}", "not advertised"))
-        if allowed:
+        if len(allowed) == len(run.seqs):
+            yield run
+        elif allowed:
             seqs, bodies = [run.seqs[at] for at in allowed], [run.events[at] for at in allowed]
             yield Run(run.publisher, seqs, bodies, run.at)
 

@@ -45,7 +45,7 @@ class Wire:
         """What the frame says; nothing, if it is a repetition."""
         try:
             number, messages = _decoder.decode(body)
-        except (msgspec.DecodeError, RecursionError) as fault:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
             raise BadFrame("frame", f"not a message of this protocol: {fault}") from None
         if number <= self.received:
             return []

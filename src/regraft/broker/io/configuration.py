@@ -1,0 +1,88 @@
+"""What one broker's shell is told before it starts: where it listens, whom it trusts, what it allows.
+
+Frozen values; files and command lines are turned into them elsewhere.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from regraft.broker.core import Settings
+
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """How much one peer may take of the broker; whoever takes more is told so and closed."""
+
+    frame_bytes: int = 16 * 2**20
+    hello_bytes: int = 2**20
+    """Of the first frame: before it, nobody knows who sends."""
+    connections: int = 10_000
+    queue_bytes: int = 64 * 2**20
+    """Of publications that a client has sent and that are not confirmed, or that wait for a peer to read."""
+    hello_seconds: float = 5.0
+    """A new peer has so long to say who it is."""
+    silent_seconds: float = 10.0
+    """A peer that sends nothing, not even heartbeats, for so long is gone."""
+    stalled_seconds: float = 30.0
+    """A peer that reads nothing for so long, while something waits for it, is gone."""
+    heartbeat_seconds: float = 1.0
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Certificates as PEM files. With an `authority`, brokers show theirs to each other (mutual TLS)."""
+
+    certificate: Path
+    key: Path
+    authority: Path | None = None
+    clients_too: bool = False
+    """Clients must show a certificate of the authority as well."""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Secrets that a peer must know; an empty one is asked of nobody."""
+
+    brokers: str = ""
+    clients: Mapping[str, str] = field(default_factory=dict)
+    """By client's name; `*` stands for every name that is not there."""
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """Where records are spooled (DESIGN §5). `sampled` keeps one publication in `one_in`, on every broker
+    the same ones."""
+
+    folder: Path
+    mode: Literal["sampled", "exact"] = "exact"
+    one_in: int = 100
+    queue: int = 100_000
+    """Publications, hops and deliveries that may wait for the writer; what is more is counted instead."""
+    file_bytes: int = 64 * 2**20
+    """A file that has grown beyond this is closed and the next begun."""
+    sync_seconds: float = 1.0
+    health_seconds: float = 5.0
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One broker."""
+
+    broker: str
+    neighbours: tuple[str, ...] = ()
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0: any free one."""
+    state: Path | None = None
+    """Folder of the journal; without it, a restarted broker knows nothing of its sessions."""
+    settings: Settings = Settings()
+    allowed: Allowed = Allowed()
+    tls: Tls | None = None
+    tokens: Tokens = Tokens()
+    telemetry: Telemetry | None = None
+    metrics: Address | None = None
+    """Where `/metrics` and `/healthz` answer; None: nowhere."""

@@ -1,0 +1,188 @@
+"""One connection of a broker: bytes in, frames out, and the limits that bound its memory.
+
+It decides nothing about messages: what arrives goes to the `Shell` that owns it. While the peer does not
+read, messages wait here unencoded (the core holds the same publications anyway), up to a limit.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from regraft.broker.core.messages import AnyMessage, ClientHello, Handover, LinkHello, Refused, Run
+from regraft.broker.core.wire import BadFrame, Wire
+from regraft.broker.io.configuration import Allowed
+from regraft.broker.io.flood import Unconfirmed
+from regraft.broker.io.framing import Reader, frames
+
+HIGH_WATER = 512 * 1024
+"""Bytes in the transport above which messages wait unencoded."""
+
+
+class Shell(Protocol):
+    """Who owns connections."""
+
+    def connected(self, connection: "Connection") -> None: ...
+
+    def said(self, connection: "Connection", messages: list[AnyMessage]) -> None: ...
+
+    def gone(self, connection: "Connection") -> None: ...
+
+
+class Connection(asyncio.Protocol):
+    """`neighbour` is the one that we dialled; empty if the peer called us."""
+
+    def __init__(self, shell: Shell, number: int, allowed: Allowed, neighbour: str = "") -> None:
+        self.number = number
+        self.neighbour = neighbour
+        self.hello: LinkHello | ClientHello | None = None
+        """What the peer said of itself, once it may be believed."""
+        self.reason = ""
+        """Why it was closed from this side."""
+        self.unconfirmed = Unconfirmed()
+        self.ended = asyncio.get_running_loop().create_future()
+        self.transport: asyncio.Transport | None = None
+        self.bytes_in = self.bytes_out = 0
+        self._shell = shell
+        self._allowed = allowed
+        self._in = Wire(allowed.hello_bytes)
+        self._out = Wire(allowed.frame_bytes)
+        self._reader = Reader(self._in)
+        self._paused = False
+        self._waiting: list[AnyMessage] = []
+        self._waiting_bytes = 0
+        self._heard = self._wrote = False
+        self._silent = self._stalled = 0.0
+        self._age = 0.0
+
+    # What the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        transport.set_write_buffer_limits(HIGH_WATER)
+        self._shell.connected(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self.reason:
+            return
+        self._heard = True
+        self.bytes_in += len(data)
+        try:
+            messages = self._reader.messages(data)
+        except BadFrame as fault:
+            self.refuse(str(fault))
+            return
+        if messages:
+            self._shell.said(self, messages)
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        self._stalled = 0.0
+        if self._waiting:
+            waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+            self._write_some(waiting)
+
+    def eof_received(self) -> None:
+        return None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.transport = None
+        self._waiting = []
+        if not self.ended.done():
+            self.ended.set_result(None)
+        self._shell.gone(self)
+
+    # What the shell calls
+
+    def introduced(self, hello: LinkHello | ClientHello) -> None:
+        """The peer may come in: longer frames are allowed from now on."""
+        self.hello = hello
+        self._in.limit = self._allowed.frame_bytes
+
+    def send(self, messages: list[AnyMessage]) -> None:
+        if self.transport is None or self.reason:
+            return
+        if self._paused:
+            self._wait(messages)
+        else:
+            self._write(messages)
+
+    def refuse(self, reason: str) -> None:
+        """Tell the peer what it did wrong, and close.
+
+        Only our direction at first: closing both while the peer still sends would reset the connection,
+        and it would never read why. The next beat ends it.
+        """
+        self.send([Refused("", reason)])
+        if self.transport is not None and not self.reason and not self._paused and self.transport.can_write_eof():
+            self.reason = reason
+            self.transport.write_eof()
+        self.close(reason)
+
+    def close(self, reason: str) -> None:
+        """After what was written; at once, if the peer does not read."""
+        if self.reason or self.transport is None:
+            return
+        self.reason = reason
+        if self._paused:
+            self.transport.abort()
+        else:
+            self.transport.close()
+
+    def beat(self, seconds: float) -> None:
+        """Called every so many seconds: show that we are there, and see whether the peer is."""
+        if self.transport is None:
+            return
+        if self.reason:
+            self.transport.abort()  # it had the time since the last beat to read why
+            return
+        self._age += seconds
+        self._silent = 0.0 if self._heard else self._silent + seconds
+        self._stalled = self._stalled + seconds if self._paused else 0.0
+        allowed = self._allowed
+        if self.hello is None and self._age > allowed.hello_seconds:
+            self.refuse(f"no hello within {allowed.hello_seconds:g} seconds")
+        elif self._silent > allowed.silent_seconds:
+            self.refuse(f"nothing heard for {allowed.silent_seconds:g} seconds")
+        elif self._stalled > allowed.stalled_seconds:
+            self.close(f"the peer reads nothing for {allowed.stalled_seconds:g} seconds")
+        elif not self._wrote and not self._paused:
+            self._write([])
+        self._heard = self._wrote = False
+
+    # Writing
+
+    def _write(self, messages: Sequence[AnyMessage]) -> None:
+        assert self.transport is not None
+        try:
+            for frame in frames(self._out, messages):
+                self.bytes_out += len(frame)
+                self.transport.write(frame)
+        except BadFrame as fault:  # ours: nothing that the peer could mend
+            self.close(str(fault))
+        self._wrote = True
+
+    def _write_some(self, messages: list[AnyMessage]) -> None:
+        """What waited, piece by piece, as long as the peer reads."""
+        for at in range(0, len(messages), 16):
+            if self._paused or self.reason:
+                self._wait(messages[at:])
+                return
+            self._write(messages[at : at + 16])
+
+    def _wait(self, messages: list[AnyMessage]) -> None:
+        self._waiting += messages
+        self._waiting_bytes += sum(map(_size, messages))
+        if self._waiting_bytes > self._allowed.queue_bytes:
+            self.close(f"more than {self._allowed.queue_bytes} bytes wait for the peer to read")
+
+
+def _size(message: AnyMessage) -> int:
+    if isinstance(message, Run):
+        return sum(map(len, message.events))
+    if isinstance(message, Handover):
+        return sum(map(_size, message.runs))
+    return 100

@@ -1,0 +1,61 @@
+"""Streams of held publications, against a plain dictionary."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regraft.broker.core.held import Held, Store, Stream
+from regraft.broker.core.messages import Run
+
+
+def held(*seqs, waiting=("b",)):
+    run = Run("p#1", list(seqs), [str(seq).encode() for seq in seqs], 0)
+    return Held(run, "a", dict.fromkeys(waiting, 0))
+
+
+def test_a_run_is_cut_where_a_confirmation_ends():
+    stream = Stream()
+    stream.add(held(1, 3, 5, 7))
+    assert [each.run.seqs for each in stream.within(3, 6)] == [[3, 5]]
+    assert [each.run.seqs for each in stream] == [[1], [3, 5], [7]]
+    assert [each.run.events for each in stream] == [[b"1"], [b"3", b"5"], [b"7"]]
+
+
+def test_the_pieces_of_a_cut_run_are_released_one_by_one():
+    stream = Stream()
+    stream.add(held(1, 2, waiting=("b", "c")))
+    first = stream.within(1, 1)[0]
+    del first.waiting["b"]
+    assert stream.find(2).waiting == {"b": 0, "c": 0}
+    assert stream.find(1).waiting == {"c": 0}
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=6, unique=True), max_size=8),
+    st.lists(st.tuples(st.integers(1, 60), st.integers(0, 20)), max_size=8),
+)
+def test_finding_and_cutting_agree_with_a_dictionary(groups, ranges):
+    stream, model = Stream(), {}
+    taken = set()
+    for group in groups:
+        low, high = min(group), max(group)
+        if any(low <= seq <= high for seq in taken):
+            continue  # runs do not interleave
+        taken |= set(range(low, high + 1))
+        stream.add(held(*sorted(group)))
+        model.update(dict.fromkeys(group, True))
+    for first, length in ranges:
+        found = [seq for each in stream.within(first, first + length) for seq in each.run.seqs]
+        assert found == sorted(seq for seq in model if first <= seq <= first + length)
+    for seq in range(1, 61):
+        assert (stream.find(seq) is not None) == (seq in model)
+
+
+def test_the_store_counts_the_bytes_that_it_holds():
+    store = Store()
+    one = held(1, 2)
+    store.keep(one)
+    assert store.bytes == 2
+    store.release(one)
+    assert store.bytes == 0
+    assert list(store) == []
