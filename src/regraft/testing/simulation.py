@@ -1,0 +1,197 @@
+"""One seed, one run: real broker and client cores on a virtual network, with every kind of fault.
+
+`simulate(seed)` gives an `Outcome`: what broke, if anything, and the hash of all that happened; the same
+seed gives the same hash in every process. To look at a failing seed:
+
+    python -m benchmarks.soak --seed 17 --trace       # everything that happened, and what broke
+    python -m benchmarks.soak --first 0 --seeds 200   # many seeds, one line for each failure
+"""
+
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from regraft.broker.core.broker import Broker, Settings
+from regraft.broker.core.events import attributes
+from regraft.client.core import Client
+from regraft.filters import parse
+from regraft.testing.checker import Checker, Violation
+from regraft.testing.final_state import remains
+from regraft.testing.network import CALM, Clock, Network, Trace
+from regraft.testing.nodes import BrokerNode, ClientNode, World
+from regraft.testing.script import DURATION, Script, Step, random_event, random_filter, random_script
+
+SESSION_SECONDS = 20.0
+PATIENCE = 60.0
+"""All must be settled so many virtual seconds after the last fault."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    seed: int
+    violation: str
+    """Empty if all is well."""
+    hash: str
+    publications: int
+    deliveries: int
+    faults: Counter[str]
+    seconds: float
+    """Virtual ones."""
+    lines: list[str]
+    """What happened, if the trace was kept."""
+
+
+class Simulation:
+    """Carries a script out."""
+
+    def __init__(self, seed: int, script: Script, *, keep: bool = False) -> None:
+        self.script = script
+        self.rng = Random(f"{seed}/director")
+        clock = Clock()
+        self.trace = Trace(clock, keep)
+        network = Network(clock, self.trace, Random(f"{seed}/network"), script.weather)
+        settings = Settings(window=script.window, session_seconds=SESSION_SECONDS)
+        self.checker = Checker()
+        rng = Random(f"{seed}/nodes")
+        self.world = World(clock, self.trace, network, rng, self.checker, settings, script.most, {})
+        for name in script.brokers:
+            neighbours = [a if b == name else b for a, b in script.links if name in (a, b)]
+            self.world.brokers[name] = BrokerNode(self.world, name, neighbours)
+        self.clients = {
+            name: ClientNode(self.world, name, broker, script.window) for name, broker in script.clients
+        }
+        self._published = 0
+
+    def run(self) -> str:
+        """What broke, or nothing."""
+        clock = self.world.clock
+        for broker in self.world.brokers.values():
+            clock.after(self.rng.uniform(0, 0.3), broker.start)
+        for client in self.clients.values():
+            client.connect_later(self.rng.uniform(0.3, 1.0))
+        for step in self.script.steps:
+            clock.after(step.at, lambda step=step: self._perform(step))  # type: ignore[misc]
+        try:
+            clock.run(DURATION)
+            self._end_of_trouble()
+            while (left := self._left()) and clock.now < DURATION + PATIENCE:
+                clock.run(clock.now + 0.5)
+        except Violation as fault:
+            return str(fault)
+        except Exception:  # a core that raises has failed, and its trace is wanted
+            return traceback.format_exc()
+        return f"not over: {left}" if left else ""
+
+    def _left(self) -> str:
+        there = [(client.core, client.broker) for client in self.clients.values() if not client.gone]
+        brokers = [broker.core for broker in self.world.brokers.values()]
+        return next(remains(brokers, there, self.checker), "")
+
+    def _end_of_trouble(self) -> None:
+        self.trace.note("director", "no more faults")
+        self.world.network.weather = CALM
+        for broker in self.world.brokers.values():
+            broker.crash_soon = False
+            if not broker.up:
+                broker.start()
+        for client in self.clients.values():
+            client.pause = 0.002
+
+    # Steps
+
+    def _perform(self, step: Step) -> None:
+        self.trace.note("director", f"{step.kind} {step.who}")
+        client = self.clients.get(step.who)
+        if client is not None:
+            if not client.gone:
+                CLIENT_STEPS[step.kind](self, client)
+        elif step.kind == "reset":
+            if self.world.network.ends:
+                self.trace.fault("reset", "")
+                self.world.network.reset(self.rng.choice(list(self.world.network.ends)))
+        else:
+            self._crash(self.world.brokers[step.who], mid_effects=step.kind == "crash in mid-effects")
+
+    def _crash(self, broker: BrokerNode, *, mid_effects: bool) -> None:
+        if not broker.up:
+            return
+        if mid_effects:
+            broker.crash_soon = True
+        else:
+            self.trace.fault("crash", broker.name)
+            broker.crash()
+        self.world.clock.after(self.rng.uniform(0.1, 2.5), lambda: None if broker.up else broker.start())
+
+    def _publish(self, client: ClientNode, times: int) -> None:
+        """Publish what an advertisement of the client allows."""
+        ids = [id for id in client.core.advertisements if id not in client.retiring]
+        filters = [parse(client.core.advertisements[id]) for id in ids]
+        drawn = (random_event(self.rng, number) for number in range(self._published, self._published + times))
+        allowed = [each for each in drawn if any(filter.matches(attributes(each)) for filter in filters)]
+        self._published += times
+        if allowed:
+            client.publish(allowed)
+
+    def _subscribe(self, client: ClientNode) -> None:
+        client.subscribe(random_filter(self.rng))
+
+    def _unsubscribe(self, client: ClientNode) -> None:
+        if ids := list(client.core.subscriptions):
+            client.unsubscribe(self.rng.choice(ids))
+
+    def _unadvertise(self, client: ClientNode) -> None:
+        if ids := list(client.core.advertisements):
+            client.retire(self.rng.choice(ids))
+
+    def _move(self, client: ClientNode, *, polite: bool) -> None:
+        self.trace.fault("move", client.name)
+        client.move(self.rng.choice(self.script.brokers), polite=polite)
+
+    def _slow(self, client: ClientNode) -> None:
+        """It consumes slowly for a while, or nothing at all."""
+        self.trace.fault("slow subscriber", client.name)
+        client.pause = self.rng.choice((0.1, 0.5, 3.0))
+        self.world.clock.after(self.rng.uniform(0.5, 3), lambda: setattr(client, "pause", 0.002))
+
+    def _die(self, client: ClientNode) -> None:
+        self.trace.fault("client dies", client.name)
+        client.vanish()
+
+    def _burst(self, client: ClientNode) -> None:
+        self.trace.fault("burst", client.name)
+        self._publish(client, self.rng.randint(30, 150))
+
+
+CLIENT_STEPS: dict[str, Callable[[Simulation, ClientNode], None]] = {
+    "advertise": lambda self, client: client.advertise(random_filter(self.rng)),
+    "subscribe": Simulation._subscribe,
+    "unsubscribe": Simulation._unsubscribe,
+    "unadvertise": Simulation._unadvertise,
+    "publish": lambda self, client: self._publish(client, self.rng.randint(1, 8)),
+    "burst": Simulation._burst,
+    "move": lambda self, client: self._move(client, polite=True),
+    "abandon": lambda self, client: self._move(client, polite=False),
+    "reconnect": lambda self, client: client.move(client.broker, polite=self.rng.random() < 0.5),
+    "slow": Simulation._slow,
+    "die": Simulation._die,
+    "leave": lambda self, client: client.leave(),
+}
+
+
+def simulate(seed: int, *, keep: bool = False) -> Outcome:
+    """Run the script of this seed."""
+    simulation = Simulation(seed, random_script(Random(f"{seed}/script")), keep=keep)
+    violation = simulation.run()
+    checker, trace = simulation.checker, simulation.trace
+    return Outcome(
+        seed,
+        violation,
+        trace.hash,
+        sum(map(len, checker.publications.values())),
+        checker.deliveries,
+        trace.faults,
+        trace.clock.now,
+        trace.lines,
+    )
