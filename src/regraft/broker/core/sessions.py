@@ -200,6 +200,7 @@ class Sessions:
 
     def _advertised(self, session: Session, run: Run, filters: list[Filter]) -> Iterator[Run]:
         """The run without what is no event or not advertised, which is refused."""
+        everything = EVERYTHING in filters
         allowed = []
         for at, event in enumerate(run.events):
             try:
@@ -207,7 +208,7 @@ class Sessions:
             except events.NotAnEvent as fault:
                 self._say(session, Refused(f"{run.publisher}#{run.seqs[at]}", str(fault)))
                 continue
-            if any(filter is EVERYTHING or filter.matches(attributes) for filter in filters):
+            if everything or any(filter.matches(attributes) for filter in filters):
                 allowed.append(at)
             else:
                 self._say(session, Refused(f"{run.publisher}#{run.seqs[at]}", "not advertised"))

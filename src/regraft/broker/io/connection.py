@@ -39,7 +39,10 @@ class Connection(asyncio.Protocol):
         self.reason = ""
         """Why it was closed from this side."""
         self.unconfirmed = Unconfirmed()
-        self.ended = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self.known: asyncio.Future[None] = loop.create_future()
+        """Done with the peer's hello."""
         self.transport: asyncio.Transport | None = None
         self.bytes_in = self.bytes_out = 0
         self._shell = shell
@@ -100,6 +103,8 @@ class Connection(asyncio.Protocol):
     def introduced(self, hello: LinkHello | ClientHello) -> None:
         """The peer may come in: longer frames are allowed from now on."""
         self.hello = hello
+        if not self.known.done():
+            self.known.set_result(None)
         self._in.limit = self._allowed.frame_bytes
 
     def send(self, messages: list[AnyMessage]) -> None:
