@@ -21,6 +21,7 @@ import select
 import socket
 import sys
 import time
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -35,7 +36,8 @@ Numbers = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
 
 
-class Load(NamedTuple):
+@dataclass(frozen=True)
+class Load:
     """`rate` in messages per second, 0 for as fast as `window` unacknowledged messages allow."""
 
     count: int
@@ -44,7 +46,7 @@ class Load(NamedTuple):
     window: int = 2048
 
     def words(self) -> list[str]:
-        return [str(value) for value in self]
+        return [str(value) for value in (self.count, self.payload, self.rate, self.window)]
 
     @classmethod
     def of(cls, words: list[str]) -> "Load":

@@ -3,14 +3,17 @@
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks._load import Load, Received, Sent
-from benchmarks._peers import Chain
+from benchmarks._peers import Chain, PeerFailed
 
 ROOT = Path(__file__).parent.parent
+LONGEST = 300.0
+"""Seconds that a load may take before it counts as stuck."""
 
 
 class Outcome(NamedTuple):
@@ -25,7 +28,7 @@ class Outcome(NamedTuple):
         return not (self.received.lost or self.received.repeated or self.received.late)
 
 
-class LoadFailed(Exception):
+class LoadFailed(PeerFailed):
     """A load process ended before its report."""
 
 
@@ -49,13 +52,23 @@ class _Process:
         self._command = command
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=environment,
+            start_new_session=True,
         )
+        # Ended from outside, it reports nothing, which is noticed.
+        self._limit = threading.Timer(LONGEST, self._process.kill)
+        self._limit.start()
 
     def __enter__(self) -> "_Process":
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._limit.cancel()
         self._process.kill()
         self._process.communicate()
 

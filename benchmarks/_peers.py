@@ -5,7 +5,9 @@ a folder of their own that is gone afterwards. A broker is stopped by its proces
 behind, also after an error or Ctrl-C.
 """
 
+import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,7 +21,11 @@ from typing import Protocol
 from benchmarks._load import Load
 
 
-class Unavailable(Exception):
+class PeerFailed(Exception):
+    """The peer can not be measured; the others still can."""
+
+
+class Unavailable(PeerFailed):
     """The peer's package is not on this machine; the message says how to get it."""
 
 
@@ -58,7 +64,7 @@ class Started:
         with log.open("wb") as output:
             # A group of its own: Ctrl-C reaches us only, and we stop the server in order.
             process = subprocess.Popen(
-                command,
+                [*_with_us(), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -71,7 +77,7 @@ class Started:
         while not _accepts(port):
             if process.poll() is not None or time.monotonic() > until:
                 last = log.read_text(errors="replace").strip()[-2000:]
-                raise RuntimeError(f"{command[0]} does not answer on its port; its last words:\n{last}")
+                raise PeerFailed(f"{command[0]} does not answer on its port; its last words:\n{last}")
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -97,6 +103,12 @@ def free_ports(count: int) -> list[int]:
         return [sock.getsockname()[1] for sock in sockets]
 
 
+def _with_us() -> list[str]:
+    """Linux ends the server when we are gone without a chance to do it ourselves (kill -9)."""
+    found = shutil.which("setpriv")
+    return [found, "--pdeathsig", "TERM"] if found else []
+
+
 def _accepts(port: int) -> bool:
     with socket.socket() as sock:
         sock.settimeout(1)
@@ -107,12 +119,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     """Ask once, then insist; the group also holds what the server itself has started."""
     try:
         process.terminate()
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        pass
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(20)
     finally:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.wait()

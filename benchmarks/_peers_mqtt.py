@@ -7,11 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks._load import Load
-from benchmarks._peers import Chain, Unavailable, free_ports, started
+from benchmarks._peers import Unavailable, free_ports, started
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class MqttChain:
         return self._command("subscribe", self.last, load)
 
     def _command(self, role: str, port: int, load: Load) -> Sequence[str]:
-        words = load._replace(window=self.window).words()
+        words = replace(load, window=self.window).words()
         return [sys.executable, "-m", "benchmarks._load_mqtt", role, str(port), *words]
 
 
@@ -49,7 +49,7 @@ class Mosquitto:
         return words.stdout.splitlines()[0].removeprefix("mosquitto version ")
 
     @contextmanager
-    def chain(self, brokers: int) -> Iterator[Chain]:
+    def chain(self, brokers: int) -> Iterator[MqttChain]:
         ports = free_ports(brokers)
         with started("mosquitto") as servers:
             # The last broker first: a bridge that finds nobody waits seconds before it tries again.
@@ -94,7 +94,7 @@ class Amqtt:
             raise Unavailable("scripts/setup --bench") from error
 
     @contextmanager
-    def chain(self, brokers: int) -> Iterator[Chain]:
+    def chain(self, brokers: int) -> Iterator[MqttChain]:
         if brokers != 1:
             raise ValueError("amqtt has no links between brokers that we measure")
         (port,) = free_ports(1)

@@ -14,12 +14,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks._load import Load
-from benchmarks._peers import Chain, Unavailable, free_ports, started
+from benchmarks._peers import Unavailable, free_ports, started
 
 # The wrapper in the system's PATH wants to be root and to become another user; this one does not care.
 SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
@@ -38,7 +38,7 @@ class AmqpChain:
         return self._command("subscribe", self.last, load)
 
     def _command(self, role: str, port: int, load: Load) -> Sequence[str]:
-        words = load._replace(window=self.window).words()
+        words = replace(load, window=self.window).words()
         return [sys.executable, "-m", "benchmarks._load_amqp", role, str(port), *words]
 
 
@@ -55,7 +55,7 @@ class RabbitMQ:
         return subprocess.run(query, capture_output=True, text=True, check=False).stdout or "unknown"
 
     @contextmanager
-    def chain(self, brokers: int) -> Iterator[Chain]:
+    def chain(self, brokers: int) -> Iterator[AmqpChain]:
         epmd_port, *ports = free_ports(1 + 2 * brokers)
         amqp, inner = ports[:brokers], ports[brokers:]
         with started("rabbitmq") as servers:
