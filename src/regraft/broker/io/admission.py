@@ -8,30 +8,32 @@ from regraft.broker.core.messages import ClientHello, LinkHello
 from regraft.broker.io.configuration import Configuration
 
 
-def refusal(hello: LinkHello | ClientHello, certificate: Mapping[str, Any] | None, is_for: Configuration) -> str:
+def refusal(
+    hello: LinkHello | ClientHello, certificate: Mapping[str, Any] | None, is_for: Configuration
+) -> str:
     """Why this peer may not come in; empty if it may. `certificate` is the peer's, verified, if any."""
-    tls, tokens = is_for.tls, is_for.tokens
     if isinstance(hello, LinkHello):
-        if not _same(tokens.brokers, hello.token):
-            return "the token is not that of this overlay's brokers"
-        if tls is not None and tls.authority is not None:
-            if not certificate:
-                return "a broker must show a certificate"
-            if hello.broker not in _names(certificate):
-                return f"the certificate does not name {hello.broker!r}"
-        return ""
-    expected = tokens.clients.get(hello.client, tokens.clients.get("*"))
-    if tokens.clients and (expected is None or not _same(expected, hello.token)):
+        return _link_refusal(hello, certificate or {}, is_for)
+    tls, tokens = is_for.tls, is_for.tokens.clients
+    if tokens and not _same(tokens.get(hello.client, tokens.get("*")), hello.token):
         return f"the token is not that of client {hello.client!r}"
     if tls is not None and tls.clients_too and not certificate:
         return "a client must show a certificate"
     return ""
 
 
-def _same(expected: str, given: str) -> bool:
+def _link_refusal(hello: LinkHello, certificate: Mapping[str, Any], is_for: Configuration) -> str:
+    tls, token = is_for.tls, is_for.tokens.brokers
+    if token and not _same(token, hello.token):
+        return "the token is not that of this overlay's brokers"
+    if tls is None or tls.authority is None:
+        return ""
+    if not certificate:
+        return "a broker must show a certificate"
+    names = {name for _, name in certificate.get("subjectAltName", ())}
+    return "" if hello.broker in names else f"the certificate does not name {hello.broker!r}"
+
+
+def _same(expected: str | None, given: str) -> bool:
     """In a time that tells nothing about where they differ."""
-    return not expected or hmac.compare_digest(expected.encode(), given.encode())
-
-
-def _names(certificate: Mapping[str, Any]) -> set[str]:
-    return {name for _, name in certificate.get("subjectAltName", ())}
+    return expected is not None and hmac.compare_digest(expected.encode(), given.encode())

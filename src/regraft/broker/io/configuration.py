@@ -63,7 +63,8 @@ class Telemetry:
     queue: int = 100_000
     """Publications, hops and deliveries that may wait for the writer; what is more is counted instead."""
     file_bytes: int = 64 * 2**20
-    """A file that has grown beyond this is closed and the next begun."""
+    """A file that has grown beyond this, or has been open for `file_seconds`, is closed: the next begins."""
+    file_seconds: float = 60.0
     sync_seconds: float = 1.0
     health_seconds: float = 5.0
 
@@ -79,7 +80,7 @@ class Configuration:
     """0: any free one."""
     state: Path | None = None
     """Folder of the journal; without it, a restarted broker knows nothing of its sessions."""
-    settings: Settings = Settings()
+    settings: Settings = Settings()  # noqa: RUF009 — a frozen value
     allowed: Allowed = Allowed()
     tls: Tls | None = None
     tokens: Tokens = Tokens()

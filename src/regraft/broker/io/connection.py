@@ -116,35 +116,40 @@ class Connection(asyncio.Protocol):
             self._write(messages)
 
     def refuse(self, reason: str) -> None:
-        """Tell the peer what it did wrong, and close.
-
-        Only our direction at first: closing both while the peer still sends would reset the connection,
-        and it would never read why. The next beat ends it.
-        """
+        """Tell the peer what it did wrong, and close."""
         self.send([Refused("", reason)])
-        if self.transport is not None and not self.reason and not self._paused and self.transport.can_write_eof():
-            self.reason = reason
-            self.transport.write_eof()
         self.close(reason)
 
     def close(self, reason: str) -> None:
-        """After what was written; at once, if the peer does not read."""
+        """After what was written; at once, if the peer does not read.
+
+        Only our direction where that is possible: closing both while the peer still sends would reset the
+        connection, and it would never read why. It ends when the peer ends it, or by the second beat.
+        """
         if self.reason or self.transport is None:
             return
         self.reason = reason
+        self._age = 0.0
         if self._paused:
             self.transport.abort()
+        elif self.transport.can_write_eof():
+            self.transport.write_eof()
         else:
             self.transport.close()
+
+    def abort(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
 
     def beat(self, seconds: float) -> None:
         """Called every so many seconds: show that we are there, and see whether the peer is."""
         if self.transport is None:
             return
-        if self.reason:
-            self.transport.abort()  # it had the time since the last beat to read why
-            return
         self._age += seconds
+        if self.reason:
+            if self._age > seconds:
+                self.transport.abort()
+            return
         self._silent = 0.0 if self._heard else self._silent + seconds
         self._stalled = self._stalled + seconds if self._paused else 0.0
         allowed = self._allowed

@@ -6,14 +6,17 @@ it sends afterwards leaves; meanwhile reading goes on, and what is sent waits.
 """
 
 import asyncio
+import dataclasses
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from regraft.broker.core import Broker, Close, Dial, Effect, Hangup, Send, Store
-from regraft.broker.core.messages import AnyMessage, ClientHello, LinkHello
+from regraft.broker.core.effects import Report
+from regraft.broker.core.messages import AnyMessage, Bye, ClientHello, LinkHello, Run
+from regraft.broker.core.relink import Shift
 from regraft.broker.io.admission import refusal
 from regraft.broker.io.configuration import Address, Configuration
 from regraft.broker.io.connection import Connection
@@ -22,7 +25,7 @@ from regraft.broker.io.durable import Durable, Outgoing
 from regraft.broker.io.endpoint import Endpoint
 from regraft.broker.io.journal import Journal
 from regraft.broker.io.metrics import Counters, healthz, metrics
-from regraft.broker.io.telemetry import Observer
+from regraft.broker.io.telemetry import Observer, file_name
 from regraft.broker.io.tls import accepting
 
 log = logging.getLogger("regraft.broker")
@@ -30,7 +33,7 @@ TICK_SECONDS = 0.25
 
 
 class BrokerServer:
-    """A broker that runs. `addresses` may be filled in until `start`; neighbours are dialled there."""
+    """A broker that runs. `addresses` may be filled in until `start`: neighbours are dialled there."""
 
     def __init__(self, configuration: Configuration, addresses: Mapping[str, Address]) -> None:
         self.configuration = configuration
@@ -38,10 +41,11 @@ class BrokerServer:
         self.connections: dict[int, Connection] = {}
         self.core: Broker | None = None
         self.observer: Observer | None = None
+        self.on_report: Callable[[Report], None] = lambda report: None
         self._next = 1
         self._dialling = Dialling(self._new_connection, addresses, configuration.tls)
         self._journal: Journal | None = None
-        self._durable: Durable | None = None
+        self._durable = Durable(None, self._leave)
         self._listener: asyncio.Server | None = None
         self._endpoint: Endpoint | None = None
         self._beating: asyncio.Task[None] | None = None
@@ -49,6 +53,16 @@ class BrokerServer:
     @property
     def id(self) -> str:
         return self.configuration.broker
+
+    @property
+    def address(self) -> Address:
+        assert self._listener is not None
+        host, port = self._listener.sockets[0].getsockname()[:2]
+        return host, port
+
+    @property
+    def metrics_address(self) -> Address | None:
+        return self._endpoint.address if self._endpoint is not None else None
 
     # Life
 
@@ -65,31 +79,22 @@ class BrokerServer:
         )
         return self.address
 
-    @property
-    def address(self) -> Address:
-        assert self._listener is not None
-        host, port = self._listener.sockets[0].getsockname()[:2]
-        return host, port
-
-    @property
-    def metrics_address(self) -> Address | None:
-        return self._endpoint.address if self._endpoint is not None else None
-
     async def start(self) -> None:
-        """Read the journal, call the neighbours, let peers in."""
+        """Read the journal, let peers in, call the neighbours."""
         config = self.configuration
         if self._listener is None:
             await self.listen()
         assert self._listener is not None
         if config.state is not None:
-            self._journal = Journal(config.state / f"{_file_name(self.id)}.journal")
-        stored = dict(self._journal.values) if self._journal else {}
-        life = self._journal.life if self._journal else time.time_ns() // 1000
-        settings = msgspec.structs.replace if False else config.settings
+            self._journal = Journal(config.state / f"{file_name(self.id)}.journal")
+        stored = dict(self._journal.values) if self._journal is not None else {}
+        life = self._journal.life if self._journal is not None else time.time_ns() // 1000
+        self._durable = Durable(self._journal, self._leave)
+        settings = dataclasses.replace(config.settings, observe=config.telemetry is not None)
         if config.telemetry is not None:
             self.observer = Observer(self.id, config.telemetry)
+            self.observer.known(stored)
         self.core = Broker(self.id, config.neighbours, settings, life, stored, time.monotonic())
-        self._durable = Durable(self._journal, self._send_all)
         if config.metrics is not None:
             self._endpoint = Endpoint({"/metrics": lambda: metrics(self), "/healthz": lambda: healthz(self)})
             await self._endpoint.start(*config.metrics)
@@ -104,12 +109,10 @@ class BrokerServer:
         if self._listener is not None:
             self._listener.close()
         await self._dialling.stop()
-        if self._durable is not None:
-            await self._durable.finish()
+        await self._durable.finish()
         for connection in list(self.connections.values()):
             connection.close("the broker stops")
-        ending = [connection.ended for connection in self.connections.values()]
-        if ending:
+        if ending := [connection.ended for connection in self.connections.values()]:
             await asyncio.wait(ending, timeout=1.0)
         for connection in list(self.connections.values()):
             connection.abort()
@@ -117,6 +120,153 @@ class BrokerServer:
             await self._endpoint.stop()
         if self.observer is not None:
             await asyncio.to_thread(self.observer.close)
+        await asyncio.sleep(0)
+        await self._durable.finish()
         if self._journal is not None:
             self._journal.close()
-        await asyncio.sleep(0)
+
+    # What the agent wants
+
+    def prepare(self, shift: Shift) -> None:
+        """Begin to take part in a change of links; what comes of it is reported to `on_report`."""
+        assert self.core is not None
+        self._perform(self.core.prepare(shift))
+
+    def commit(self, change: str) -> None:
+        assert self.core is not None
+        self._perform(self.core.commit(change))
+
+    def abort(self, change: str) -> None:
+        assert self.core is not None
+        self._perform(self.core.abort(change))
+
+    # What connections tell
+
+    def _new_connection(self, neighbour: str = "") -> Connection:
+        self._next += 1
+        return Connection(self, self._next, self.configuration.allowed, neighbour)
+
+    def connected(self, connection: Connection) -> None:
+        assert self.core is not None
+        self.connections[connection.number] = connection
+        self.counters.accepted += 1
+        if len(self.connections) > self.configuration.allowed.connections:
+            # Not a refusal: the peer may try again later, or elsewhere.
+            connection.send([Bye(f"this broker has {self.configuration.allowed.connections} connections")])
+            connection.close("too many connections")
+            return
+        self._perform(self.core.opened(connection.number, connection.neighbour))
+
+    def said(self, connection: Connection, messages: list[AnyMessage]) -> None:
+        assert self.core is not None
+        if connection.hello is None and not self._admitted(connection, messages[0]):
+            return
+        self.counters.messages_in += len(messages)
+        self.counters.publications_in += sum([len(each.seqs) for each in messages if type(each) is Run])
+        if isinstance(connection.hello, ClientHello):
+            connection.unconfirmed.published(messages)
+            if self._floods(connection):
+                return
+        self._perform(self.core.received(connection.number, messages, time.monotonic()))
+
+    def gone(self, connection: Connection) -> None:
+        if self.connections.pop(connection.number, None) is None or self.core is None:
+            return
+        self.counters.bytes_in += connection.bytes_in
+        self.counters.bytes_out += connection.bytes_out
+        if connection.reason:
+            self.counters.refused += 1
+            log.info("%s closed connection %d: %s", self.id, connection.number, connection.reason)
+        self._perform(self.core.closed(connection.number, time.monotonic()))
+
+    def _admitted(self, connection: Connection, first: AnyMessage) -> bool:
+        """Whether the peer may talk to the core, which refuses what is no hello."""
+        if isinstance(first, LinkHello | ClientHello):
+            assert connection.transport is not None
+            certificate = connection.transport.get_extra_info("peercert")
+            if reason := refusal(first, certificate, self.configuration):
+                connection.refuse(reason)
+                return False
+            connection.introduced(first)
+        return True
+
+    def _floods(self, connection: Connection) -> bool:
+        """Twice the window: what was sent again after a reconnection must not count against the client."""
+        unconfirmed, config = connection.unconfirmed, self.configuration
+        if unconfirmed.count > 2 * config.settings.window:
+            connection.refuse(
+                f"more than the window of {config.settings.window} publications are unconfirmed"
+            )
+            return True
+        if unconfirmed.bytes > config.allowed.queue_bytes:
+            connection.refuse(f"more than {config.allowed.queue_bytes} bytes published are unconfirmed")
+            return True
+        return False
+
+    # What the core wants
+
+    def _perform(self, effects: Sequence[Effect]) -> None:
+        out = Outgoing()
+        sends = out.sends
+        stores: list[Store] = []
+        for effect in effects:
+            if isinstance(effect, Send):
+                if (messages := sends.get(effect.connection)) is None:
+                    messages = sends[effect.connection] = []
+                messages.append(effect.message)
+            elif isinstance(effect, Store):
+                stores.append(effect)
+            elif isinstance(effect, Close):
+                out.closes.append(effect)
+            elif isinstance(effect, Dial):
+                self._dialling.dial(effect.neighbour)
+            elif isinstance(effect, Hangup):
+                self._dialling.hangup(effect.neighbour)
+            else:
+                self.on_report(effect)
+        if self.observer is not None:
+            self._observe(self.observer, stores)
+        self._durable.pass_on(out, stores)
+
+    def _leave(self, out: Outgoing) -> None:
+        for number, messages in out.sends.items():
+            connection = self.connections.get(number)
+            if connection is None:
+                continue
+            self.counters.messages_out += len(messages)
+            if isinstance(hello := messages[0], LinkHello):
+                messages[0] = msgspec.structs.replace(hello, token=self.configuration.tokens.brokers)
+            elif type(connection.hello) is ClientHello:
+                connection.unconfirmed.answered(messages)
+            connection.send(messages)
+        for close in out.closes:
+            if (connection := self.connections.get(close.connection)) is not None:
+                connection.close(close.reason)
+
+    def _observe(self, observer: Observer, stores: list[Store]) -> None:
+        assert self.core is not None
+        if facts := self.core.take_facts():
+            observer.facts(facts, self.core.forwarding.store.bytes)
+        if stores:
+            observer.stores(stores)
+
+    # Time
+
+    async def _beat(self) -> None:
+        config = self.configuration
+        every = config.allowed.heartbeat_seconds
+        step = min(TICK_SECONDS, every)
+        since_beat = since_health = 0.0
+        while True:
+            await asyncio.sleep(step)
+            assert self.core is not None
+            self._perform(self.core.tick(time.monotonic()))
+            since_beat += step
+            since_health += step
+            if since_beat >= every:
+                since_beat = 0.0
+                for connection in list(self.connections.values()):
+                    connection.beat(every)
+            if self.observer is not None and since_health >= self.observer.telemetry.health_seconds:
+                since_health = 0.0
+                self.observer.health(self)

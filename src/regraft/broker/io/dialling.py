@@ -1,0 +1,74 @@
+"""Calls to neighbours: tried again and again, with growing and random pauses, until one answers."""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+
+from regraft.broker.io.configuration import Address, Tls
+from regraft.broker.io.connection import Connection
+from regraft.broker.io.tls import dialling
+
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 2.0
+CONNECT_SECONDS = 5.0
+
+
+def pause(attempt: int, random_part: Callable[[], float] = random.random) -> float:
+    """Seconds before the next attempt: doubled each time, and at random between half and all of that,
+    so that those who lost the same broker do not come back at the same moment."""
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * float(2 ** min(attempt, 10)))
+    return longest * (0.5 + random_part() / 2)
+
+
+class Dialling:
+    """One task for each neighbour that is being called."""
+
+    def __init__(
+        self, connection: Callable[[str], Connection], addresses: Mapping[str, Address], tls: Tls | None
+    ) -> None:
+        self._connection = connection
+        self._addresses = addresses
+        self._tls = tls
+        self._calls: dict[str, asyncio.Task[None]] = {}
+
+    def dial(self, neighbour: str) -> None:
+        if neighbour not in self._calls:
+            self._calls[neighbour] = asyncio.create_task(self._call(neighbour))
+
+    def hangup(self, neighbour: str) -> None:
+        if (call := self._calls.pop(neighbour, None)) is not None:
+            call.cancel()
+
+    async def stop(self) -> None:
+        calls = list(self._calls.values())
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        self._calls.clear()
+
+    async def _call(self, neighbour: str) -> None:
+        """Until the neighbour has said hello: a port that accepts may belong to a broker that refuses."""
+        attempt = 0
+        while not await self._once(neighbour):
+            await asyncio.sleep(pause(attempt))
+            attempt += 1
+        self._calls.pop(neighbour, None)
+
+    async def _once(self, neighbour: str) -> bool:
+        address = self._addresses.get(neighbour)
+        if address is None:
+            return False
+        connection: Connection | None = None
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    lambda: self._connection(neighbour),
+                    *address,
+                    ssl=dialling(self._tls) if self._tls is not None else None,
+                )
+                await asyncio.wait({connection.ended, connection.known}, return_when=asyncio.FIRST_COMPLETED)
+        except (OSError, TimeoutError):
+            if connection is not None:
+                connection.close("the neighbour accepts but does not answer")
+            return False
+        return connection.known.done()

@@ -1,0 +1,68 @@
+"""Nothing that depends on something stored leaves before that is on the disk.
+
+The disk is synchronised in a thread. What the core sends meanwhile waits for it; what it stores meanwhile
+is written afterwards, together, for the next synchronisation.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from regraft.broker.core import Close, Store
+from regraft.broker.core.messages import AnyMessage
+from regraft.broker.io.journal import Journal
+
+
+@dataclass
+class Outgoing:
+    """What leaves together: messages by connection, then connections to close."""
+
+    sends: dict[int, list[AnyMessage]] = field(default_factory=dict)
+    closes: list[Close] = field(default_factory=list)
+
+    def add(self, other: "Outgoing") -> None:
+        for connection, messages in other.sends.items():
+            self.sends.setdefault(connection, []).extend(messages)
+        self.closes += other.closes
+
+
+class Durable:
+    """Passes outgoing things on to `leave`, at once or when what came before is durable."""
+
+    def __init__(self, journal: Journal | None, leave: Callable[[Outgoing], None]) -> None:
+        self._journal = journal
+        self._leave = leave
+        self._syncing: asyncio.Task[None] | None = None
+        self._after_this = Outgoing()
+        self._stores: list[Store] = []
+        self._after_next = Outgoing()
+
+    def pass_on(self, out: Outgoing, stores: list[Store]) -> None:
+        if self._journal is None or (self._syncing is None and not stores):
+            self._leave(out)
+        elif self._syncing is None:
+            self._begin(out, stores)
+        elif stores or self._stores:
+            self._stores += stores
+            self._after_next.add(out)
+        else:
+            self._after_this.add(out)
+
+    async def finish(self) -> None:
+        while self._syncing is not None:
+            await self._syncing
+
+    def _begin(self, out: Outgoing, stores: list[Store]) -> None:
+        assert self._journal is not None
+        self._after_this = out
+        self._journal.append(stores)
+        self._syncing = asyncio.create_task(self._sync(self._journal))
+
+    async def _sync(self, journal: Journal) -> None:
+        await asyncio.to_thread(journal.sync)
+        self._leave(self._after_this)
+        self._syncing = None
+        if self._stores:
+            stores, out = self._stores, self._after_next
+            self._stores, self._after_next = [], Outgoing()
+            self._begin(out, stores)

@@ -1,0 +1,85 @@
+"""What a broker says of itself: the Prometheus text format and a health document.
+
+Counters are plain numbers that the shell adds to, once for a batch; everything else is read from the core
+when somebody asks.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from regraft.broker.io.endpoint import Answer
+
+if TYPE_CHECKING:
+    from regraft.broker.io.server import BrokerServer
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass
+class Counters:
+    """Since the start."""
+
+    publications_in: int = 0
+    messages_in: int = 0
+    messages_out: int = 0
+    bytes_in: int = 0
+    """Of connections that have ended; the others count their own."""
+    bytes_out: int = 0
+    refused: int = 0
+    accepted: int = 0
+
+
+def metrics(server: "BrokerServer") -> Answer:
+    lines: list[str] = []
+    for name, kind, help, value in _values(server):
+        full = f"regraft_{name}"
+        lines += [f"# HELP {full} {help}", f"# TYPE {full} {kind}"]
+        lines.append(f'{full}{{broker="{_escaped(server.id)}"}} {value}')
+    return Answer(TEXT, "\n".join(lines) + "\n")
+
+
+def healthz(server: "BrokerServer") -> Answer:
+    """Always an answer: a broker whose neighbour is gone is healthy itself."""
+    core = server.core
+    links = core.forwarding.links if core is not None else {}
+    document = {
+        "broker": server.id,
+        "status": "ok" if core is not None else "starting",
+        "ready": core is not None and core.tables.ready,
+        "links": {name: "up" if link.connection is not None else "down" for name, link in links.items()},
+        "clients": sum(s.connection is not None for s in core.forwarding.sessions.values()) if core else 0,
+    }
+    return Answer("application/json", json.dumps(document) + "\n")
+
+
+def _values(server: "BrokerServer") -> Iterator[tuple[str, str, str, float]]:
+    counters, connections = server.counters, server.connections.values()
+    yield "publications_received_total", "counter", "Publications that arrived.", counters.publications_in
+    yield "messages_received_total", "counter", "Messages of the protocol that arrived.", counters.messages_in
+    yield "messages_sent_total", "counter", "Messages of the protocol that left.", counters.messages_out
+    in_, out = sum(c.bytes_in for c in connections), sum(c.bytes_out for c in connections)
+    yield "received_bytes_total", "counter", "Bytes that arrived.", counters.bytes_in + in_
+    yield "sent_bytes_total", "counter", "Bytes that left.", counters.bytes_out + out
+    yield "connections_refused_total", "counter", "Peers that were closed with a reason.", counters.refused
+    yield "connections_accepted_total", "counter", "Connections that began.", counters.accepted
+    yield "connections", "gauge", "Connections now.", len(server.connections)
+    if (core := server.core) is not None:
+        links, sessions = core.forwarding.links.values(), core.forwarding.sessions
+        up = sum(link.connection is not None for link in links)
+        yield "links", "gauge", "Neighbours in the overlay.", len(links)
+        yield "links_up", "gauge", "Neighbours that are connected.", up
+        yield "sessions", "gauge", "Clients, also those that are away.", len(sessions)
+        yield "subscriptions", "gauge", "In the routing table.", len(core.tables.subscriptions)
+        yield "advertisements", "gauge", "In the routing table.", len(core.tables.advertisements)
+        yield "held_bytes", "gauge", "Publications kept until confirmed.", core.forwarding.store.bytes
+        yield "ready", "gauge", "Whether all neighbours have told their tables.", int(core.tables.ready)
+    if (observer := server.observer) is not None:
+        yield "telemetry_records_total", "counter", "Telemetry records written.", observer.spool.written
+        lost = observer.spool.not_recorded
+        yield "telemetry_not_recorded_total", "counter", "Telemetry that found the queue full.", lost
+
+
+def _escaped(label: str) -> str:
+    return label.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

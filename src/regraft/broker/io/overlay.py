@@ -1,0 +1,42 @@
+"""Many brokers in one process: every one takes a free port, then all learn each other's addresses."""
+
+from collections.abc import Callable
+from types import TracebackType
+
+from regraft.broker.io.configuration import Address, Configuration
+from regraft.broker.io.server import BrokerServer
+from regraft.model import Topology
+
+
+class Overlay:
+    """`async with Overlay(topology)`: its brokers run, and stop at the end."""
+
+    def __init__(
+        self, topology: Topology, configure: Callable[[str, tuple[str, ...]], Configuration]
+    ) -> None:
+        self.topology = topology
+        self.addresses: dict[str, Address] = {}
+        self.servers = {
+            id: BrokerServer(configure(id, tuple(sorted(topology.neighbours[id]))), self.addresses)
+            for id in topology.ids
+        }
+
+    async def __aenter__(self) -> "Overlay":
+        try:
+            for id, server in self.servers.items():
+                self.addresses[id] = await server.listen()
+            for server in self.servers.values():
+                await server.start()
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        for server in self.servers.values():
+            await server.stop()

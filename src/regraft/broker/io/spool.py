@@ -1,0 +1,129 @@
+"""Telemetry on the disk: files of JSON lines, rotated and synchronised, written by a thread of their own.
+
+Routing never waits for it: what finds the queue full is not recorded, and counted.
+"""
+
+import glob
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import BinaryIO, Generic, TypeVar
+
+import msgspec
+
+from regraft.broker.io.configuration import Telemetry
+
+T = TypeVar("T")
+DONE = ".ndjson"
+OPEN = ".ndjson.open"
+_encode = msgspec.json.Encoder().encode_lines
+
+
+class Spool(Generic[T]):
+    """`offer` from the event loop; batches become records in the thread, by `render`."""
+
+    def __init__(
+        self, name: str, telemetry: Telemetry, render: Callable[[Sequence[T]], Iterable[msgspec.Struct]]
+    ) -> None:
+        self.written = 0
+        self.not_recorded = 0
+        self._telemetry = telemetry
+        self._name = name
+        self._render = render
+        self._batches: deque[tuple[Sequence[T], int]] = deque()
+        self._waiting = 0
+        self._wake = threading.Condition()
+        self._closing = False
+        self._file: BinaryIO | None = None
+        self._path = telemetry.folder / "none"
+        self._synced = self._opened = time.monotonic()
+        telemetry.folder.mkdir(parents=True, exist_ok=True)
+        for left in telemetry.folder.glob(f"{glob.escape(name)}-*{OPEN}"):
+            _finish_left(left)
+        self._thread = threading.Thread(target=self._write, name=f"spool {name}", daemon=True)
+        self._thread.start()
+
+    def offer(self, batch: Sequence[T], weight: int) -> None:
+        """`weight` is how many records it may become. Never blocks for longer than a list append."""
+        with self._wake:
+            if self._waiting + weight > self._telemetry.queue:
+                self.not_recorded += weight
+                return
+            self._waiting += weight
+            self._batches.append((batch, weight))
+            self._wake.notify()
+
+    def close(self) -> None:
+        """Write what waits, then end."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join()
+
+    def _write(self) -> None:
+        while True:
+            with self._wake:
+                while not self._batches and not self._closing:
+                    if not self._wake.wait(self._telemetry.sync_seconds) and self._file is not None:
+                        break
+                batches = list(self._batches)
+                self._batches.clear()
+                closing = self._closing
+            for batch, weight in batches:
+                self._write_batch(batch)
+                with self._wake:
+                    self._waiting -= weight
+            self._maybe_sync(closing)
+            if closing and not batches:
+                return
+
+    def _write_batch(self, batch: Sequence[T]) -> None:
+        records = list(self._render(batch))
+        if not records:
+            return
+        if self._file is None:
+            self._open()
+        assert self._file is not None
+        self._file.write(_encode(records))
+        self.written += len(records)
+        if self._file.tell() > self._telemetry.file_bytes:
+            self._finish_file()
+
+    def _maybe_sync(self, closing: bool) -> None:
+        if self._file is None:
+            return
+        if closing or time.monotonic() - self._opened > self._telemetry.file_seconds:
+            self._finish_file()
+        elif time.monotonic() - self._synced > self._telemetry.sync_seconds:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._synced = time.monotonic()
+
+    def _open(self) -> None:
+        """A file that is being written is named so: who reads finished files never sees a half line."""
+        self._path = self._telemetry.folder / f"{self._name}-{time.time_ns()}{OPEN}"
+        self._file = self._path.open("wb")
+        self._opened = time.monotonic()
+
+    def _finish_file(self) -> None:
+        assert self._file is not None
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._path.rename(_finished(self._path))
+        self._file = None
+
+
+def _finished(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(OPEN) + DONE)
+
+
+def _finish_left(path: Path) -> None:
+    """Left behind by a crash: a last line that was cut short goes."""
+    content = path.read_bytes()
+    with path.open("r+b") as file:
+        file.truncate(content.rfind(b"\n") + 1)
+    path.rename(_finished(path))

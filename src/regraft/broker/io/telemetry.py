@@ -1,0 +1,194 @@
+"""What happens in a broker → telemetry records.
+
+The event loop hands over batches of the core's facts as they are; cutting them into records, sampling and
+reading attributes is done by the spool's thread. Which publications a sample keeps depends on publisher
+and number only, so that all brokers keep the same ones.
+"""
+
+import resource
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
+
+from regraft.broker.core import Store, events
+from regraft.broker.core.forwarding import Fact
+from regraft.broker.core.messages import Run
+from regraft.broker.core.sessions import Stored
+from regraft.broker.io.configuration import Telemetry
+from regraft.broker.io.records import Delivery, Health, Hop, Interest, Publication, Record
+from regraft.broker.io.spool import Spool
+
+if TYPE_CHECKING:
+    from regraft.broker.io.server import BrokerServer
+
+_stored = msgspec.msgpack.Decoder(Stored).decode
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PAGE = resource.getpagesize()
+Role = Literal["publisher", "subscriber"]
+
+
+class Seen(NamedTuple):
+    """A fact, when it was seen (microseconds since the epoch) and how much the broker held then."""
+
+    at: int
+    held: int
+    fact: Fact
+
+
+class Observer:
+    """Collects the records of one broker."""
+
+    def __init__(self, broker: str, telemetry: Telemetry) -> None:
+        self.broker = broker
+        self.telemetry = telemetry
+        self.one_in = telemetry.one_in if telemetry.mode == "sampled" else 1
+        self.spool: Spool[Seen | Record] = Spool(file_name(broker), telemetry, self._records)
+        self._filters: dict[str, set[tuple[Role, str]]] = {}
+        self._last = 0
+        """Time of the last record."""
+        self._counts = (time.monotonic(), 0, 0)
+
+    def facts(self, facts: Sequence[Fact], held: int) -> None:
+        at = time.time_ns() // 1000
+        weight = sum(len(fact.run.seqs) for fact in facts)
+        self.spool.offer([Seen(at, held, fact) for fact in facts], weight)
+
+    def known(self, stored: dict[str, bytes]) -> None:
+        """The sessions of the life before: their interest is nothing new."""
+        for key, value in stored.items():
+            self._filters[key] = _filters(value)
+
+    def stores(self, stores: Iterable[Store]) -> None:
+        """A client's filters have changed: what came, what went."""
+        records: list[Record] = []
+        for store in stores:
+            before = self._filters.get(store.key, set())
+            now = _filters(store.value) if store.value is not None else set()
+            if store.value is None:
+                self._filters.pop(store.key, None)
+            else:
+                self._filters[store.key] = now
+            client = store.key.removeprefix("session/")
+            records += [self._interest(client, *each, "added") for each in sorted(now - before)]
+            records += [self._interest(client, *each, "removed") for each in sorted(before - now)]
+        if records:
+            self.spool.offer(records, len(records))
+
+    def health(self, server: "BrokerServer") -> None:
+        core, counters = server.core, server.counters
+        assert core is not None
+        now, (before, came, left) = time.monotonic(), self._counts
+        seconds = max(now - before, 1e-6)
+        self._counts = (now, counters.publications_in, counters.messages_out)
+        links = core.forwarding.links.items()
+        record = Health(
+            at=self._time(time.time_ns() // 1000),
+            broker=self.broker,
+            cpu=time.process_time(),
+            memory=_memory(),
+            queue=core.forwarding.store.bytes,
+            rates={
+                "publications_in": round((counters.publications_in - came) / seconds, 3),
+                "messages_out": round((counters.messages_out - left) / seconds, 3),
+            },
+            links={name: "up" if link.connection is not None else "down" for name, link in links},
+            not_recorded=self.spool.not_recorded,
+        )
+        self.spool.offer([record], 1)
+
+    def close(self) -> None:
+        self.spool.close()
+
+    # In the spool's thread
+
+    def _records(self, batch: Sequence[Seen | Record]) -> Iterator[Record]:
+        for each in batch:
+            if isinstance(each, Record):
+                yield each
+            else:
+                yield from self._of_fact(each)
+
+    def _of_fact(self, seen: Seen) -> Iterator[Record]:
+        kind, run, source, to = seen.fact
+        broker = self.broker
+        for seq, event in self._kept(run):
+            at = self._time(seen.at)
+            if kind == "publication":
+                yield self._publication(at, run.publisher, seq, event)
+            elif kind == "hop":
+                yield Hop(
+                    at=at,
+                    broker=broker,
+                    publisher=run.publisher,
+                    seq=seq,
+                    from_=source,
+                    to=to,
+                    queue=seen.held,
+                )
+            else:
+                latency = seen.at - run.at
+                subscriber = to.removeprefix("@")
+                yield Delivery(
+                    at=at,
+                    broker=broker,
+                    publisher=run.publisher,
+                    seq=seq,
+                    subscriber=subscriber,
+                    latency=latency,
+                )
+
+    def _kept(self, run: Run) -> Iterable[tuple[int, bytes]]:
+        pairs = zip(run.seqs, run.events, strict=True)
+        if self.one_in <= 1:
+            return pairs
+        start = zlib.crc32(run.publisher.encode())
+        return (pair for pair in pairs if zlib.crc32(pair[0].to_bytes(8, "big"), start) % self.one_in == 0)
+
+    def _publication(self, at: datetime, publisher: str, seq: int, event: bytes) -> Publication:
+        try:
+            attributes = events.attributes(event)
+        except msgspec.DecodeError:
+            attributes = {}
+        topic = attributes.get("topic")
+        return Publication(
+            at=at,
+            broker=self.broker,
+            publisher=publisher,
+            seq=seq,
+            topic=topic if isinstance(topic, str) else None,
+            numbers={key: value for key, value in attributes.items() if type(value) in (int, float)},
+            strings={key: value for key, value in attributes.items() if isinstance(value, str)},
+            size=len(event),
+        )
+
+    def _interest(
+        self, client: str, role: Role, filter: str, change: Literal["added", "removed"]
+    ) -> Interest:
+        at = self._time(time.time_ns() // 1000)
+        return Interest(at=at, broker=self.broker, client=client, role=role, filter=filter, change=change)
+
+    def _time(self, microseconds: int) -> datetime:
+        """Never the same twice."""
+        self._last = max(self._last + 1, microseconds)
+        return _EPOCH + timedelta(microseconds=self._last)
+
+
+def file_name(broker: str) -> str:
+    """A broker's id as a part of file names."""
+    return "".join(c if c.isalnum() or c in "-_." else f"%{ord(c):x}" for c in broker)
+
+
+def _filters(value: bytes) -> set[tuple[Role, str]]:
+    stored = _stored(value)
+    filters: set[tuple[Role, str]] = {("publisher", text) for text in stored.advertisements.values()}
+    return filters | {("subscriber", text) for text in stored.subscriptions.values()}
+
+
+def _memory() -> int:
+    """Bytes in use by the process now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
