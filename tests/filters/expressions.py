@@ -48,8 +48,8 @@ def comparisons(draw: st.DrawFn, names: tuple[str, ...] = NAMES) -> str:
 
 
 @st.composite
-def tests_of_one_attribute(draw: st.DrawFn, names: tuple[str, ...] = NAMES) -> str:
-    name = draw(st.sampled_from(names))
+def single_tests(draw: st.DrawFn) -> str:
+    name = draw(st.sampled_from(NAMES))
     constants = draw(st.lists(st.sampled_from(NUMBERS + TEXTS + TRUTHS), min_size=1, max_size=4))
     return draw(
         st.sampled_from(
@@ -74,29 +74,28 @@ def combined(leaves: st.SearchStrategy[str], size: int = 6) -> st.SearchStrategy
 
 
 simple_filters = combined(comparisons(names=("a", "b")), 4)
-box_filters = combined(comparisons() | tests_of_one_attribute())
+box_filters = combined(comparisons() | single_tests())
+
+FUNCTIONS = ("INT", "BOOL", "STRING", "ABS", "LENGTH", "UPPER", "NONE", "CONCAT")
+PATTERNS = ("'%'", "'_'", "'%3'", "'t%'", "'0%'", "'x'")
 
 _values = st.recursive(
     st.sampled_from(NAMES + NUMBERS + TEXTS + TRUTHS),
     lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from("+-*/%"), inner).map(lambda p: f"({p[0]} {p[1]} {p[2]})"),
-        inner.map(lambda x: f"-{x}"),
-        st.tuples(st.sampled_from(("INT", "BOOL", "STRING", "ABS", "LENGTH", "UPPER", "NONE", "CONCAT")), inner).map(
-            lambda p: f"{p[0]}({p[1]})"
-        ),
-        st.tuples(inner, inner).map(lambda p: f"LEFT({p[0]}, {p[1]})"),
+        st.builds("({} {} {})".format, inner, st.sampled_from("+-*/%"), inner),
+        st.builds("-{}".format, inner),
+        st.builds("{}({})".format, st.sampled_from(FUNCTIONS), inner),
+        st.builds("LEFT({}, {})".format, inner, inner),
     ),
     max_leaves=3,
-)  # fmt: skip
+)
 _odd = st.one_of(
-    st.tuples(_values, st.sampled_from(ORDER + EQUAL), _values).map(lambda p: f"{p[0]} {p[1]} {p[2]}"),
-    st.tuples(_values, st.sampled_from(("LIKE", "NOT LIKE")), st.sampled_from(("'%'", "'_'", "'%3'", "'t%'"))).map(
-        lambda p: f"{p[0]} {p[1]} {p[2]}"
-    ),
-    st.tuples(_values, st.lists(_values, min_size=1, max_size=3)).map(lambda p: f"{p[0]} IN ({', '.join(p[1])})"),
+    st.builds("{} {} {}".format, _values, st.sampled_from(ORDER + EQUAL), _values),
+    st.builds("{} {} {}".format, _values, st.sampled_from(("LIKE", "NOT LIKE")), st.sampled_from(PATTERNS)),
+    st.builds("{} IN ({}, {})".format, _values, _values, _values),
     _values,
-)  # fmt: skip
-any_filters = combined(st.one_of(comparisons(), tests_of_one_attribute(), _odd))
+)
+any_filters = combined(st.one_of(comparisons(), single_tests(), _odd))
 
 
 def passes(f: Filter, attributes: Event) -> bool:

@@ -7,9 +7,9 @@ from math import inf, nan
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.filters.expressions import Event, any_filters, box_filters, events, normal_passes, passes
 
 from regraft.filters import Fault, Filter, parse
-from tests.filters.expressions import Event, any_filters, box_filters, events, normal_passes, passes
 
 SAMPLES = st.lists(events, min_size=1, max_size=20)
 
@@ -92,6 +92,8 @@ def test_parsing_the_same_text_again_gives_the_same_object() -> None:
         ("a OR b = 2", {"a": "no boolean", "b": 2}, False),
         ("TRUE AND 1", {}, True),
         ("1", {}, False),
+        ("a * 1", {"a": 1}, False),
+        ("BOOL(a)", {"a": 1}, True),
     ],
 )
 def test_casts_and_errors_decide_as_specified(text: str, attributes: Event, expected: bool) -> None:

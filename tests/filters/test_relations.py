@@ -1,11 +1,13 @@
 """Covering and overlap: sound for every filter, exact for comparisons on one attribute each."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.filters.expressions import GRID, Event, any_filters, box_filters, events, passes, simple_filters
 
 from regraft.filters import covers, overlaps, parse
-from tests.filters.expressions import GRID, Event, any_filters, box_filters, events, passes, simple_filters
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,11 @@ from tests.filters.expressions import GRID, Event, any_filters, box_filters, eve
         ("a IN ('x', 'y', 'z')", "a = 'z' OR a = 'x'"),
         ("a <= 5", "a <= 3 OR (a > 3 AND a <= 5)"),
         ("a LIKE 'x%'", "a LIKE 'x%' AND b = 1"),
+        ("a LIKE 'x%'", "a LIKE 'xy%z'"),
+        ("a LIKE '%z'", "a LIKE 'x%_yz'"),
+        ("a LIKE 'x%'", "a IN ('x', 'xyz')"),
+        ("a NOT LIKE 'x%'", "a = 'y'"),
+        ("a LIKE '1_'", "a = '17'"),
         ("a < b", "c = 1 AND a < b"),
         ("(a < 5 AND b < 5) OR (a < 5 AND b >= 5)", "a < 3 AND b = 7"),
         ("a = 1", "FALSE"),
@@ -46,6 +53,11 @@ def test_covering_is_seen(f: str, g: str) -> None:
         # A number is no string that casts to a number, and 'x' > 0 is an error.
         ("a > 0 OR a <= 0", "EXISTS a"),
         ("a < b", "b > a"),
+        ("a LIKE 'x%'", "a IN ('x', 'y')"),
+        ("a LIKE 'xy%'", "a LIKE 'x%'"),
+        # 'aba' is in the second only.
+        ("a LIKE 'ab%ba'", "a LIKE 'ab%a'"),
+        ("a LIKE 'x%y%'", "a LIKE 'xa%'"),
     ],
 )
 def test_covering_is_not_claimed(f: str, g: str) -> None:
@@ -61,6 +73,11 @@ def test_covering_is_not_claimed(f: str, g: str) -> None:
         ("a = 'x'", "NOT EXISTS a"),
         ("a = 'x'", "a > 0"),
         ("a LIKE 'x%'", "a NOT LIKE 'x%'"),
+        ("a LIKE 'x/%'", "a LIKE 'y/%'"),
+        ("a LIKE '%.error'", "a LIKE '%.warning'"),
+        ("a LIKE 'x%'", "a IN ('y', 'ax')"),
+        ("a NOT LIKE 'x%'", "a LIKE 'xy%'"),
+        ("a NOT LIKE 'x%'", "a = 'xy'"),
         ("TRUE", "FALSE"),
         ("a = 1 OR a = 2", "a > 2"),
     ],
@@ -72,7 +89,14 @@ def test_disjointness_is_seen(f: str, g: str) -> None:
 
 @pytest.mark.parametrize(
     ("f", "g"),
-    [("a > 2", "a > 5"), ("a = 'x'", "b = 'y'"), ("a LIKE 'x%'", "a LIKE '%y'"), ("TRUE", "a < b")],
+    [
+        ("a > 2", "a > 5"),
+        ("a = 'x'", "b = 'y'"),
+        ("a LIKE 'x%'", "a LIKE '%y'"),
+        ("a LIKE 'x%'", "a LIKE 'xy%'"),
+        ("a LIKE 'x%'", "b LIKE 'y%'"),
+        ("TRUE", "a < b"),
+    ],
 )
 def test_overlap_is_kept(f: str, g: str) -> None:
     assert overlaps(parse(f), parse(g))
@@ -80,7 +104,7 @@ def test_overlap_is_kept(f: str, g: str) -> None:
 
 def test_a_search_beyond_its_budget_is_careful() -> None:
     names = [f"n{i}" for i in range(12)]
-    halves = " OR ".join(f"({p} > 0 AND {q} > 0)" for p, q in zip(names, names[1:], strict=False))
+    halves = " OR ".join(f"({p} > 0 AND {q} > 0)" for p, q in pairwise(names))
     present = " AND ".join(f"{name} < 100" for name in names)
     assert not covers(parse(halves), parse(present))
 

@@ -31,6 +31,7 @@ from regraft.filters.syntax import (
     Exists,
     In,
     Like,
+    Literal,
     Node,
     attributes_of,
 )
@@ -82,6 +83,9 @@ def _constants(nodes: Iterable[Node]) -> list[Value | None] | None:
     """The values of expressions without attributes; None in place of one whose evaluation fails."""
     found: list[Value | None] = []
     for node in nodes:
+        if isinstance(node, Literal):
+            found.append(node.value)
+            continue
         if attributes_of(node):
             return None
         value, fault = evaluate(evaluator(node), {})

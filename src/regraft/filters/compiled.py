@@ -13,8 +13,8 @@ from typing import Any
 
 from regraft.filters.atoms import Atom, atom_of, truth_atom
 from regraft.filters.evaluate import evaluate, evaluator
-from regraft.filters.functions import to_truth
-from regraft.filters.syntax import COMPARISONS, LOGIC, Attribute, Chain, Exists, In, Like, Node, Unary
+from regraft.filters.functions import find_function, to_truth
+from regraft.filters.syntax import COMPARISONS, LOGIC, Attribute, Call, Chain, Exists, In, Like, Node, Unary
 from regraft.filters.values import Value, number_of, number_with_text
 
 Matches = Callable[[Mapping[str, Value]], bool]
@@ -42,6 +42,9 @@ def is_boolean(node: Node) -> bool:
             return operator == "NOT"
         case Chain(_, rest):
             return rest[0][0] in LOGIC or rest[0][0] in COMPARISONS
+        case Call(function, arguments):
+            signature = find_function(function, len(arguments))
+            return signature is not None and signature.zero is False
         case _:
             return isinstance(node, Exists | Like | In)
 

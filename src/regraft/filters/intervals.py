@@ -56,6 +56,20 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
     return tuple(found)
 
 
+def meet(a: Intervals, b: Intervals) -> bool:
+    """Whether some number is in both."""
+    i = j = 0
+    while i < len(a) and j < len(b):
+        p, q = a[i], b[j]
+        if p[2:] <= q[:2]:
+            i += 1
+        elif q[2:] <= p[:2]:
+            j += 1
+        else:
+            return True
+    return False
+
+
 def unite(a: Intervals, b: Intervals) -> Intervals:
     if not b or a is b:
         return a

@@ -31,3 +31,13 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 def _pieces(pattern: str) -> list[str]:
     """Characters; an escaped wildcard is one piece of two."""
     return re.findall(r"\\[%_]|.", pattern, re.DOTALL)
+
+
+def ends_of(pattern: str) -> tuple[str, str, bool]:
+    """The fixed text before the first and behind the last wildcard of a pattern that has one, and whether
+    only one `%` lies between."""
+    pieces = _pieces(pattern)
+    wild = [i for i, piece in enumerate(pieces) if piece in ("%", "_")]
+    head = "".join(piece[-1] for piece in pieces[: wild[0]])
+    tail = "".join(piece[-1] for piece in pieces[wild[-1] + 1 :])
+    return head, tail, all(piece == "%" for piece in pieces[wild[0] : wild[-1] + 1])

@@ -24,6 +24,7 @@ from regraft.filters.intervals import (
     holds,
     integers_in,
     intersect,
+    meet,
     unite,
     within,
 )
@@ -55,6 +56,8 @@ class Strings(NamedTuple):
         return self.others if number is None else holds(self.integers, number)
 
     def has(self, text: str) -> bool:
+        if not self.integers and not self.others:
+            return text in self.exceptions
         return self.base(text) != (text in self.exceptions)
 
 
@@ -92,7 +95,16 @@ def strings_within(b: Strings, a: Strings) -> bool:
         return False
     if b.integers and not within(b.integers, a.integers):
         return False
+    if not b.exceptions and not a.exceptions:
+        return True
     return all(a.has(s) for s in a.exceptions | b.exceptions if b.has(s))
+
+
+def strings_meet(a: Strings, b: Strings) -> bool:
+    """Whether some string is in both."""
+    if (a.others and b.others) or meet(a.integers, b.integers):
+        return True
+    return any(a.has(s) and b.has(s) for s in a.exceptions | b.exceptions)
 
 
 class Constraint(NamedTuple):
@@ -145,16 +157,16 @@ class Constraint(NamedTuple):
             (other.missing or not self.missing)
             and within(self.numbers, other.numbers)
             and self.bools <= other.bools
-            and (self.strings == other.strings or strings_within(self.strings, other.strings))
+            and strings_within(self.strings, other.strings)
         )
 
     def meets(self, other: "Constraint") -> bool:
         """Whether some value is allowed by both."""
         return (
             (self.missing and other.missing)
-            or bool(intersect(self.numbers, other.numbers))
-            or both_strings(self.strings, other.strings) != NO_STRING
-            or bool(self.bools & other.bools)
+            or meet(self.numbers, other.numbers)
+            or not self.bools.isdisjoint(other.bools)
+            or strings_meet(self.strings, other.strings)
         )
 
 

@@ -61,21 +61,19 @@ def normal_form(node: Node) -> Disjunction:
     """The disjunction that is true exactly where the expression is."""
     if not is_boolean(node):
         return _whole(node)
-    return _sides(node).true
+    return _sides(node, need_false=False).true
 
 
 def _whole(node: Node) -> Disjunction:
-    """An expression whose result may be no boolean: it matches only if it is the boolean true itself."""
-    if not attributes_of(node):
-        value, fault = evaluate(evaluator(node), {})
-        return EVERYTHING if value is True and fault is None else ()
+    """A filter that is no boolean operation matches only if its value is the boolean true itself: a literal
+    or an attribute may be, a number or a string is not."""
     if isinstance(node, Attribute):
         return (Conjunction(((node.name, Constraint(bools=frozenset((True,)))),)),)
-    return _opaque(node).true
+    return EVERYTHING if isinstance(node, Literal) and node.value is True else ()
 
 
-def _sides(node: Node) -> Sides:
-    """Both disjunctions of an expression that is cast to a boolean."""
+def _sides(node: Node, need_false: bool = True) -> Sides:
+    """Both disjunctions of an expression that is cast to a boolean; without `need_false` only the first."""
     atom = truth_atom(node.name, False) if isinstance(node, Attribute) else atom_of(node)
     if atom is not None:
         return _atom(atom, node)
@@ -90,7 +88,7 @@ def _sides(node: Node) -> Sides:
             return Sides(false, true)
     if isinstance(node, Chain) and node.rest[0][0] in LOGIC:
         try:
-            return _logic(node)
+            return _logic(node, need_false)
         except _TooLarge:
             pass
     return _opaque(node)
@@ -143,18 +141,21 @@ def _strict(node: Node) -> bool:
             return all(map(_strict, arguments))
 
 
-def _logic(node: Chain) -> Sides:
+def _logic(node: Chain, need_false: bool) -> Sides:
     if len(node.rest) > MAX_ATOMS:
         raise _TooLarge
-    true, false = _sides(node.first)
-    for operator, part in node.rest:
-        other = _sides(part)
+    # Where the chain is false matters up to its last OR or XOR.
+    last = max((i for i, (operator, _) in enumerate(node.rest) if operator != "AND"), default=-1)
+    true, false = _sides(node.first, need_false or last >= 0)
+    for i, (operator, part) in enumerate(node.rest):
+        needed = need_false or last > i
+        other = _sides(part, needed or operator == "XOR")
         if operator == "AND":
-            false = either(false, both(true, other.false))
+            false = either(false, both(true, other.false)) if needed else ()
             true = both(true, other.true)
         elif operator == "OR":
             true = either(true, both(false, other.true))
-            false = both(false, other.false)
+            false = both(false, other.false) if needed else ()
         else:
             true, false = (
                 either(both(true, other.false), both(false, other.true)),

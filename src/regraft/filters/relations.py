@@ -1,15 +1,16 @@
 """Covering and overlap of filters, on their normal forms.
 
 `covers` is true only if certain and `overlaps` is false only if certain. Both are exact for conjunctions
-and disjunctions of comparisons on one attribute each. Conditions that no box describes count as equal only
-if their text is equal. Whether a box lies within a union of boxes is hard in general; the search has a
+and disjunctions of comparisons on one attribute each. Of conditions that no box describes only a little is
+known (`conditions`). Whether a box lies within a union of boxes is hard in general; the search has a
 budget, and beyond it the answer is the careful one.
 """
 
 from collections.abc import Mapping, Sequence
 
+from regraft.filters.conditions import excludes, implies
 from regraft.filters.expression import Filter
-from regraft.filters.normal import ANYTHING, NEVER, Condition, Conjunction, Constraint
+from regraft.filters.normal import ANYTHING, NEVER, Conjunction, Constraint
 
 SEARCH_BUDGET = 2_000
 
@@ -24,7 +25,7 @@ def covers(f: Filter, g: Filter) -> bool:
 
 
 def _covered(inner: Conjunction, outer: tuple[Conjunction, ...]) -> bool:
-    usable = [c for c in outer if c.residue <= inner.residue]
+    usable = [c for c in outer if not c.residue or all(implies(inner, condition) for condition in c.residue)]
     if any(_contains(c, inner) for c in usable):
         return True
     if len(usable) < 2:
@@ -79,10 +80,11 @@ def _meet(a: Mapping[str, Constraint], b: Mapping[str, Constraint]) -> bool:
 
 def overlaps(f: Filter, g: Filter) -> bool:
     """Whether some event may match both; false only if certain that none does."""
-    return any(_compatible(a, b) and _meet(a.constraints, b.constraints) for a in f.normal for b in g.normal)
+    return any(_meet(a.constraints, b.constraints) and _compatible(a, b) for a in f.normal for b in g.normal)
 
 
 def _compatible(a: Conjunction, b: Conjunction) -> bool:
-    return not (a.residue and b.residue) or not any(
-        Condition(text, not outcome) in b.residue for text, outcome in a.residue
+    return not (
+        any(excludes(b, condition) for condition in a.residue)
+        or any(excludes(a, condition) for condition in b.residue)
     )
