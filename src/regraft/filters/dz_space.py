@@ -2,8 +2,8 @@
 
 The digits halve the dimensions in turn: with two attributes the first, third, … digit halve the
 range of the first attribute. A value outside the range counts as the nearest one inside and a missing
-value as the lowest, so every event has an expression and is in the part of every filter that it
-matches: truncation and clamping add false positives, never false negatives.
+value as the lowest, and text that spells an integer as that, so every event has an expression and is in
+the part of every filter that it matches: truncation and clamping add false positives, never false negatives.
 """
 
 import math
@@ -14,9 +14,10 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from regraft.filters.dz import Dz
+from regraft.filters.index_places import cast_number
+from regraft.filters.values import Value
 from regraft.model import BadInput
 
-Value = str | int | float | bool
 MAXIMUM_LENGTH = 112
 """What an IPv6 multicast prefix leaves: ff0e::/16 and 112 digits (4.32)."""
 
@@ -66,11 +67,12 @@ class Dimension:
         """Where a value lies, 0 to 1; never decreasing in the value, which `spans` rely on."""
         if self.choices:
             return self.place(value) / self.high
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        number = cast_number(value)
+        if number is None:
             return 0.0
-        if self.low < value < self.high:
-            return (value - self.low) / (self.high - self.low)
-        return 1.0 if value >= self.high else 0.0
+        if self.low < number < self.high:
+            return (number - self.low) / (self.high - self.low)
+        return 1.0 if number >= self.high else 0.0
 
     def place(self, value: Value | None) -> int:
         """The number of a choice; a missing value counts as the first."""

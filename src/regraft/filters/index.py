@@ -76,7 +76,7 @@ class MatchingIndex:
         return self._attributes
 
     def add(self, key: int, filter: Filter) -> None:
-        self._register.claim((key,))
+        self._register.claim(key)
         spots: list[Spot] = []
         for shape, values, bounds, check in places(filter.normal):
             if check:
@@ -89,7 +89,7 @@ class MatchingIndex:
         """The same for many, quicker than one by one."""
         if len(keys) != len(filters):
             raise BadInput("filters", f"{len(filters)} filters can not have {len(keys)} keys")
-        self._register.claim(keys)
+        self._register.claim_all(keys)
         members: dict[Group, tuple[list[int], list[tuple[float, ...]]]] = {}
         for key, filter in zip(keys, filters, strict=True):
             for shape, values, bounds, check in places(filter.normal):
@@ -120,7 +120,7 @@ class MatchingIndex:
         bounds = np.stack(ends, axis=1) if ends else np.empty((len(numbers), 0))
         if not (np.isinf(bounds) | (abs(bounds) < EXACT_UP_TO)).all():
             raise BadInput("columns", "the ends of ranges are infinite or within ±2^53")
-        self._register.claim(numbers.tolist())
+        self._register.claim_all(numbers.tolist())
         columns = [equal[name] for name in shape.exact]
         texts = list(zip(*columns, strict=True)) if columns else [()] * len(numbers)
         number = {values: place for place, values in enumerate(dict.fromkeys(texts))}

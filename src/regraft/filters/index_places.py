@@ -14,7 +14,7 @@ a shape follows from `exact_token`, `cast_number` and `ranged_number`.
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import product
 from math import inf, isnan, nextafter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from regraft.filters.intervals import Interval, Intervals, holds, integers_in
 from regraft.filters.normal import Conjunction, Constraint, Strings
@@ -54,46 +54,45 @@ def places(normal: Sequence[Conjunction]) -> Iterator[Place]:
 
 
 def _places(conjunction: Conjunction) -> Iterator[Place]:
-    names: dict[str, list[str]] = {"exact": [], "cast": [], "ranged": []}
-    choices: dict[str, list[Sequence[Hashable]]] = {"exact": [], "cast": [], "ranged": []}
+    roles: dict[str, list[tuple[str, Sequence[Any]]]] = {"exact": [], "cast": [], "ranged": []}
     check, room = bool(conjunction.residue), MOST
     for attribute, constraint in conjunction.box:
-        role, values = _role(constraint)
+        role, values = role_of(constraint)
         if not role or len(values) > room:
             check = True
             continue
         room //= len(values)
-        names[role].append(attribute)
-        choices[role].append(values)
-    shape = Shape(tuple(names["exact"]), tuple(names["cast"]), tuple(names["ranged"]))
-    keys = list(product(*choices["exact"], *choices["cast"]))
-    for spans in product(*choices["ranged"]):
-        bounds: tuple[float, ...] = sum(spans, ())  # type: ignore[arg-type]
-        for key in keys:
-            yield Place(shape, key, bounds, check)
+        roles[role].append((attribute, values))
+    exact, cast, ranged = roles.values()
+    shape = Shape(*(tuple([name for name, _ in those]) for those in (exact, cast, ranged)))
+    spans = list(product(*[values for _, values in ranged]))
+    for key in product(*[values for _, values in exact + cast]):
+        for ends in spans:
+            yield Place(shape, key, tuple([end for span in ends for end in span]), check)
 
 
-def _role(constraint: Constraint) -> tuple[str, Sequence[Hashable]]:
+def role_of(constraint: Constraint) -> tuple[str, Sequence[Any]]:
     """The role of a constraint and its values or closed ranges, disjoint; "" if there is none."""
     numbers, strings, bools, missing = constraint
     if missing:
         return "", ()
-    points = [interval.low for interval in numbers if interval.low == interval.high]
     texts = strings.finite
-    if texts is not None and len(points) == len(numbers):
-        return "exact", [*texts, *points, *(TRUE if value else FALSE for value in bools)]
-    if not _casts(numbers, strings, bools):
-        return "", ()
+    points = [interval.low for interval in numbers if interval.low == interval.high]
     if len(points) == len(numbers):
-        return "cast", points
+        if texts is not None:
+            return "exact", [*texts, *points, *(TRUE if value else FALSE for value in bools)]
+        return ("cast", points) if _casts(numbers, strings, bools) else ("", ())
     ranges = [closed for interval in numbers if (closed := closed_range(interval)) is not None]
-    return ("ranged", ranges) if len(ranges) == len(numbers) else ("", ())
+    if len(ranges) == len(numbers) and _casts(numbers, strings, bools):
+        return "ranged", ranges
+    return "", ()
 
 
 def _casts(numbers: Intervals, strings: Strings, bools: frozenset[bool]) -> bool:
     """Whether strings and booleans are allowed exactly as the numbers they cast to."""
     return (
-        strings == Strings(integers_in(numbers))
+        not (strings.others or strings.exceptions)
+        and strings.integers == integers_in(numbers)
         and (False in bools) == holds(numbers, 0)
         and (True in bools) == holds(numbers, 1)
     )

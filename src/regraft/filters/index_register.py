@@ -44,7 +44,14 @@ class Register:
         """Whether some key has more than one spot, so that it may be found twice."""
         return bool(self._lists)
 
-    def claim(self, keys: Iterable[int]) -> None:
+    def claim(self, key: int) -> None:
+        if 0 <= key < len(self._table) and self._table.item(key) == ABSENT:
+            self._table[key] = NONE_YET
+            self._count += 1
+        else:
+            self.claim_all((key,))
+
+    def claim_all(self, keys: Iterable[int]) -> None:
         """Take the keys, or none of them if one is taken or no key."""
         wanted = np.fromiter(keys, np.int64)
         if not len(wanted):
