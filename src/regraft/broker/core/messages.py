@@ -16,6 +16,7 @@ a link is being moved, the agents of the participants through the core's command
 | Settled | broker → broker | all that was unconfirmed has been sent again; what follows is new |
 | Claim, Handover, Claimed | broker ↔ broker | a client moved here: who holds something for it? |
 | Frozen, Moved | broker ↔ broker | a link is being moved (`relink`) |
+| Positions, Flood, Received, Pressure | broker ↔ broker | in a mesh (`mesh`) |
 | Refused | broker → client | what you sent breaks this rule |
 | Bye | both | the session or link ends on purpose |
 """
@@ -169,6 +170,45 @@ class Bye(Message, frozen=True, tag=16):
     reason: str = ""
 
 
+class Positions(Message, frozen=True, tag=20):
+    """I have noted your interest in `topics`; of their streams I send you all after these numbers."""
+
+    topics: list[str]
+    streams: list[tuple[str, int, list[int]]] = []
+    """Stream, the number after which I send, the numbers I know of (the last of them at least)."""
+    known: bool = True
+    """False: I am new to these topics, or have forgotten, and am asking myself."""
+
+
+class Flood(Message, frozen=True, tag=21):
+    """Publications of one publisher on one topic, each the successor of the one before."""
+
+    stream: str
+    previous: int
+    """The number of the stream's publication before the first of these; 0 if there is none."""
+    floor: int
+    """All of the publisher's publications below this number have been acknowledged."""
+    seqs: list[int]
+    events: list[bytes]
+    at: int
+
+
+class Received(Message, frozen=True, tag=22):
+    """I keep these as well from now on; that they are delivered, `Confirm` will say."""
+
+    stream: str
+    seqs: list[int]
+
+
+class Pressure(Message, frozen=True, tag=23):
+    """`broker` holds more than it should on these topics: do not acknowledge. Passed on through the mesh."""
+
+    broker: str
+    number: int
+    """Grows with every change: an older one is void."""
+    topics: list[str]
+
+
 AnyMessage: TypeAlias = (
     LinkHello
     | ClientHello
@@ -188,4 +228,8 @@ AnyMessage: TypeAlias = (
     | Moved
     | Refused
     | Bye
+    | Positions
+    | Flood
+    | Received
+    | Pressure
 )
