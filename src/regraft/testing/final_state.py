@@ -54,13 +54,14 @@ def _sessions(broker: Broker, clients: dict[str, Client]) -> Iterator[str]:
 def _kept(broker: Broker) -> Iterator[str]:
     for held in broker.forwarding.store:
         run = held.run
-        yield f"{broker.id} still holds {run.publisher} {run.seqs} from {held.source} for {held.waiting}"
+        yield f"{broker.id} still holds {run.publisher} {run.seqs} from {held.sources} for {held.waiting}"
     if broker.forwarding.store.bytes:
         yield f"{broker.id} counts {broker.forwarding.store.bytes} bytes held"
     claims = broker.claims
-    for name, value in (("asked", claims.asked), ("outstanding", claims.outstanding), ("waiting", claims.waiting)):
-        if value:
-            yield f"{broker.id}: claims.{name} is {value}"
+    for asked in claims.asked.values():
+        yield f"{broker.id} keeps {asked.claim}, asked by {asked.back or 'itself'}, missing {sorted(asked.missing)}"
+    for client in (*claims.outstanding, *claims.waiting):
+        yield f"{broker.id} is not done with the claim of {client}"
     for link in broker.forwarding.links.values():
         if not (link.connection is not None and link.open and link.settled):
             yield f"the link {broker.id}–{link.name} is not open and settled"

@@ -11,6 +11,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
 from regraft.broker.core.broker import Broker, Settings
@@ -76,18 +77,18 @@ class Simulation:
         try:
             clock.run(DURATION)
             self._end_of_trouble()
-            while (left := self._left()) and clock.now < DURATION + PATIENCE:
+            while (left := self._left(1)) and clock.now < DURATION + PATIENCE:
                 clock.run(clock.now + 0.5)
         except Violation as fault:
             return str(fault)
         except Exception:  # a core that raises has failed, and its trace is wanted
             return traceback.format_exc()
-        return f"not over: {left}" if left else ""
+        return f"not over: {self._left(8)}" if left else ""
 
-    def _left(self) -> str:
+    def _left(self, most: int) -> str:
         there = [(client.core, client.broker) for client in self.clients.values() if not client.gone]
         brokers = [broker.core for broker in self.world.brokers.values()]
-        return next(remains(brokers, there, self.checker), "")
+        return "; ".join(islice(remains(brokers, there, self.checker), most))
 
     def _end_of_trouble(self) -> None:
         self.trace.note("director", "no more faults")
