@@ -6,7 +6,7 @@ read, messages wait here unencoded (the core holds the same publications anyway)
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from regraft.broker.core.messages import AnyMessage, ClientHello, Handover, LinkHello, Refused, Run
 from regraft.broker.core.wire import BadFrame, Wire
@@ -60,9 +60,8 @@ class Connection(asyncio.Protocol):
     # What the transport calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        transport.set_write_buffer_limits(HIGH_WATER)
+        self.transport = cast(asyncio.Transport, transport)  # uvloop has its own classes
+        self.transport.set_write_buffer_limits(HIGH_WATER)
         self._shell.connected(self)
 
     def data_received(self, data: bytes) -> None:

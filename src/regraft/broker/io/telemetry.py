@@ -161,7 +161,11 @@ class Observer:
             publisher=publisher,
             seq=seq,
             topic=topic if isinstance(topic, str) else None,
-            numbers={key: value for key, value in attributes.items() if type(value) in (int, float)},
+            numbers={
+                key: value
+                for key, value in attributes.items()
+                if isinstance(value, int | float) and not isinstance(value, bool)
+            },
             strings={key: value for key, value in attributes.items() if isinstance(value, str)},
             size=len(event),
         )

@@ -1,0 +1,99 @@
+"""Publications on their way: who waits for which acknowledgement, and whether there is room for more."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from regraft.client.errors import refused
+
+
+class Outstanding:
+    """Numbers of one publisher ascend, and acknowledgements are cumulative: everything is a queue."""
+
+    def __init__(self, window: int, most_bytes: int) -> None:
+        self.window = window
+        self.most_bytes = most_bytes
+        self.count = 0
+        self._bytes = 0
+        self._sent: deque[tuple[int, int, int]] = deque()
+        """Last number, how many, bytes."""
+        self._waiting: deque[tuple[int, int, asyncio.Future[None]]] = deque()
+        """First and last number, and who waits for them."""
+        self._rejected: dict[int, str] = {}
+        self._changed: list[asyncio.Future[None]] = []
+        self.fault: Exception | None = None
+
+    @property
+    def room(self) -> int:
+        """How many more may go; a single large one always goes when nothing is on the way."""
+        if self._bytes >= self.most_bytes:
+            return 0
+        return self.window - self.count
+
+    def sent(self, last: int, events: Sequence[bytes]) -> None:
+        size = sum(map(len, events))
+        self._sent.append((last, len(events), size))
+        self.count += len(events)
+        self._bytes += size
+
+    def expect(self, first: int, last: int) -> asyncio.Future[None]:
+        """Done when all of these are acknowledged, or with the fault of the first that is refused."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.fault is not None:
+            future.set_exception(self.fault)
+        else:
+            self._waiting.append((first, last, future))
+        return future
+
+    def rejected(self, number: int, reason: str) -> None:
+        self._rejected[number] = reason
+
+    def acknowledged(self, up_to: int) -> None:
+        while self._sent and self._sent[0][0] <= up_to:
+            _, count, size = self._sent.popleft()
+            self.count -= count
+            self._bytes -= size
+        while self._waiting and self._waiting[0][1] <= up_to:
+            first, last, future = self._waiting.popleft()
+            reasons = [self._rejected.pop(each) for each in sorted(self._rejected) if first <= each <= last]
+            if future.done():
+                continue
+            if reasons:
+                future.set_exception(refused(reasons[0]))
+            else:
+                future.set_result(None)
+        self._wake()
+
+    async def change(self) -> None:
+        """Wait until something was acknowledged."""
+        if self.fault is not None:
+            raise self.fault
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._changed.append(future)
+        await future
+
+    def take_rejected(self) -> Exception | None:
+        """The first refusal that nobody waits for."""
+        if not self._rejected:
+            return None
+        reason = self._rejected[min(self._rejected)]
+        self._rejected.clear()
+        return refused(reason)
+
+    def fail(self, fault: Exception) -> None:
+        """Nothing will be acknowledged any more."""
+        self.fault = fault
+        for _, _, future in self._waiting:
+            if not future.done():
+                future.set_exception(fault)
+        self._waiting.clear()
+        self._wake()
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, []
+        for future in changed:
+            if not future.done():
+                if self.fault is not None:
+                    future.set_exception(self.fault)
+                else:
+                    future.set_result(None)

@@ -1,0 +1,337 @@
+"""What an application holds: publish, subscribe, and nothing of connections.
+
+async with connect("127.0.0.1:7000") as c:
+    await c.publish({"temp": 21.5}, b"...")
+    async for event in c.subscribe("temp > 20"):
+        print(event.attributes)
+"""
+
+import asyncio
+import secrets
+import ssl
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+
+from regraft.broker.core import events
+from regraft.broker.core.events import Event, Value
+from regraft.broker.core.messages import AnyMessage
+from regraft.client.addresses import parse_addresses
+from regraft.client.core import Acknowledged, Client, Connected, Delivered, Happening, Placed
+from regraft.client.errors import Closed, Unreachable, refused
+from regraft.client.link import Linking
+from regraft.client.publishing import Outstanding
+from regraft.client.subscription import Subscription
+from regraft.filters import parse
+from regraft.model import BadInput
+
+FRAME_BYTES = 16 * 2**20
+ON_THE_WAY_BYTES = 16 * 2**20
+"""Of our publications; brokers close a client that has four times as much unconfirmed."""
+BATCH_BYTES = 2**20
+
+
+def connect(
+    where: str | Iterable[str],
+    *,
+    name: str = "",
+    token: str = "",
+    tls: ssl.SSLContext | None = None,
+    durable: bool = False,
+    window: int = 4096,
+    timeout: float = 10.0,
+) -> "Session":
+    """A session at one of the brokers, to be used with `async with`.
+
+    `where` is `host:port`, or several of them: if one is gone the next is tried. A session with a `name` of
+    its own that is `durable` survives the process: what it has subscribed to is kept for it for as long
+    as the broker allows. `timeout` is for the first connection, and for what is unacknowledged at the end.
+    """
+    core = Client(name or f"client-{secrets.token_hex(8)}", time.time_ns() // 1000, window, token)
+    return Session(core, parse_addresses(where), tls, durable=durable, timeout=timeout)
+
+
+class Session:
+    """Made by `connect`."""
+
+    def __init__(
+        self,
+        core: Client,
+        addresses: Sequence[tuple[str, int]],
+        tls: ssl.SSLContext | None,
+        *,
+        durable: bool,
+        timeout: float,
+    ) -> None:
+        self.core = core
+        self._addresses = addresses
+        self._tls = tls
+        self._durable = durable
+        self._timeout = timeout
+        self._outstanding = Outstanding(4096, ON_THE_WAY_BYTES)
+        self._subscriptions: dict[str, Subscription] = {}
+        self._several = False
+        """Whether there has ever been more than one subscription: then events are told apart."""
+        self._shared: dict[tuple[str, int], int] = {}
+        """Events that several subscriptions have, and how many of them are not done with it."""
+        self._placing: dict[str, asyncio.Future[None]] = {}
+        self._advertised = False
+        self._scheduled = False
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        return self.core.name
+
+    @property
+    def broker(self) -> str:
+        """The id of the broker that has the session."""
+        return self.core.home
+
+    # Coming and going
+
+    async def __aenter__(self) -> "Session":
+        self._loop = asyncio.get_running_loop()
+        self._welcomed: asyncio.Future[None] = self._loop.create_future()
+        self._linking = Linking(self.core, self._addresses, self._tls, FRAME_BYTES, self._received)
+        self._task = asyncio.create_task(self._linking.run())
+        self._linking.final.add_done_callback(self._refused)
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._welcomed
+        except BaseException as fault:
+            await self._end()
+            if isinstance(fault, TimeoutError):
+                raise Unreachable(self._linking.last_fault) from None
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None and self._outstanding.fault is None:
+                async with asyncio.timeout(self._timeout):
+                    await self.flush()
+        except TimeoutError:
+            left = self.core.unacknowledged
+            raise Unreachable(
+                f"{left} publications were not acknowledged: {self._linking.last_fault}"
+            ) from None
+        finally:
+            if not self._durable:
+                self.core.leave()
+            self._pump()
+            await self._end()
+
+    async def _end(self) -> None:
+        self._closed = True
+        for subscription in self._subscriptions.values():
+            subscription.fail(None)
+        self._outstanding.fail(Closed("the session has ended"))
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        await asyncio.sleep(0)
+
+    # Publishing
+
+    async def advertise(self, filter: str) -> str:
+        """Announce what will be published; returns its id when the overlay knows it."""
+        text = str(parse(filter))
+        self._advertised = True
+        id = self.core.advertise(text)
+        await self._place(id)
+        return id
+
+    async def unadvertise(self, id: str) -> None:
+        """Withdraw an advertisement, after everything published so far has been acknowledged."""
+        await self.flush()
+        self.core.withdraw(id)
+        await self._place(id)
+
+    async def publish(self, event: Event | Mapping[str, Value], data: bytes = b"") -> None:
+        """Returns when the event has reached everybody who subscribed to it."""
+        await self.publish_many([_event(event, data)])
+
+    async def publish_many(self, events_: Iterable[Event]) -> None:
+        """Returns when all of them have; in between, as many as the window allows are on the way."""
+        waiting = [await self._queue(part) for part in _parts(events_)]
+        try:
+            for each in waiting:
+                await each
+        finally:
+            for each in waiting:
+                each.cancel()
+
+    async def send(self, event: Event | Mapping[str, Value], data: bytes = b"") -> None:
+        """Waits only for room in the window; `flush` waits for what was sent and says what was refused."""
+        body = events.encode(_event(event, data))
+        _check_size(body)
+        if self._outstanding.room <= 0:
+            await self._room()
+        self._publish([body])
+
+    async def flush(self) -> None:
+        """Until everything sent so far is acknowledged; raises the first refusal since the last time."""
+        while self.core.unacknowledged:
+            await self._outstanding.change()
+        if (fault := self._outstanding.take_rejected()) is not None:
+            raise fault
+
+    async def _queue(self, bodies: list[bytes]) -> asyncio.Future[None]:
+        if self._outstanding.room <= 0:
+            await self._room()
+        last = self._publish(bodies)
+        return self._outstanding.expect(last - len(bodies) + 1, last)
+
+    def _publish(self, bodies: list[bytes]) -> int:
+        if self._closed:
+            raise Closed("the session has ended")
+        if not self._advertised:
+            self._advertised = True
+            self.core.advertise("TRUE")
+        last = self.core.publish(bodies, time.time_ns() // 1000)
+        self._outstanding.sent(last, bodies)
+        self._schedule()
+        return last
+
+    async def _room(self) -> None:
+        while self._outstanding.room <= 0:
+            await self._outstanding.change()
+
+    # Subscribing
+
+    def subscribe(self, filter: str) -> Subscription:
+        """Events that match, from when it is in place (`await` it to know) until it is closed."""
+        if self._closed:
+            raise Closed("the session has ended")
+        parsed = parse(filter)
+        id = self.core.subscribe(str(parsed))
+        subscription = Subscription(id, parsed, self._consumed, self._withdraw)
+        self._several |= bool(self._subscriptions)
+        self._subscriptions[id] = subscription
+        self._schedule()
+        return subscription
+
+    def _withdraw(self, subscription: Subscription) -> None:
+        self._several = True  # what is still on the way for it is not for the others
+        if self._subscriptions.pop(subscription.id, None) is not None and not self._closed:
+            self.core.withdraw(subscription.id)
+            self._schedule()
+
+    def _deliver(self, run: Delivered) -> None:
+        if not self._several and self._subscriptions:
+            next(iter(self._subscriptions.values())).put(run.publisher, run.seqs, run.events)
+            return
+        for seq, event in zip(run.seqs, run.events, strict=True):
+            attributes = events.attributes(event)
+            takers = [each for each in self._subscriptions.values() if each.filter.matches(attributes)]
+            if not takers:
+                self.core.consumed(run.publisher, seq)
+            elif len(takers) > 1:
+                self._shared[run.publisher, seq] = len(takers)
+            for taker in takers:
+                taker.put(run.publisher, [seq], [event])
+
+    def _consumed(self, publisher: str, seqs: Sequence[int]) -> None:
+        core, shared = self.core, self._shared
+        for seq in seqs:
+            if shared and (left := shared.get((publisher, seq), 1)) > 1:
+                shared[publisher, seq] = left - 1
+                continue
+            shared.pop((publisher, seq), None)
+            core.consumed(publisher, seq)
+        self._schedule()
+
+    # What the broker says
+
+    def _received(self, messages: list[AnyMessage]) -> None:
+        for happening in self.core.received(messages):
+            self._happened(happening)
+        self._pump()
+
+    def _happened(self, happening: Happening) -> None:
+        if isinstance(happening, Delivered):
+            self._deliver(happening)
+        elif isinstance(happening, Acknowledged):
+            self._outstanding.acknowledged(happening.up_to)
+        elif isinstance(happening, Placed):
+            self._settle(happening.id, None)
+        elif isinstance(happening, Connected):
+            if not self._welcomed.done():
+                self._welcomed.set_result(None)
+        elif happening.about.isdecimal():
+            self._outstanding.rejected(int(happening.about), happening.reason)
+        elif happening.about:
+            self._settle(happening.about, refused(happening.reason))
+
+    def _settle(self, id: str, fault: Exception | None) -> None:
+        """A filter is in place, or refused."""
+        subscription = self._subscriptions.get(id)
+        if subscription is not None and fault is not None:
+            del self._subscriptions[id]
+            subscription.fail(fault)
+        future = subscription.placed if subscription is not None else self._placing.pop(id, None)
+        if future is None or future.done():
+            return
+        if fault is not None:
+            future.set_exception(fault)
+        else:
+            future.set_result(None)
+
+    def _refused(self, final: asyncio.Future[str]) -> None:
+        """Every broker refuses us: nothing will ever come."""
+        if final.cancelled():
+            return
+        fault = refused(final.result())
+        self._closed = True
+        self._outstanding.fail(fault)
+        for subscription in self._subscriptions.values():
+            subscription.fail(fault)
+        for future in [self._welcomed, *self._placing.values()]:
+            if not future.done():
+                future.set_exception(fault)
+
+    async def _place(self, id: str) -> None:
+        self._placing[id] = self._loop.create_future()
+        self._schedule()
+        await self._placing[id]
+
+    # Sending
+
+    def _schedule(self) -> None:
+        """Soon: what the application does until it waits leaves together."""
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._pump)
+
+    def _pump(self) -> None:
+        self._scheduled = False
+        link = self._linking.link
+        if link is not None and not link.paused and (messages := self.core.take()):
+            link.send(messages)
+
+
+def _event(event: Event | Mapping[str, Value], data: bytes) -> Event:
+    return event if isinstance(event, Event) else Event(dict(event), data)
+
+
+def _parts(events_: Iterable[Event]) -> Iterable[list[bytes]]:
+    """Encoded, in parts that are sent together."""
+    part: list[bytes] = []
+    size = 0
+    for event in events_:
+        body = events.encode(event)
+        _check_size(body)
+        part.append(body)
+        size += len(body)
+        if len(part) == 256 or size > BATCH_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def _check_size(body: bytes) -> None:
+    if len(body) > FRAME_BYTES - 1024:
+        raise BadInput("event", f"of {len(body)} bytes, at most {FRAME_BYTES - 1024} are allowed")

@@ -1,0 +1,130 @@
+"""A subscription as the application sees it: an asynchronous iterator of events.
+
+An event counts as consumed when the next one is asked for (or the subscription is closed): a client that
+crashes while it handles an event gets it again after it has come back under the same name.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from types import TracebackType
+
+from regraft.broker.core.events import Event, decode
+from regraft.filters import Filter
+
+Consumed = Callable[[str, Sequence[int]], None]
+
+
+class Subscription:
+    """`async for event in subscription`, or `async for events in subscription.batches()`.
+
+    `await subscription` waits until it is in place: what is published from then on is delivered.
+    """
+
+    def __init__(
+        self, id: str, filter: Filter, consumed: Consumed, withdraw: Callable[["Subscription"], None]
+    ) -> None:
+        self.id = id
+        self.filter = filter
+        self.placed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._runs: deque[tuple[str, Sequence[int], Sequence[bytes]]] = deque()
+        self._at = 0
+        """Where in the first run the next event is."""
+        self._handing_out: tuple[str, Sequence[int]] | None = None
+        self._arrived: asyncio.Future[None] | None = None
+        self._consumed = consumed
+        self._withdraw = withdraw
+        self._fault: Exception | None = None
+        self._closed = False
+
+    def __await__(self) -> Generator[object, None, "Subscription"]:
+        yield from asyncio.shield(self.placed).__await__()
+        return self
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        self._confirm()
+        if not self._runs:
+            await self._more()
+        publisher, seqs, events = self._runs[0]
+        at = self._at
+        self._handing_out = (publisher, seqs[at : at + 1])
+        self._at += 1
+        if self._at == len(seqs):
+            self._runs.popleft()
+            self._at = 0
+        return decode(events[at])
+
+    async def batches(self) -> AsyncIterator[list[Event]]:
+        """Events as they came together, for speed; a batch is consumed when the next one is asked for."""
+        while True:
+            self._confirm()
+            if not self._runs:
+                try:
+                    await self._more()
+                except StopAsyncIteration:
+                    return
+            publisher, seqs, events = self._runs.popleft()
+            at, self._at = self._at, 0
+            self._handing_out = (publisher, seqs[at:])
+            yield [decode(event) for event in events[at:]]
+
+    async def __aenter__(self) -> "Subscription":
+        return await self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Withdraw it; what has not been handed out is dropped."""
+        if self._closed:
+            return
+        self._closed = True
+        self._confirm()
+        for publisher, seqs, _ in self._runs:
+            self._consumed(publisher, seqs[self._at :])
+            self._at = 0
+        self._runs.clear()
+        self._withdraw(self)
+        self._wake()
+
+    # What the session calls
+
+    def put(self, publisher: str, seqs: Sequence[int], events: Sequence[bytes]) -> None:
+        self._runs.append((publisher, seqs, events))
+        self._wake()
+
+    def fail(self, fault: Exception | None) -> None:
+        """No more will come: with a fault, or because the session has ended."""
+        self._fault, self._closed = fault, True
+        if not self.placed.done():
+            self.placed.set_exception(fault or RuntimeError("the session has ended"))
+            self.placed.exception()  # seen: nobody need wait for it
+        self._wake()
+
+    # Inside
+
+    def _confirm(self) -> None:
+        if self._handing_out is not None:
+            handed_out, self._handing_out = self._handing_out, None
+            self._consumed(*handed_out)
+
+    async def _more(self) -> None:
+        """Until there is something to hand out."""
+        if not self.placed.done():
+            await self
+        while not self._runs:
+            if self._closed:
+                if self._fault is not None:
+                    raise self._fault
+                raise StopAsyncIteration
+            self._arrived = asyncio.get_running_loop().create_future()
+            await self._arrived
+
+    def _wake(self) -> None:
+        if self._arrived is not None and not self._arrived.done():
+            self._arrived.set_result(None)
