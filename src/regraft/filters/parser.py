@@ -38,28 +38,25 @@ MAX_DEPTH: Final = 48
 
 _WORDS = "and|or|xor|not|like|in|exists|true|false"
 _GRAMMAR = rf"""
-start: _logic
+?start: logic
 
-_logic: _comparison | logic
-_comparison: _sum | comparison
-_sum: _product | sum
-_product: _postfix | product
-_postfix: _unary | like | in_set
-_unary: _atom | negation
-_atom: literal | attribute | exists | call | nested
-
-logic: _comparison ((AND | OR | XOR) _comparison)+
-comparison: _sum (COMPARE _sum)+
-sum: _product ((PLUS | MINUS) _product)+
-product: _postfix ((STAR | SLASH | PERCENT) _postfix)+
-like: _postfix NOT? LIKE STRING
-in_set: _postfix NOT? IN LPAR _logic ("," _logic)* ")"
-negation: (NOT | MINUS) _unary
-exists: EXISTS NAME
-call: FUNCTION LPAR (_logic ("," _logic)*)? ")"
-nested: LPAR _logic ")"
-attribute: NAME
-literal: STRING | DECIMAL | INTEGER | TRUE | FALSE
+?logic: comparison | comparison ((AND | OR | XOR) comparison)+ -> chain
+?comparison: sum | sum (COMPARE sum)+ -> chain
+?sum: product | product ((PLUS | MINUS) product)+ -> chain
+?product: postfix | postfix ((STAR | SLASH | PERCENT) postfix)+ -> chain
+?postfix: unary
+    | postfix NOT? LIKE STRING -> like
+    | postfix NOT? IN LPAR logic ("," logic)* ")" -> in_set
+?unary: atom | (NOT | MINUS) unary -> negation
+?atom: STRING -> literal
+    | DECIMAL -> literal
+    | INTEGER -> literal
+    | TRUE -> literal
+    | FALSE -> literal
+    | NAME -> attribute
+    | EXISTS NAME -> exists
+    | FUNCTION LPAR (logic ("," logic)*)? ")" -> call
+    | LPAR logic ")" -> nested
 
 AND: /and(?![a-z0-9_])/i
 OR: /or(?![a-z0-9_])/i
@@ -130,10 +127,7 @@ def _chain(first: _Built, *rest: Any) -> _Built:
 
 @v_args(inline=True)
 class _Builder(Transformer[Token, _Built]):
-    logic = comparison = sum = product = staticmethod(_chain)
-
-    def start(self, built: _Built) -> _Built:
-        return built
+    chain = staticmethod(_chain)
 
     def literal(self, token: Token) -> _Built:
         return _Built(Literal(_READ[token.type](token)), 0)
