@@ -30,9 +30,7 @@ class AmqpPublishing:
         message = start + _frame(BODY, bytes(load.payload))
         self._rows = np.tile(np.frombuffer(message, np.uint8), (load.window, 1))
         self._payload = len(start) + 7
-        self._rest = b""
-        self._below = 0
-        self._ahead: set[int] = set()
+        self._confirms = Confirms()
 
     def packets(self, serial: int, numbers: Numbers, now: int) -> bytes:
         rows, at = self._rows[: len(numbers)], self._payload
@@ -41,6 +39,19 @@ class AmqpPublishing:
         return rows.tobytes()
 
     def acknowledged(self, data: bytes) -> int:
+        return self._confirms.count(data)
+
+
+class Confirms:
+    """Publications are confirmed one by one, in any order, or all up to one."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._below = 0
+        self._ahead: set[int] = set()
+
+    def count(self, data: bytes) -> int:
+        """How many are confirmed, after this input."""
         data = self._rest + data
         whole = len(data) // CONFIRM.size * CONFIRM.size
         self._rest = data[whole:]

@@ -1,5 +1,6 @@
 """Mosquitto (a system package, C) and amqtt (PyPI, asyncio): MQTT brokers driven at QoS 1."""
 
+import getpass
 import importlib.metadata
 import json
 import shutil
@@ -62,6 +63,8 @@ class Mosquitto:
 
     def _configuration(self, port: int, next_port: int | None) -> str:
         lines = [
+            # As root it would become another user, and so forget to end with us.
+            f"user {getpass.getuser()}",
             f"listener {port} 127.0.0.1",
             "allow_anonymous true",
             "persistence false",
