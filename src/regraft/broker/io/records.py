@@ -28,7 +28,7 @@ class Publication(Record, tag="publication", frozen=True, gc=False, kw_only=True
 
 
 class Hop(Record, tag="hop", frozen=True, gc=False, kw_only=True):
-    """From a broker to a neighbour; `queue` is what the broker held then, in bytes."""
+    """`from` this broker to a neighbour; `queue` is what the broker held then, in bytes."""
 
     publisher: str
     seq: int

@@ -114,7 +114,7 @@ class Observer:
                 yield from self._of_fact(each)
 
     def _of_fact(self, seen: Seen) -> Iterator[Record]:
-        kind, run, source, to = seen.fact
+        kind, run, _, to = seen.fact
         broker = self.broker
         for seq, event in self._kept(run):
             at = self._time(seen.at)
@@ -126,7 +126,7 @@ class Observer:
                     broker=broker,
                     publisher=run.publisher,
                     seq=seq,
-                    from_=source,
+                    from_=broker,
                     to=to,
                     queue=seen.held,
                 )

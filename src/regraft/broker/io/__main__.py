@@ -1,0 +1,69 @@
+"""One broker in a process of its own, spoken to in lines of JSON: `python -m regraft.broker.io`.
+
+Standard input: the configuration; then, each time it changes, broker → [host, port] of the others. When the
+input ends, the broker stops: it never outlives who started it. Standard output: first where it listens,
+then `{"started": true}`; or `{"fault": …}`. Made for `processes`.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from regraft.broker.io.configuration import Address, Configuration
+from regraft.broker.io.running import run
+from regraft.broker.io.server import BrokerServer
+from regraft.model import RegraftError
+
+
+def from_json(text: str | bytes) -> Configuration:
+    return msgspec.convert(json.loads(text), Configuration, dec_hook=_path)
+
+
+def to_json(configuration: Configuration) -> str:
+    return msgspec.json.encode(configuration, enc_hook=str).decode()
+
+
+def _path(kind: type, value: Any) -> Any:
+    if kind is Path:
+        return Path(value)
+    raise NotImplementedError(kind)
+
+
+async def main() -> int:
+    loop = asyncio.get_running_loop()
+    lines = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    told = asyncio.create_task(lines.readline())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, lines.feed_eof)
+    addresses: dict[str, Address] = {}
+    server = BrokerServer(from_json(await told), addresses)
+    try:
+        _say({"address": await server.listen()})
+        while line := await lines.readline():
+            addresses.update({id: (host, port) for id, (host, port) in json.loads(line).items()})
+            if server.core is None:
+                await server.start()
+                _say({"started": True, "metrics": server.metrics_address})
+    except (RegraftError, OSError) as fault:
+        _say({"fault": str(fault)})
+        return 1
+    finally:
+        await server.stop()
+    return 0
+
+
+def _say(document: dict[str, object]) -> None:
+    print(json.dumps(document), flush=True)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=os.environ.get("REGRAFT_LOG", "WARNING"), format="%(name)s: %(message)s")
+    sys.exit(run(main()))

@@ -1,0 +1,107 @@
+"""An overlay whose brokers are processes of their own: started, told of each other, killed, started again."""
+
+import asyncio
+import contextlib
+import json
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable
+from dataclasses import replace
+from types import TracebackType
+from typing import Any
+
+from regraft.broker.io.__main__ import to_json
+from regraft.broker.io.configuration import Address, Configuration
+from regraft.model import RegraftError, Topology
+
+STOP_SECONDS = 10.0
+
+
+class Processes:
+    """`async with Processes(topology, configure)`; a stopped parent stops its brokers."""
+
+    def __init__(
+        self, topology: Topology, configure: Callable[[str, tuple[str, ...]], Configuration]
+    ) -> None:
+        self.topology = topology
+        self.addresses: dict[str, Address] = {}
+        self.metrics: dict[str, Address | None] = {}
+        self.running: dict[str, Process] = {}
+        self._configurations = {
+            id: configure(id, tuple(sorted(topology.neighbours[id]))) for id in topology.ids
+        }
+
+    async def __aenter__(self) -> "Processes":
+        try:
+            await asyncio.gather(*[self._spawn(id) for id in self.topology.ids])
+            await asyncio.gather(*[self._introduce(id) for id in self.topology.ids])
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        await asyncio.gather(*[_end(process) for process in self.running.values()])
+        self.running.clear()
+
+    async def kill(self, id: str) -> None:
+        """As a crash does: without a word."""
+        process = self.running.pop(id)
+        process.kill()
+        await process.wait()
+
+    async def restart(self, id: str) -> None:
+        """After `kill`: on the same port, with what its journal remembers."""
+        host, port = self.addresses[id]
+        self._configurations[id] = replace(self._configurations[id], host=host, port=port)
+        await self._spawn(id)
+        await self._introduce(id)
+
+    async def _spawn(self, id: str) -> None:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "regraft.broker.io"), stdin=PIPE, stdout=PIPE, start_new_session=True
+        )
+        self.running[id] = process
+        await _tell(process, to_json(self._configurations[id]))
+        host, port = (await _answer(process, id))["address"]
+        self.addresses[id] = (host, port)
+
+    async def _introduce(self, id: str) -> None:
+        process = self.running[id]
+        near = {each: self.addresses[each] for each in self.topology.neighbours[id]}
+        await _tell(process, json.dumps(near))
+        metrics = (await _answer(process, id))["metrics"]
+        self.metrics[id] = (metrics[0], metrics[1]) if metrics else None
+
+
+async def _tell(process: Process, line: str) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(ConnectionError):  # then there is an answer that says why, or none
+        process.stdin.write(line.encode() + b"\n")
+        await process.stdin.drain()
+
+
+async def _answer(process: Process, id: str) -> dict[str, Any]:
+    assert process.stdout is not None
+    line = await process.stdout.readline()
+    answer: dict[str, Any] = json.loads(line) if line else {"fault": "its process has ended"}
+    if "fault" in answer:
+        raise RegraftError(f"broker {id!r} does not start: {answer['fault']}")
+    return answer
+
+
+async def _end(process: Process) -> None:
+    """Ask by ending its input, then insist."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        async with asyncio.timeout(STOP_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
