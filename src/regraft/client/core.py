@@ -75,6 +75,7 @@ class Client:
         """So many publications travel in one run at most."""
         self.home = ""
         self.connected = False
+        """The broker has let us in: publications may go."""
         self.advertisements: dict[str, str] = {}
         self.subscriptions: dict[str, str] = {}
         self.highest: dict[str, int] = {}
@@ -88,6 +89,7 @@ class Client:
         """Confirmed although an earlier one is not."""
         self._consuming: dict[str, deque[list[int]]] = {}
         """By publisher: [number, whether the application is done with it], in order of delivery."""
+        self._open = False
         self._out: list[AnyMessage] = []
 
     # What the application wants
@@ -138,6 +140,7 @@ class Client:
 
     def opened(self) -> None:
         """There is a connection: say who we are."""
+        self._open = True
         self._out = [
             ClientHello(
                 self.name,
@@ -150,7 +153,7 @@ class Client:
         ]
 
     def closed(self) -> None:
-        self.connected = False
+        self.connected = self._open = False
         self._out = []
 
     def received(self, messages: Sequence[AnyMessage]) -> list[Happening]:
@@ -257,5 +260,5 @@ class Client:
         return f"{kind}{self._next_id}"
 
     def _say(self, message: AnyMessage) -> None:
-        if self.connected:
+        if self._open:  # otherwise the next hello says it
             self._out.append(message)

@@ -22,6 +22,7 @@ from regraft.broker.core.messages import (
     Claimed,
     ClientHello,
     Confirm,
+    Flushed,
     Frozen,
     Handover,
     LinkHello,
@@ -80,6 +81,7 @@ class Broker:
         self.relink = Relink(id, self.tables, self.forwarding)
         self.sessions.restore(stored or {}, now)
         self._peers: dict[int, Link | Session] = {}
+        self._dialled: dict[int, str] = {}
         self._epoch = 0
         self._out: list[Effect] = []
         self._on_link: dict[type, Callable[[Link, Any], None]] = {
@@ -88,6 +90,7 @@ class Broker:
             Confirm: lambda link, message: self.forwarding.confirmed(message, link.name, link.epoch),
             Settled: lambda link, message: setattr(link, "settled", True),
             Claim: lambda link, message: self.claims.claim(message, link.name),
+            Flushed: lambda link, message: self.claims.flushed(message, link.name),
             Handover: lambda link, message: self.claims.handover(message, link.name),
             Claimed: lambda link, message: self.claims.claimed(message, link.name),
             Frozen: self.relink.frozen,
@@ -110,7 +113,10 @@ class Broker:
 
     def opened(self, connection: int, neighbour: str = "") -> list[Effect]:
         """A connection is there; `neighbour` if we dialled it, otherwise the peer speaks first."""
-        return [Send(connection, LinkHello(self.id, self.life))] if neighbour else []
+        if not neighbour:
+            return []
+        self._dialled[connection] = neighbour
+        return [Send(connection, LinkHello(self.id, self.life))]
 
     def received(self, connection: int, messages: Sequence[AnyMessage], now: float) -> list[Effect]:
         """The peer said something."""
@@ -136,6 +142,7 @@ class Broker:
         for session in list(self.forwarding.sessions.values()):
             if session.connection is None and now - session.left_at > self.settings.session_seconds:
                 self.sessions.end(session)
+        self.claims.tick(now, self.settings.session_seconds)
         return self._flush()
 
     def prepare(self, shift: Shift) -> list[Effect]:
@@ -201,7 +208,7 @@ class Broker:
             self._out.append(Send(connection, LinkHello(self.id, self.life)))
 
     def _connect(self, link: Link, connection: int) -> None:
-        link.lost()
+        link.lost(self.now)
         self._epoch += 1
         link.connection, link.epoch = connection, self._epoch
         self._peers[connection] = link
@@ -229,16 +236,14 @@ class Broker:
         self.sessions.end(session)
 
     def _closed(self, connection: int) -> None:
-        peer = self._peers.pop(connection, None)
         self.relink.lost(connection)
-        if peer is None or peer.connection != connection:
-            return
-        if isinstance(peer, Session):
+        peer = self._peers.pop(connection, None)
+        if peer is not None and peer.connection == connection:
             peer.lost(self.now)
-        else:
-            peer.lost()
-            if self.id < peer.name and peer.name in self.forwarding.links:
-                self._out.append(Dial(peer.name))
+        neighbour = self._dialled.pop(connection, "")
+        link = self.forwarding.links.get(neighbour)
+        if (link is not None and link.connection is None) or self.relink.expects(neighbour):
+            self._out.append(Dial(neighbour))
 
     # What follows
 

@@ -2,9 +2,12 @@
 
 1. The new broker subscribes for the client; from then on everything new reaches it (and still the old
    one) and waits.
-2. When all is in place it asks through the tree who has the session (`Claim`). A broker that has it
-   drops the client's filters and answers with what it holds for it (`Handover`), once all that was
-   unconfirmed has been sent to it again. Every broker answers for itself and for those behind it.
+2. When all is in place it asks through the tree who has the session (`Claim`). What was published
+   before may still be on its way to the old broker, or wait behind a broken link: every broker tells
+   each neighbour `Flushed` once all others have told it, after everything that it holds for that
+   neighbour. A broker that has the session and has heard `Flushed` from everywhere drops the client's
+   filters and answers with what it holds for it (`Handover`). Every broker answers for itself and for
+   those behind it.
 3. The new broker delivers what was handed over and what has waited, each publisher's in order, one copy
    each.
 4. When the client has confirmed all of it, the old broker may forget (`Claimed`). Until then it keeps
@@ -17,10 +20,14 @@ from dataclasses import dataclass, field
 from regraft.broker.core.effects import Close, Effect, Send
 from regraft.broker.core.forwarding import Forwarding
 from regraft.broker.core.held import Held
-from regraft.broker.core.messages import AnyMessage, Claim, Claimed, Handover, Run
+from regraft.broker.core.messages import AnyMessage, Claim, Claimed, Flushed, Handover, Run
 from regraft.broker.core.peers import Session
 from regraft.broker.core.sessions import Sessions
 
+AGAIN = 1.0
+"""A claim is repeated after so many seconds."""
+FORGOTTEN = 5
+"""A claim that was not repeated so many times is that of a broker that has forgotten it."""
 HANDED = "!"
 """Begins the source of a run that was handed over: there is no upstream to confirm it to."""
 
@@ -33,11 +40,17 @@ class Asked:
     back: str
     missing: set[str]
     """Neighbours that have not answered."""
+    flushed: set[str] = field(default_factory=set)
+    """Neighbours from which everything older than the claim has come."""
+    told: set[str] = field(default_factory=set)
+    """Neighbours that were told `Flushed` on the present connection."""
     mine: bool = False
     """Whether our own part is in the answer."""
     found: bool = False
     runs: list[Run] = field(default_factory=list)
     answer: Handover | None = None
+    at: float = 0.0
+    """When it was last asked."""
 
 
 class Claims:
@@ -53,6 +66,9 @@ class Claims:
         self.waiting: set[str] = set()
         """Sessions that claim, until they have been served."""
         self.number = 0
+        self.settled: dict[Claimed, float] = {}
+        """What is over, and since when: told again to neighbours that reconnect."""
+        self.now = 0.0
         self.out: list[Effect] = []
         self.life = 0
 
@@ -60,7 +76,7 @@ class Claims:
 
     def begin(self, session: Session) -> None:
         """The session claims; the question itself waits until its filters are in place."""
-        session.claiming = True
+        session.claiming = session.fetching = True
         self.waiting.add(session.target)
 
     def ask(self, in_place: Callable[[Session], bool]) -> None:
@@ -79,7 +95,7 @@ class Claims:
 
     def _start(self, claim: Claim, back: str) -> None:
         others = [name for name in self.forwarding.links if name != back]
-        self.asked[claim.by, claim.number] = Asked(claim, back, set(others))
+        self.asked[claim.by, claim.number] = Asked(claim, back, set(others), at=self.now)
         for name in others:
             self._tell(name, claim)
 
@@ -87,10 +103,19 @@ class Claims:
 
     def claim(self, claim: Claim, source: str) -> None:
         known = self.asked.get((claim.by, claim.number))
-        if known is None:
-            self._start(claim, source)
-        elif known.answer is not None:
+        if known is None or known.back != source:
+            return self._start(claim, source)
+        known.told.discard(source)
+        if known.answer is not None:
             self._tell(source, known.answer)
+        else:
+            self._repeat(known)
+        return None
+
+    def _repeat(self, asked: Asked) -> None:
+        asked.at = self.now
+        for name in sorted(asked.missing):
+            self._tell(name, asked.claim)
 
     def handover(self, handover: Handover, source: str) -> None:
         asked = self.asked.get((handover.by, handover.number))
@@ -100,16 +125,32 @@ class Claims:
             asked.runs += handover.runs
 
     def reconnected(self, name: str) -> None:
-        """The neighbour may not have heard our questions."""
+        """The neighbour may not have heard our questions, nor that some are settled."""
+        for claimed in self.settled:
+            self._tell(name, claimed)
         for asked in self.asked.values():
+            asked.told.discard(name)
             if name in asked.missing:
                 self._tell(name, asked.claim)
 
+    def flushed(self, message: Flushed, source: str) -> None:
+        if (asked := self.asked.get((message.by, message.number))) is not None:
+            asked.flushed.add(source)
+
+    def _flush(self, asked: Asked) -> None:
+        for name, link in self.forwarding.links.items():
+            others = self.forwarding.links.keys() - {name}
+            if link.open and not link.frozen and name not in asked.told and asked.flushed >= others:
+                asked.told.add(name)
+                assert link.connection is not None
+                flushed = Flushed(asked.claim.by, asked.claim.number)
+                self.forwarding.sends.append(Send(link.connection, flushed))
+
     def answer(self) -> None:
         """Finish what can be finished."""
-        settled = all(link.settled for link in self.forwarding.links.values())
         for asked in list(self.asked.values()):
-            if not asked.mine and settled:
+            self._flush(asked)
+            if not asked.mine and asked.flushed >= self.forwarding.links.keys():
                 self._own_part(asked)
             if asked.mine and not asked.missing and asked.answer is None:
                 claim = asked.claim
@@ -128,6 +169,8 @@ class Claims:
             self.out.append(Close(session.connection, f"the client is at {asked.claim.by} now"))
             session.connection = None
         session.moved, session.claiming = True, False
+        self.outstanding.pop(f"{HANDED}{session.client}", None)
+        self._forget(session.client, ours=True)
         self.sessions.remove_filters(session)
         asked.found = True
         asked.runs += [held.run for held in self.forwarding.store.waiting_for(session.target)]
@@ -137,8 +180,11 @@ class Claims:
     def _deliver(self, asked: Asked) -> None:
         claim = asked.claim
         session = self.sessions.all.get(f"@{claim.client}")
-        if session is None or not session.claiming:
+        if session is None:
             return self._done(claim)
+        if not session.claiming:  # the client has gone on to another broker, which claims for itself
+            del self.asked[claim.by, claim.number]
+            return None
         source = f"{HANDED}{claim.client}"
         rest = self.outstanding.setdefault(source, set())
         for run in sorted(asked.runs, key=lambda run: run.seqs[0]):
@@ -154,7 +200,7 @@ class Claims:
     def _take(self, run: Run, source: str, session: Session) -> None:
         stream = self.forwarding.store.stream(run.publisher)
         if stream.find(run.seqs[0]) is None:
-            self.forwarding.store.keep(Held(run, source, {session.target: 0}))
+            self.forwarding.store.keep(Held(run, [source], {session.target: 0}))
         else:
             stream.within(run.seqs[0], run.seqs[0])[0].waiting.setdefault(session.target, 0)
 
@@ -173,19 +219,43 @@ class Claims:
 
     def _done(self, claim: Claim) -> None:
         self.outstanding.pop(f"{HANDED}{claim.client}", None)
-        self.asked.pop((claim.by, claim.number), None)
-        for name in self.forwarding.links:
-            self._tell(name, Claimed(claim.client, claim.by, claim.number))
+        session = self.sessions.all.get(f"@{claim.client}")
+        if session is not None and session.fetching:
+            session.fetching = False
+            self.sessions.store(session)
+        self._settle(Claimed(claim.client, claim.by, claim.number), "")
 
     def claimed(self, claimed: Claimed, source: str) -> None:
         """The client has everything: the old session may go."""
+        if claimed not in self.settled:
+            session = self.sessions.all.get(f"@{claimed.client}")
+            if session is not None and session.moved:
+                self.sessions.end(session)
+            self._settle(claimed, source)
+
+    def _forget(self, client: str, *, ours: bool) -> None:
+        """Claims for the client that a later one has overtaken."""
+        for key, asked in list(self.asked.items()):
+            if asked.claim.client == client and (not asked.back if ours else asked.back and asked.answer):
+                del self.asked[key]
+
+    def _settle(self, claimed: Claimed, source: str) -> None:
         self.asked.pop((claimed.by, claimed.number), None)
-        session = self.sessions.all.get(f"@{claimed.client}")
-        if session is not None and session.moved:
-            self.sessions.end(session)
+        self._forget(claimed.client, ours=False)
+        self.settled[claimed] = self.now
         for name in self.forwarding.links:
             if name != source:
                 self._tell(name, claimed)
+
+    def tick(self, now: float, seconds: float) -> None:
+        """Ask again what was not answered; forget what nobody asks any more and what is long over."""
+        self.now = now
+        for key, asked in list(self.asked.items()):
+            if asked.back and now - asked.at > FORGOTTEN * AGAIN:
+                del self.asked[key]
+            elif not asked.back and now - asked.at > AGAIN:
+                self._repeat(asked)
+        self.settled = {each: at for each, at in self.settled.items() if now - at < seconds}
 
     def _tell(self, name: str, message: AnyMessage) -> None:
         link = self.forwarding.links[name]

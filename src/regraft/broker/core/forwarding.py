@@ -39,8 +39,6 @@ class Forwarding:
         self.sends: list[Send] = []
         self.observe = observe
         self.facts: list[Fact] = []
-        self.completed: list[Held] = []
-        """Runs whose source is no peer: a claim wants to know."""
         self._confirms: dict[tuple[str, str], list[int]] = {}
         self._routes: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._routed_at = -1
@@ -64,14 +62,14 @@ class Forwarding:
                 self._again(stream.within(seq, seq)[0], source)
 
     def _again(self, held: Held, source: str) -> None:
-        if held.source == source:
-            return
-        held.source = source
+        """It comes from there (too): do not wait for that side, but see that the others have it."""
         held.waiting.pop(source, None)
-        for target in self.targets(held.run.events[0], source):
-            if target not in held.waiting:
-                held.waiting[target] = 0
-                self.offer(held, target)
+        if source not in held.sources:
+            held.sources.append(source)
+            for target in self.targets(held.run.events[0], source):
+                if target not in held.waiting:
+                    held.waiting[target] = 0
+                    self.offer(held, target)
         if not held.waiting:
             self.complete(held)
 
@@ -79,7 +77,7 @@ class Forwarding:
         """Keep the run for its targets and send it to those that can take it."""
         if self.observe and source in self.sessions:
             self.facts.append(Fact("publication", run, source, ""))
-        held = Held(run, source, dict.fromkeys(targets, 0))
+        held = Held(run, [source], dict.fromkeys(targets, 0))
         if not targets:
             return self._confirm(held)
         self.store.keep(held)
@@ -116,7 +114,8 @@ class Forwarding:
             wanted = {self.tables.by_key[each].origin for each in index.match(values)}
             if source in self.links:
                 wanted.discard(source)
-            way = tuple(sorted(wanted))
+            # Clients last: what their window does not allow is cut off the run, which links take whole.
+            way = tuple(sorted(wanted, key=lambda target: (target in self.sessions, target)))
             self._routes[key] = way
         return way
 
@@ -129,7 +128,7 @@ class Forwarding:
                 held.waiting[target] = link.epoch
                 self.sends.append(Send(link.connection, held.run))
                 if self.observe:
-                    self.facts.append(Fact("hop", held.run, held.source, target))
+                    self.facts.append(Fact("hop", held.run, held.sources[0], target))
             return
         session = self.sessions[target]
         run = held.run
@@ -182,8 +181,7 @@ class Forwarding:
         del self.links[old]
         self.links[new] = Link(new)
         for held in self.store:
-            if held.source == old:
-                held.source = new
+            held.sources = [new if source == old else source for source in held.sources]
             if held.waiting.pop(old, None) is not None:
                 held.waiting[new] = 0
 
@@ -212,7 +210,7 @@ class Forwarding:
                 if session is not None:
                     session.on_the_way -= len(held.run.seqs)
                     if self.observe:
-                        self.facts.append(Fact("delivery", held.run, held.source, target))
+                        self.facts.append(Fact("delivery", held.run, held.sources[0], target))
                 self.release(held, target)
         if session is not None:
             self.drain(session)
@@ -233,15 +231,13 @@ class Forwarding:
         self._confirm(held)
 
     def _confirm(self, held: Held) -> None:
-        if held.source not in self.links and held.source not in self.sessions:
-            self.completed.append(held)
-            return
-        ranges = self._confirms.setdefault((held.source, held.run.publisher), [])
         first, last = held.run.seqs[0], held.run.seqs[-1]
-        if ranges and ranges[-1] + 1 == first:
-            ranges[-1] = last
-        else:
-            ranges += (first, last)
+        for source in held.sources:
+            ranges = self._confirms.setdefault((source, held.run.publisher), [])
+            if ranges and ranges[-1] + 1 == first:
+                ranges[-1] = last
+            else:
+                ranges += (first, last)
 
     def take_sends(self) -> list[Send]:
         """What has to leave: publications first, then confirmations."""

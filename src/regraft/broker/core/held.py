@@ -14,14 +14,16 @@ from regraft.broker.core.messages import Run
 class Held:
     """A run, where it came from, and for whom it is kept.
 
-    `waiting` maps each target to the epoch of the connection on which it was sent, 0 if it was not.
+    It has several sources if its publisher moved and sent it again by another way: all are told when it
+    is done. `waiting` maps each target to the epoch of the connection on which it was sent, 0 if it was
+    not.
     """
 
-    __slots__ = ("run", "size", "source", "waiting")
+    __slots__ = ("run", "size", "sources", "waiting")
 
-    def __init__(self, run: Run, source: str, waiting: dict[str, int]) -> None:
+    def __init__(self, run: Run, sources: list[str], waiting: dict[str, int]) -> None:
         self.run = run
-        self.source = source
+        self.sources = sources
         self.waiting = waiting
         self.size = sum(map(len, run.events))
 
@@ -36,6 +38,11 @@ class Stream:
         self.runs: dict[int, Held] = {}
         self.seen = 0
         """The highest number that has passed."""
+
+    def insert(self, held: Held) -> None:
+        """Add a run of one publication that may fall into another run, which is then cut."""
+        self._cut(held.run.seqs[0])
+        self.add(held)
 
     def add(self, held: Held) -> None:
         first = held.run.seqs[0]
@@ -82,7 +89,7 @@ class Stream:
         self.remove(held)
         for part in (slice(None, middle), slice(middle, None)):
             piece = Run(run.publisher, run.seqs[part], run.events[part], run.at)
-            self.add(Held(piece, held.source, dict(held.waiting)))
+            self.add(Held(piece, list(held.sources), dict(held.waiting)))
 
     def __iter__(self) -> Iterator[Held]:
         return iter([self.runs[first] for first in self.firsts])
@@ -102,7 +109,9 @@ class Store:
 
     def keep(self, held: Held) -> None:
         self.bytes += held.size
-        self.stream(held.run.publisher).add(held)
+        stream = self.stream(held.run.publisher)
+        stream.insert(held)
+        stream.seen = max(stream.seen, held.run.seqs[-1])
 
     def release(self, held: Held) -> None:
         self.bytes -= held.size

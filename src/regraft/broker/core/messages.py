@@ -14,7 +14,7 @@ a link is being moved, the agents of the participants through the core's command
 | Run | towards subscribers | publications of one publisher, in order |
 | Confirm | towards publishers | these have reached every subscriber behind me |
 | Settled | broker → broker | all that was unconfirmed has been sent again; what follows is new |
-| Claim, Handover, Claimed | broker ↔ broker | a client moved here: who holds something for it? |
+| Claim, Flushed, Handover, Claimed | broker ↔ broker | a client moved here: who holds something for it? |
 | Frozen, Moved | broker ↔ broker | a link is being moved (`relink`) |
 | Positions, Flood, Received, Pressure | broker ↔ broker | in a mesh (`mesh`) |
 | Refused | broker → client | what you sent breaks this rule |
@@ -130,6 +130,13 @@ class Claim(Message, frozen=True, tag=12):
     number: int
 
 
+class Flushed(Message, frozen=True, tag=19):
+    """Everything that was published behind me before the claim has been sent to you."""
+
+    by: str
+    number: int
+
+
 class Handover(Message, frozen=True, tag=13):
     """Everything that brokers behind me hold for the client, which has left them."""
 
@@ -222,6 +229,7 @@ AnyMessage: TypeAlias = (
     | Confirm
     | Settled
     | Claim
+    | Flushed
     | Handover
     | Claimed
     | Frozen

@@ -22,7 +22,8 @@ class Link:
         self.frozen = False
         """A change of links is under way: publications wait."""
 
-    def lost(self) -> None:
+    def lost(self, now: float) -> None:
+        """`now` is what clients' sessions need; a neighbour is waited for without a limit."""
         self.connection = None
         self.open = self.settled = False
 
@@ -48,6 +49,8 @@ class Session:
         """What it published before all its advertisements were in place."""
         self.claiming = False
         """It came from another broker: deliveries wait until that one has handed over."""
+        self.fetching = False
+        """It came from another broker, which keeps what it handed over until the client confirmed it."""
         self.moved = False
         """It has gone to another broker, which has been handed what was left."""
 

@@ -131,10 +131,10 @@ class Relink:
         i, k = part.shift.i, part.shift.k
         self._leave(i)
         for held in list(self.forwarding.store):
-            if held.source == i:
-                held.source = k
+            if i in held.sources:
+                held.sources = [k if source == i else source for source in held.sources]
                 held.waiting.pop(k, None)
-            elif held.waiting.pop(i, None) is not None and held.source != k:
+            elif held.waiting.pop(i, None) is not None and k not in held.sources:
                 held.waiting.setdefault(k, 0)
             if not held.waiting:
                 self.forwarding.complete(held)
@@ -179,9 +179,9 @@ class Relink:
         i, j = part.shift.i, part.shift.j
         del self.parts[change]
         for held in list(self.forwarding.store):
-            if held.source != i and i not in held.waiting:
+            if i not in held.sources and i not in held.waiting:
                 for piece in self.forwarding.store.pieces(held):
-                    if i in self.forwarding.targets(piece.run.events[0], piece.source):
+                    if i in self.forwarding.targets(piece.run.events[0], piece.sources[0]):
                         piece.waiting[i] = 0
         self.thaw(i)
         link = self.forwarding.links[j]

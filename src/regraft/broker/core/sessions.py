@@ -35,6 +35,7 @@ class Stored(msgspec.Struct, array_like=True):
 
     advertisements: dict[str, str]
     subscriptions: dict[str, str]
+    claiming: bool = False
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -63,6 +64,8 @@ class Sessions:
             session = Session(key.removeprefix("session/"), now)
             self.all[session.target] = session
             kept = _decode(value)
+            if kept.claiming:
+                self.claim(session)
             for id, text in kept.advertisements.items():
                 self._add(session, id, text, advertisement=True)
             for id, text in kept.subscriptions.items():
@@ -82,10 +85,10 @@ class Sessions:
         self.out.append(Send(connection, Welcome(self.broker, self.window, known)))
         self._agree(session, hello.advertisements, advertisement=True)
         self._agree(session, hello.subscriptions, advertisement=False)
-        self._store(session)
         if session.moved or (not known and hello.home not in ("", self.broker)):
-            session.moved, session.claiming = False, True
+            session.moved = False
             self.claim(session)
+        self.store(session)
         self.forwarding.resume(session)
         return session
 
@@ -117,18 +120,18 @@ class Sessions:
 
     def advertise(self, session: Session, message: Advertise) -> None:
         if self._add(session, message.id, message.filter, advertisement=True):
-            self._store(session)
+            self.store(session)
 
     def subscribe(self, session: Session, message: Subscribe) -> None:
         if self._add(session, message.id, message.filter, advertisement=False):
-            self._store(session)
+            self.store(session)
 
     def withdraw(self, session: Session, message: Withdraw) -> None:
         if message.id in session.advertisements:
             self._remove(session, message.id, advertisement=True)
         elif message.id in session.subscriptions:
             self._remove(session, message.id, advertisement=False)
-        self._store(session)
+        self.store(session)
         self._say(session, InPlace(message.id))
 
     def _add(self, session: Session, id: str, text: str, *, advertisement: bool) -> bool:
@@ -226,6 +229,6 @@ class Sessions:
         if session.connection is not None:
             self.out.append(Send(session.connection, message))
 
-    def _store(self, session: Session) -> None:
-        value = _encode(Stored(session.advertisements, session.subscriptions))
+    def store(self, session: Session) -> None:
+        value = _encode(Stored(session.advertisements, session.subscriptions, session.fetching))
         self.out.append(Store(f"session/{session.client}", value))

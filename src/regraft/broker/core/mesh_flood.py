@@ -1,0 +1,325 @@
+"""Publications in a mesh: taken over from neighbours, flooded on, kept until the topic no longer needs us.
+
+Between two neighbours, for one publication:
+
+    Flood      here it is
+    Received   I keep it as well
+    Confirm    my subscribers have it and all my neighbours on the topic keep it: I need no copy of yours
+
+A copy goes when every interested neighbour has confirmed. `mesh` says why that is enough.
+"""
+
+from collections.abc import Callable
+
+from regraft.broker.core.effects import Send
+from regraft.broker.core.forwarding import Fact
+from regraft.broker.core.mesh_interest import Interest, MeshLink
+from regraft.broker.core.mesh_streams import Copy, Stream, Streams
+from regraft.broker.core.mesh_topics import topic_of
+from regraft.broker.core.messages import Confirm, Flood, Positions, Received, Run, Settled
+from regraft.model import BadInput
+
+MOST_TOGETHER = 512
+MOST_BYTES = 2**20
+"""So much travels in one message at most."""
+
+
+class Flooding:
+    """The copies of one broker. `deliver` and `acknowledge` are what its sessions do with them."""
+
+    def __init__(self, interest: Interest, k: int, observe: bool) -> None:
+        self.interest = interest
+        self.streams = Streams()
+        self.k = k
+        self.observe = observe
+        self.facts: list[Fact] = []
+        self.deliver: Callable[[Copy], None] = lambda copy: None
+        """Called when a copy's turn has come: fills `local`."""
+        self.acknowledge: Callable[[Copy], None] = lambda copy: None
+        self.floor: Callable[[str], int] = lambda stream: 0
+        """The lowest number that the stream's publisher, if it is here, has not been acknowledged."""
+        self.held_up: Callable[[str], bool] = lambda topic: False
+        """Whether a topic is under pressure: nothing is acknowledged."""
+        self._unacknowledged: dict[tuple[str, int], Copy] = {}
+        self._copies: dict[str, list[Copy]] = {}
+        self._received: dict[str, list[tuple[str, int]]] = {}
+        self._confirmed: dict[str, list[tuple[str, int, int]]] = {}
+
+    # Arriving
+
+    def arrive(self, flood: Flood, link: MeshLink) -> None:
+        """A neighbour sends publications: keep what is new, and say what we make of them."""
+        if len(flood.seqs) != len(flood.events) or not flood.seqs or not topic_of(flood.stream):
+            raise BadInput("flood", "has a topic, and one number for each event, and at least one event")
+        if any(a >= b for a, b in zip([flood.previous, *flood.seqs], flood.seqs, strict=False)):
+            raise BadInput("flood", "numbers must ascend")
+        previous = flood.previous
+        for seq, event in zip(flood.seqs, flood.events, strict=True):
+            copy = self.take(flood.stream, seq, previous, event, flood.at, floor=flood.floor, sender=link.name)
+            self._received.setdefault(link.name, []).append((flood.stream, seq))
+            if copy is None:
+                self._confirmed.setdefault(link.name, []).append((flood.stream, previous, seq))
+            else:
+                copy.told.discard(link.name)  # it would not send, had it heard that we need nothing
+                self._check(copy)
+            previous = seq
+
+    def take(
+        self,
+        name: str,
+        seq: int,
+        previous: int,
+        event: bytes,
+        at: int,
+        *,
+        floor: int = 0,
+        sender: str = "",
+        source: str = "",
+    ) -> Copy | None:
+        """The copy that is kept of a publication; None if it has been here or is not wanted."""
+        stream = self.streams.by_name.get(name)
+        copy = stream.copies.get(seq) if stream is not None else None
+        if copy is not None:
+            if sender:
+                copy.has.add(sender)
+            return copy
+        topic = topic_of(name)
+        if topic not in self.interest.own:
+            return None
+        stream = self.streams.open(name, 0 if self.interest.own[topic].ready else None)
+        stream.note(seq, floor)
+        if stream.position is not None and seq <= stream.position:
+            return None
+        copy = Copy(stream, seq, previous, event, at)
+        copy.source = source
+        if sender:
+            copy.has.add(sender)
+        self.streams.keep(copy)
+        if source:
+            self._unacknowledged[name, seq] = copy
+        for neighbour in self.interest.wanting(topic) - copy.has:
+            self._offer(copy, neighbour)
+        self._advance(stream)
+        return copy
+
+    def _advance(self, stream: Stream) -> None:
+        """Pass on to local subscribers what is next, until there is a gap."""
+        if stream.position is None:
+            return
+        while (copy := stream.next.pop(stream.position, None)) is not None:
+            stream.position = copy.seq
+            self._pass(copy)
+
+    def _pass(self, copy: Copy) -> None:
+        copy.passed = True
+        self.deliver(copy)
+        self._check(copy)
+
+    def begin(self, topic: str) -> None:
+        """We know where the topic's streams stand (or know better than before)."""
+        for stream in self.streams.on(topic):
+            start = max(stream.position or 0, self.interest.begins_after(topic, stream.name))
+            if stream.position is None or start > stream.position:
+                stream.position = start
+                for copy in [each for each in stream.next.values() if each.seq <= start]:
+                    del stream.next[copy.previous]
+                    copy.passed = True  # our subscribers had it in our earlier life, or before they came
+                    self._check(copy)
+                self._advance(stream)
+
+    # Neighbours
+
+    def positions(self, topics: list[str]) -> list[Positions]:
+        """What to tell a neighbour that is interested in these topics."""
+        ours = [topic for topic in topics if topic in self.interest.own]
+        asking = [topic for topic in ours if not self.interest.own[topic].ready]
+        known = [topic for topic in topics if topic not in asking]
+        streams = [
+            (stream.name, stream.promise, list(stream.numbers))
+            for topic in known
+            if topic in self.interest.own
+            for stream in self.streams.on(topic)
+        ]
+        answer = [Positions(known, streams)] if known else []
+        return [*answer, Positions(asking, known=False)] if asking else answer
+
+    def learn(self, message: Positions, link: MeshLink) -> None:
+        """A neighbour says where streams stand."""
+        for name, _, numbers in message.streams:
+            if topic_of(name) in self.interest.own:
+                ready = self.interest.own[topic_of(name)].ready
+                stream = self.streams.open(name, 0 if ready else None)
+                for number in numbers:
+                    stream.note(number)
+        self.interest.positions(link, message)
+        for topic in message.topics:
+            if self.interest.is_ready(topic):
+                self.begin(topic)
+
+    def renew(self, link: MeshLink) -> None:
+        """The neighbour has been restarted: it has forgotten."""
+        link.promises.clear()
+        for topic in list(self.streams.by_topic):
+            for copy in self.streams.copies(topic):
+                copy.has.discard(link.name)
+                copy.done.discard(link.name)
+                copy.told.discard(link.name)
+
+    def open(self, link: MeshLink) -> list[Send]:
+        """The neighbour has told all its topics: it gets again whatever it has not confirmed."""
+        assert link.connection is not None
+        link.open = True
+        for topic in sorted(link.topics):
+            self.offer_topic(topic, link)
+        return [*self._take_floods(link), Send(link.connection, Settled())]
+
+    def offer_topic(self, topic: str, link: MeshLink) -> None:
+        for copy in self.streams.copies(topic):
+            if link.name not in copy.done:
+                copy.told.discard(link.name)
+                self._offer(copy, link.name)
+                self._check(copy)
+
+    def _offer(self, copy: Copy, neighbour: str) -> None:
+        if self.interest.links[neighbour].open:
+            self._copies.setdefault(neighbour, []).append(copy)
+
+    def received(self, message: Received, link: MeshLink) -> None:
+        if (stream := self.streams.by_name.get(message.stream)) is not None:
+            for seq in message.seqs:
+                if (copy := stream.copies.get(seq)) is not None:
+                    copy.has.add(link.name)
+                    self._check(copy)
+
+    def confirmed(self, message: Confirm, link: MeshLink) -> None:
+        """The neighbour needs no copy of ours any more."""
+        if (stream := self.streams.by_name.get(message.publisher)) is not None:
+            ranges = iter(message.ranges)
+            for first, last in zip(ranges, ranges, strict=False):
+                for copy in stream.within(first, last):
+                    copy.has.add(link.name)
+                    copy.done.add(link.name)
+                    self._check(copy)
+
+    def check_topic(self, topic: str) -> None:
+        """Who is interested has changed."""
+        for copy in list(self.streams.copies(topic)):
+            self._check(copy)
+        if topic not in self.interest.own and not any(stream.copies for stream in self.streams.on(topic)):
+            self.streams.forget(topic)
+
+    def check_unacknowledged(self) -> None:
+        """Who is connected, or which topics are under pressure, has changed."""
+        for copy in list(self._unacknowledged.values()):
+            self._check(copy)
+
+    # What becomes of a copy
+
+    def delivered(self, copy: Copy, target: str) -> None:
+        """A local subscriber has confirmed, or will never."""
+        del copy.local[target]
+        self._check(copy)
+
+    def disown(self, source: str) -> None:
+        """The publisher has gone: nobody waits for the acknowledgement."""
+        for copy in [each for each in self._unacknowledged.values() if each.source == source]:
+            copy.source = ""
+            del self._unacknowledged[copy.stream.name, copy.seq]
+            self._check(copy)
+
+    def adopt(self, copy: Copy, source: str) -> None:
+        """Its publisher is a client of ours and sends it (again)."""
+        copy.source = source
+        if copy.acknowledged:
+            self.acknowledge(copy)
+        else:
+            self._unacknowledged[copy.stream.name, copy.seq] = copy
+            self._check(copy)
+
+    def _check(self, copy: Copy) -> None:
+        """Acknowledge, confirm, let go: whatever is due."""
+        topic = copy.stream.topic
+        wanting = self.interest.wanting(topic)
+        staying = topic in self.interest.own
+        if copy.local or (staying and not copy.passed):
+            return
+        if copy.source and not copy.acknowledged:
+            if not self._safe(copy, wanting) or self.held_up(topic):
+                return
+            copy.acknowledged = True
+            del self._unacknowledged[copy.stream.name, copy.seq]
+            self.acknowledge(copy)
+        if not wanting <= copy.has:
+            return
+        for name in wanting - copy.told:
+            if self.interest.links[name].open:
+                copy.told.add(name)
+                self._confirmed.setdefault(name, []).append((copy.stream.name, copy.previous, copy.seq))
+        if (wanting <= copy.done or not staying) and copy.seq in copy.stream.copies:
+            self.streams.release(copy)
+            if not staying and not copy.stream.copies:
+                self.check_topic(topic)
+
+    def _safe(self, copy: Copy, wanting: set[str]) -> bool:
+        """k brokers keep it, we among them; and all that can be reached do."""
+        links = self.interest.links
+        there = {name for name in wanting if links[name].connection is not None}
+        return there <= copy.has and len(wanting & copy.has) >= min(self.k - 1, len(wanting))
+
+    # Leaving
+
+    def take_sends(self) -> list[Send]:
+        """What has to leave: publications first, then what we make of those that came."""
+        sends: list[Send] = []
+        for link in self.interest.links.values():
+            if link.connection is None:
+                continue
+            sends += self._take_floods(link)
+            sends += [Send(link.connection, each) for each in _receipts(self._received.get(link.name, []))]
+            sends += [Send(link.connection, each) for each in _confirms(self._confirmed.get(link.name, []))]
+        self._copies, self._received, self._confirmed = {}, {}, {}
+        return sends
+
+    def _take_floods(self, link: MeshLink) -> list[Send]:
+        assert link.connection is not None
+        sends: list[Send] = []
+        batch: list[Copy] = []
+        size = 0
+        for copy in self._copies.pop(link.name, []):
+            fits = len(batch) < MOST_TOGETHER and size + len(copy.event) <= MOST_BYTES
+            if batch and not (fits and batch[-1].stream is copy.stream and batch[-1].seq == copy.previous):
+                sends.append(Send(link.connection, self._flood(batch, link)))
+                batch, size = [], 0
+            batch.append(copy)
+            size += len(copy.event)
+        if batch:
+            sends.append(Send(link.connection, self._flood(batch, link)))
+        return sends
+
+    def _flood(self, batch: list[Copy], link: MeshLink) -> Flood:
+        stream = batch[0].stream
+        seqs, events = [copy.seq for copy in batch], [copy.event for copy in batch]
+        if self.observe:
+            run = Run(stream.name, seqs, events, batch[0].at)
+            self.facts.append(Fact("hop", run, batch[0].source, link.name))
+        floor = max(stream.floor, self.floor(stream.name))
+        return Flood(stream.name, batch[0].previous, floor, seqs, events, batch[0].at)
+
+
+def _receipts(received: list[tuple[str, int]]) -> list[Received]:
+    by_stream: dict[str, list[int]] = {}
+    for stream, seq in received:
+        by_stream.setdefault(stream, []).append(seq)
+    return [Received(stream, seqs) for stream, seqs in by_stream.items()]
+
+
+def _confirms(confirmed: list[tuple[str, int, int]]) -> list[Confirm]:
+    """One message for each stream; what follows each other is one range."""
+    by_stream: dict[str, list[int]] = {}
+    for stream, previous, seq in confirmed:
+        ranges = by_stream.setdefault(stream, [])
+        if ranges and ranges[-1] == previous:
+            ranges[-1] = seq
+        else:
+            ranges += (seq, seq)
+    return [Confirm(stream, ranges) for stream, ranges in by_stream.items()]

@@ -1,0 +1,194 @@
+"""Who is interested in which topics, and where their streams stood when we joined.
+
+Neighbours tell each other their own topics, nothing is passed on. A broker that joins a topic, or comes
+back to it after a crash, asks its neighbours first (`Positions`) and is *ready* when it knows enough:
+
+- at most k − 1 neighbours have not answered, or k − 2 if it comes back, being a failure itself: one of
+  those that answered then still knows what the failed ones knew; and
+- an interested neighbour that is ready has answered, or there is none and all have answered, or all
+  interested ones are as new as we are and have stayed so for `patience` seconds (the topic begins).
+
+A stream begins, for us, after the smallest number that a ready interested neighbour promises to send
+from. A neighbour that does not mention a stream will send all of it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from regraft.broker.core.mesh_topics import topic_of
+from regraft.broker.core.messages import Named, Positions, Update
+from regraft.broker.core.peers import Link
+
+
+class MeshLink(Link):
+    """A neighbour in a mesh. What it told stays valid while it is away."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.life = 0
+        self.topics: set[str] = set()
+        self.greeted = False
+        """It has been told all our topics on this connection."""
+        self.promises: dict[str, dict[str, int]] = {}
+        """By topic and stream: it sends us all after this number."""
+
+    def lost(self) -> None:
+        super().lost()
+        self.greeted = False
+
+
+class Topic:
+    """A topic in which this broker is interested."""
+
+    def __init__(self, restored: bool) -> None:
+        self.restored = restored
+        """We had it in an earlier life: our subscribers are owed what came meanwhile."""
+        self.ready = False
+        self.heard: set[str] = set()
+        """Neighbours that have noted our interest."""
+        self.known: set[str] = set()
+        """Those of them that were ready themselves, or not interested."""
+        self.heard_all_at: float | None = None
+
+
+class Interest:
+    """Our topics and our neighbours'."""
+
+    def __init__(self, neighbours: Iterable[str], k: int, patience: float) -> None:
+        self.links: dict[str, MeshLink] = {name: MeshLink(name) for name in neighbours}
+        self.own: dict[str, Topic] = {}
+        self.k = k
+        self.patience = patience
+        self._counts: Counter[str] = Counter()
+        self._wanting: dict[str, set[str]] = {}
+        self._added: set[str] = set()
+        self._removed: set[str] = set()
+        self._unready: set[str] = set()
+
+    def wanting(self, topic: str) -> set[str]:
+        """The neighbours that are interested in the topic, connected or not."""
+        return self._wanting.get(topic, _NOBODY)
+
+    def is_ready(self, topic: str) -> bool:
+        return topic in self.own and self.own[topic].ready
+
+    def may_publish(self, topic: str, subscribed: bool) -> bool:
+        """Whether we know the topic, and that a publication on it would not go nowhere."""
+        return self.is_ready(topic) and (subscribed or bool(self.wanting(topic)) or not self.links)
+
+    # Our own topics
+
+    def join(self, topic: str, restored: bool) -> None:
+        self._counts[topic] += 1
+        if topic not in self.own:
+            self.own[topic] = Topic(restored)
+            self._unready.add(topic)
+            self._added.add(topic)
+            self._removed.discard(topic)
+
+    def leave(self, topic: str) -> bool:
+        """One filter less; whether it was the last."""
+        self._counts[topic] -= 1
+        if self._counts[topic]:
+            return False
+        del self._counts[topic], self.own[topic]
+        self._unready.discard(topic)
+        self._added.discard(topic)
+        self._removed.add(topic)
+        return True
+
+    def updates(self) -> list[tuple[MeshLink, Update]]:
+        """What has to be told to neighbours: everything on a new connection, else what changed."""
+        updates = []
+        change = Update(subscriptions=_named(self._added), gone_subscriptions=sorted(self._removed))
+        for link in self.links.values():
+            if link.connection is None:
+                continue
+            if not link.greeted:
+                link.greeted = True
+                updates.append((link, Update(subscriptions=_named(self.own), all_subscriptions=True)))
+            elif self._added or self._removed:
+                updates.append((link, change))
+        self._added, self._removed = set(), set()
+        return updates
+
+    # Our neighbours' topics
+
+    def heard(self, link: MeshLink, update: Update) -> tuple[set[str], set[str]]:
+        """The topics that the neighbour names (even if not for the first time), and those it has left."""
+        named = {topic for topic, _ in update.subscriptions}
+        gone = link.topics - named if update.all_subscriptions else set(update.gone_subscriptions) - named
+        link.topics |= named
+        link.topics -= gone
+        for topic in named:
+            self._wanting.setdefault(topic, set()).add(link.name)
+        for topic in gone:
+            self._wanting.get(topic, set()).discard(link.name)
+            if not self._wanting.get(topic):
+                self._wanting.pop(topic, None)
+        return named, gone
+
+    def unlink(self, link: MeshLink) -> None:
+        self.heard(link, Update(all_subscriptions=True))
+        del self.links[link.name]
+        for topic in self.own.values():
+            topic.heard.discard(link.name)
+            topic.known.discard(link.name)
+
+    def positions(self, link: MeshLink, message: Positions) -> None:
+        """The neighbour has noted our interest, and says from where it will send."""
+        for name in message.topics:
+            if (topic := self.own.get(name)) is not None:
+                topic.heard.add(link.name)
+                if message.known:
+                    topic.known.add(link.name)
+        if message.known:
+            link.promises.update((name, {}) for name in message.topics)
+            for stream, base, _ in message.streams:
+                link.promises[topic_of(stream)][stream] = base
+
+    # Being ready
+
+    def newly_ready(self, now: float) -> list[str]:
+        """The topics on which we know enough since the last call."""
+        ready = [name for name in sorted(self._unready) if self._knows_enough(name, self.own[name], now)]
+        for name in ready:
+            self.own[name].ready = True
+        self._unready.difference_update(ready)
+        return ready
+
+    def _knows_enough(self, name: str, topic: Topic, now: float) -> bool:
+        unheard = len(self.links) - len(topic.heard)
+        if unheard > self._slack(topic):
+            return False
+        interested = self.wanting(name)
+        if interested & topic.known:
+            return True
+        if unheard:
+            return False
+        if not interested:
+            return True
+        if topic.heard_all_at is None:
+            topic.heard_all_at = now
+        return now - topic.heard_all_at >= self.patience
+
+    def _slack(self, topic: Topic) -> int:
+        return max(0, self.k - 2 if topic.restored else self.k - 1)
+
+    def begins_after(self, topic: str, stream: str) -> int:
+        """The neighbours that are here promise, all of them, to send what follows this number."""
+        state = self.own[topic]
+        promises = [
+            self.links[name].promises.get(topic, {}).get(stream, 0)
+            for name in self.wanting(topic) & state.known
+            if self.links[name].connection is not None
+        ]
+        away = sum(link.connection is None for link in self.links.values())
+        return min(promises, default=0) if away <= self._slack(state) else 0
+
+
+_NOBODY: set[str] = set()
+
+
+def _named(topics: Iterable[str]) -> list[Named]:
+    return [(topic, "") for topic in sorted(topics)]

@@ -1,0 +1,153 @@
+"""What a broker of a mesh keeps of each stream: the publications of one publisher on one topic."""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from regraft.broker.core.mesh_topics import topic_of
+
+
+class Copy:
+    """A publication that is kept here, and what others are known to have made of it.
+
+    Neighbours are in `has`, `done` and `told` by name; what they knew in an earlier life does not count.
+    """
+
+    __slots__ = (
+        "acknowledged",
+        "at",
+        "done",
+        "event",
+        "has",
+        "local",
+        "passed",
+        "previous",
+        "seq",
+        "source",
+        "stream",
+        "told",
+    )
+
+    def __init__(self, stream: "Stream", seq: int, previous: int, event: bytes, at: int) -> None:
+        self.stream = stream
+        self.seq = seq
+        self.previous = previous
+        self.event = event
+        self.at = at
+        self.has: set[str] = set()
+        """Neighbours that keep it too, or have kept it."""
+        self.done: set[str] = set()
+        """Neighbours that have delivered it and need no copy from us."""
+        self.told: set[str] = set()
+        """Neighbours that know the same of us."""
+        self.passed = False
+        """Its turn in the stream has come: local subscribers have it or are in `local`."""
+        self.local: dict[str, int] = {}
+        """Local subscribers that have not confirmed, and the epoch in which it was sent, 0 if not."""
+        self.source = ""
+        """The local publisher, if it came from one."""
+        self.acknowledged = False
+
+
+class Stream:
+    """The publications of one publisher on one topic, as far as this broker knows them."""
+
+    __slots__ = ("copies", "floor", "name", "next", "numbers", "order", "position", "topic")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.topic = topic_of(name)
+        self.position: int | None = None
+        """All up to here have been passed to local subscribers, or are none of our business; None while
+        we do not know where the stream stands."""
+        self.copies: dict[int, Copy] = {}
+        self.order: list[int] = []
+        """The numbers of the copies, ascending."""
+        self.next: dict[int, Copy] = {}
+        """Copies whose turn has not come, by the number that has to come before."""
+        self.numbers: list[int] = []
+        """Known numbers from the floor on, and the one before it: a restarted first broker asks for them."""
+        self.floor = 0
+
+    def add(self, copy: Copy) -> None:
+        self.copies[copy.seq] = copy
+        self.next[copy.previous] = copy
+        if not self.order or copy.seq > self.order[-1]:
+            self.order.append(copy.seq)
+        else:
+            insort(self.order, copy.seq)
+
+    def remove(self, copy: Copy) -> None:
+        del self.copies[copy.seq]
+        del self.order[bisect_left(self.order, copy.seq)]
+        if self.next.get(copy.previous) is copy:
+            del self.next[copy.previous]
+
+    def within(self, first: int, last: int) -> list[Copy]:
+        low, high = bisect_left(self.order, first), bisect_left(self.order, last + 1)
+        return [self.copies[seq] for seq in self.order[low:high]]
+
+    def note(self, seq: int, floor: int = 0) -> None:
+        """This number belongs to the stream; below `floor` all are acknowledged."""
+        numbers = self.numbers
+        if not numbers or seq > numbers[-1]:
+            numbers.append(seq)
+        elif numbers[at := bisect_left(numbers, seq)] != seq:
+            numbers.insert(at, seq)
+        if floor > self.floor:
+            self.floor = floor
+            del numbers[: max(0, bisect_left(numbers, floor) - 1)]
+
+    def before(self, seq: int) -> int:
+        """The number of the publication before this one; 0 if it is the first."""
+        at = bisect_left(self.numbers, seq)
+        return self.numbers[at - 1] if at else 0
+
+    @property
+    def promise(self) -> int:
+        """A neighbour gets from us all after this number."""
+        assert self.position is not None
+        return min([self.position, *(copy.previous for copy in self.copies.values())])
+
+
+class Streams:
+    """All streams of one broker. Two lives of a publisher are remembered on each topic, not more."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Stream] = {}
+        self.by_topic: dict[str, dict[str, Stream]] = {}
+        self.bytes = 0
+
+    def open(self, name: str, position: int | None) -> Stream:
+        """The stream of this name; `position` is where it stands if it is new."""
+        stream = self.by_name.get(name)
+        if stream is None:
+            stream = self.by_name[name] = Stream(name)
+            stream.position = position
+            siblings = self.by_topic.setdefault(stream.topic, {})
+            client = name.partition("#")[0] + "#"
+            for old in [each for each in siblings if each.startswith(client)][:-1]:
+                if not siblings[old].copies:
+                    del siblings[old], self.by_name[old]
+            siblings[name] = stream
+        return stream
+
+    def keep(self, copy: Copy) -> None:
+        copy.stream.add(copy)
+        self.bytes += len(copy.event)
+
+    def release(self, copy: Copy) -> None:
+        copy.stream.remove(copy)
+        self.bytes -= len(copy.event)
+
+    def forget(self, topic: str) -> None:
+        """Nobody here is interested in the topic any more, and nothing of it is kept."""
+        for name in self.by_topic.pop(topic, {}):
+            del self.by_name[name]
+
+    def on(self, topic: str) -> list[Stream]:
+        return list(self.by_topic.get(topic, {}).values())
+
+    def copies(self, topic: str) -> Iterator[Copy]:
+        """What is kept on a topic, each stream's in order."""
+        for stream in self.on(topic):
+            yield from [stream.copies[seq] for seq in stream.order]
