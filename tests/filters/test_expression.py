@@ -15,7 +15,7 @@ SAMPLES = st.lists(events, min_size=1, max_size=20)
 
 
 @given(any_filters, SAMPLES)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_matches_agrees_with_the_reference_evaluation(text: str, sample: list[Event]) -> None:
     f = parse(text)
     for e in sample:
@@ -23,7 +23,7 @@ def test_matches_agrees_with_the_reference_evaluation(text: str, sample: list[Ev
 
 
 @given(any_filters, SAMPLES)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_normal_form_says_the_same_as_the_filter(text: str, sample: list[Event]) -> None:
     f = parse(text)
     for e in sample:
@@ -37,7 +37,7 @@ def test_normal_form_of_single_attribute_tests_has_no_residue(text: str) -> None
 
 
 @given(any_filters)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_text_of_a_filter_is_that_filter(text: str) -> None:
     f = parse(text)
     again = parse(str(f))

@@ -34,7 +34,7 @@ constraints = st.lists(comparisons(names=("a",)), min_size=1, max_size=3).map(
 
 
 @given(constraints, constraints)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_operations_agree_with_membership(p: Constraint, q: Constraint) -> None:
     for value in (*CELLS, inf, -inf, INT_MAX + 1, nan):
         x, y = p.allows(value), q.allows(value)
@@ -47,7 +47,7 @@ def test_operations_agree_with_membership(p: Constraint, q: Constraint) -> None:
 
 
 @given(constraints, constraints)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_equal_sets_have_one_representation(p: Constraint, q: Constraint) -> None:
     assert p.not_().not_() == p
     assert p.and_(q) == q.and_(p)

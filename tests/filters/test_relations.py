@@ -110,7 +110,7 @@ def test_a_search_beyond_its_budget_is_careful() -> None:
 
 
 @given(simple_filters, simple_filters)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_exact_for_comparisons_on_one_attribute_each(first: str, second: str) -> None:
     f, g = parse(first), parse(second)
     in_f, in_g = [f.matches(e) for e in GRID], [g.matches(e) for e in GRID]
@@ -120,7 +120,7 @@ def test_exact_for_comparisons_on_one_attribute_each(first: str, second: str) ->
 
 
 @given(any_filters, any_filters, st.lists(events, min_size=1, max_size=30))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_sound_for_every_filter(first: str, second: str, sample: list[Event]) -> None:
     f, g = parse(first), parse(second)
     for e in sample:
@@ -146,7 +146,7 @@ def test_laws(first: str, second: str) -> None:
 
 
 @given(box_filters, box_filters)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_conjunction_is_covered_by_its_parts(first: str, second: str) -> None:
     # A lone attribute is cast to a boolean inside AND, but is no boolean by itself.
     f, g = parse(f"TRUE AND ({first})"), parse(f"TRUE AND ({second})")

@@ -58,6 +58,8 @@ class Strings(NamedTuple):
     def has(self, text: str) -> bool:
         if not self.integers and not self.others:
             return text in self.exceptions
+        if self.others and self.integers == EVERY_INTEGER:
+            return text not in self.exceptions
         return self.base(text) != (text in self.exceptions)
 
 
@@ -70,6 +72,11 @@ def both_strings(a: Strings, b: Strings) -> Strings:
         return a
     if a == EVERY_STRING:
         return b
+    if a[:2] == b[:2] == EVERY_STRING[:2]:
+        return EVERY_STRING._replace(exceptions=a.exceptions | b.exceptions)
+    if a.finite is not None or b.finite is not None:
+        few, others = (a, b) if a.finite is not None else (b, a)
+        return Strings(exceptions=frozenset(filter(others.has, few.exceptions)))
     base = Strings(intersect(a.integers, b.integers), a.others and b.others)
     texts = a.exceptions | b.exceptions
     return base._replace(exceptions=frozenset(s for s in texts if (a.has(s) and b.has(s)) != base.base(s)))
@@ -80,13 +87,9 @@ def not_strings(a: Strings) -> Strings:
 
 
 def either_strings(a: Strings, b: Strings) -> Strings:
-    if a == NO_STRING:
-        return b
-    if b == NO_STRING:
-        return a
-    base = Strings(unite(a.integers, b.integers), a.others or b.others)
-    texts = a.exceptions | b.exceptions
-    return base._replace(exceptions=frozenset(s for s in texts if (a.has(s) or b.has(s)) != base.base(s)))
+    if a.finite is not None and b.finite is not None:
+        return Strings(exceptions=a.exceptions | b.exceptions)
+    return not_strings(both_strings(not_strings(a), not_strings(b)))
 
 
 def strings_within(b: Strings, a: Strings) -> bool:

@@ -11,7 +11,10 @@ With the short circuit of AND and OR, `a = 1 OR b = 2` becomes `a = 1 | a ≠ 1 
 an `a`, because without one the expression is an error.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from regraft.filters.atoms import Atom, atom_of, truth_atom
@@ -43,9 +46,13 @@ from regraft.filters.syntax import (
 )
 
 MAX_CONJUNCTIONS = 64
+MAX_PAIRS = 512
 MAX_ATOMS = 512
 
 Disjunction = tuple[Conjunction, ...]
+
+
+NOWHERE: Disjunction = ()
 
 
 class Sides(NamedTuple):
@@ -142,26 +149,33 @@ def _strict(node: Node) -> bool:
 
 
 def _logic(node: Chain, need_false: bool) -> Sides:
+    """Runs of one operator, from the left. Where a run is false matters if an OR or XOR follows."""
     if len(node.rest) > MAX_ATOMS:
         raise _TooLarge
-    # Where the chain is false matters up to its last OR or XOR.
-    last = max((i for i, (operator, _) in enumerate(node.rest) if operator != "AND"), default=-1)
-    true, false = _sides(node.first, need_false or last >= 0)
-    for i, (operator, part) in enumerate(node.rest):
-        needed = need_false or last > i
-        other = _sides(part, needed or operator == "XOR")
-        if operator == "AND":
-            false = either(false, both(true, other.false)) if needed else ()
-            true = both(true, other.true)
-        elif operator == "OR":
-            true = either(true, both(false, other.true))
-            false = both(false, other.false) if needed else ()
-        else:
-            true, false = (
-                either(both(true, other.false), both(false, other.true)),
-                either(both(true, other.true), both(false, other.false)),
-            )
-    return Sides(true, false)
+    runs = [(operator, [part for _, part in run]) for operator, run in groupby(node.rest, itemgetter(0))]
+    done: Node | Sides = node.first
+    for i, (operator, parts) in enumerate(runs):
+        needed = need_false or any(later != "AND" for later, _ in runs[i + 1 :])
+        done = _fold(operator, [done, *parts], needed)
+    assert isinstance(done, Sides), "a chain has at least one operator"
+    return done
+
+
+def _fold(operator: str, parts: Sequence[Node | Sides], need_false: bool) -> Sides:
+    """Each operator is associative, errors included; halving keeps long runs on one attribute cheap."""
+    if len(parts) == 1:
+        return parts[0] if isinstance(parts[0], Sides) else _sides(parts[0], need_false)
+    half = len(parts) // 2
+    x = _fold(operator, parts[:half], need_false or operator != "AND")
+    y = _fold(operator, parts[half:], need_false or operator == "XOR")
+    if operator == "AND":
+        return Sides(both(x.true, y.true), either(x.false, both(x.true, y.false)) if need_false else NOWHERE)
+    if operator == "OR":
+        return Sides(either(x.true, both(x.false, y.true)), both(x.false, y.false) if need_false else NOWHERE)
+    return Sides(
+        either(both(x.true, y.false), both(x.false, y.true)),
+        either(both(x.true, y.true), both(x.false, y.false)),
+    )
 
 
 def both(a: Disjunction, b: Disjunction) -> Disjunction:
@@ -169,6 +183,8 @@ def both(a: Disjunction, b: Disjunction) -> Disjunction:
         return b
     if b == EVERYTHING or not a:
         return a
+    if len(a) * len(b) > MAX_PAIRS:
+        raise _TooLarge
     found: Disjunction = ()
     for x in a:
         for y in b:

@@ -12,7 +12,7 @@ from regraft.filters.conditions import excludes, implies
 from regraft.filters.expression import Filter
 from regraft.filters.normal import ANYTHING, NEVER, Conjunction, Constraint
 
-SEARCH_BUDGET = 2_000
+SEARCH_BUDGET = 5_000  # comparisons of two boxes in one call: some 20 ms
 
 Box = dict[str, Constraint]
 
@@ -21,16 +21,17 @@ def covers(f: Filter, g: Filter) -> bool:
     """Whether every event that matches g matches f, for certain."""
     if f is g or f.text == g.text:
         return True
-    return all(_covered(conjunction, f.normal) for conjunction in g.normal)
+    search = _Search()
+    return all(_covered(conjunction, f.normal, search) for conjunction in g.normal)
 
 
-def _covered(inner: Conjunction, outer: tuple[Conjunction, ...]) -> bool:
+def _covered(inner: Conjunction, outer: tuple[Conjunction, ...], search: "_Search") -> bool:
     usable = [c for c in outer if not c.residue or all(implies(inner, condition) for condition in c.residue)]
     if any(_contains(c, inner) for c in usable):
         return True
     if len(usable) < 2:
         return False
-    return _Search().within(dict(inner.box), [c.constraints for c in usable])
+    return search.within(dict(inner.box), [c.constraints for c in usable])
 
 
 def _contains(outer: Conjunction, inner: Conjunction) -> bool:
@@ -52,7 +53,7 @@ class _Search:
         self.budget = SEARCH_BUDGET
 
     def within(self, inner: Box, outer: Sequence[Mapping[str, Constraint]]) -> bool:
-        self.budget -= 1
+        self.budget -= len(outer)
         if self.budget < 0:
             return False
         near = [box for box in outer if _meet(inner, box)]
