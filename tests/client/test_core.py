@@ -36,7 +36,21 @@ def test_it_says_hello_with_all_its_filters_and_where_its_session_was(client):
     one, two = client.advertise("TRUE"), client.subscribe("x > 1")
     client.closed()
     client.opened()
-    assert client.take() == [ClientHello("c", [(one, "TRUE")], [(two, "x > 1")], "b1", client.window)]
+    hello = client.take()[0]
+    assert (hello.advertisements, hello.subscriptions) == ([(one, "TRUE")], [(two, "x > 1")])
+    assert hello.home == "b1"
+
+
+def test_every_connection_is_a_later_visit(client):
+    visits = []
+    for _ in range(3):
+        client.closed()
+        client.opened()
+        visits.append(client.take()[0].visit)
+    assert visits == sorted(set(visits))
+    other = Client("c", 2)
+    other.opened()
+    assert other.take()[0].visit > visits[-1]
 
 
 def test_nothing_but_the_hello_is_sent_before_the_welcome():

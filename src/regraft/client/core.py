@@ -64,7 +64,7 @@ Happening: TypeAlias = Delivered | Acknowledged | Placed | Rejected | Connected
 
 
 class Client:
-    """One client; `life` tells this process from earlier ones of the same name."""
+    """One client; `life` tells this process from earlier ones of the same name, and is greater."""
 
     def __init__(self, name: str, life: int, window: int = 4096, token: str = "", most: int = 512) -> None:
         self.name = name
@@ -90,6 +90,7 @@ class Client:
         self._consuming: dict[str, deque[list[int]]] = {}
         """By publisher: [number, whether the application is done with it], in order of delivery."""
         self._open = False
+        self._visit = life * 2**20
         self._out: list[AnyMessage] = []
 
     # What the application wants
@@ -141,11 +142,13 @@ class Client:
     def opened(self) -> None:
         """There is a connection: say who we are."""
         self._open = True
+        self._visit += 1
         self._out = [
             ClientHello(
                 self.name,
                 list(self.advertisements.items()),
                 list(self.subscriptions.items()),
+                self._visit,
                 self.home,
                 self.window,
                 token=self.token,

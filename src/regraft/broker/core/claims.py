@@ -46,7 +46,7 @@ class Asked:
     """Neighbours that were told `Flushed` on the present connection."""
     mine: bool = False
     """Whether our own part is in the answer."""
-    found: bool = False
+    newest: int = 0
     runs: list[Run] = field(default_factory=list)
     answer: Handover | None = None
     at: float = 0.0
@@ -90,7 +90,8 @@ class Claims:
                 self.waiting.discard(target)
             elif session.client not in asking and in_place(session):
                 self.number += 1
-                claim = Claim(session.client, self.broker, self.life * 2**20 + self.number)
+                number = self.life * 2**20 + self.number
+                claim = Claim(session.client, self.broker, number, session.visit)
                 self._start(claim, "")
 
     def _start(self, claim: Claim, back: str) -> None:
@@ -121,7 +122,7 @@ class Claims:
         asked = self.asked.get((handover.by, handover.number))
         if asked is not None and source in asked.missing:
             asked.missing.discard(source)
-            asked.found |= handover.found
+            asked.newest = max(asked.newest, handover.newest)
             asked.runs += handover.runs
 
     def reconnected(self, name: str) -> None:
@@ -154,7 +155,7 @@ class Claims:
                 self._own_part(asked)
             if asked.mine and not asked.missing and asked.answer is None:
                 claim = asked.claim
-                asked.answer = Handover(claim.client, claim.by, claim.number, asked.found, asked.runs)
+                asked.answer = Handover(claim.client, claim.by, claim.number, asked.newest, asked.runs)
                 if asked.back:
                     self._tell(asked.back, asked.answer)
                 else:
@@ -165,14 +166,17 @@ class Claims:
         session = self.sessions.all.get(f"@{asked.claim.client}")
         if not asked.back or session is None:
             return
+        asked.newest = max(asked.newest, session.visit)
+        if session.visit >= asked.claim.visit:
+            return
         if session.connection is not None:
             self.out.append(Close(session.connection, f"the client is at {asked.claim.by} now"))
             session.connection = None
         session.moved, session.claiming = True, False
+        session.visit = asked.claim.visit
         self.outstanding.pop(f"{HANDED}{session.client}", None)
         self._forget(session.client, ours=True)
         self.sessions.remove_filters(session)
-        asked.found = True
         asked.runs += [held.run for held in self.forwarding.store.waiting_for(session.target)]
 
     # Delivering what was handed over
@@ -182,6 +186,9 @@ class Claims:
         session = self.sessions.all.get(f"@{claim.client}")
         if session is None:
             return self._done(claim)
+        if asked.newest > session.visit:  # the client was here, but is elsewhere now
+            del self.asked[claim.by, claim.number]
+            return self.sessions.end(session)
         if not session.claiming:  # the client has gone on to another broker, which claims for itself
             del self.asked[claim.by, claim.number]
             return None
@@ -223,13 +230,13 @@ class Claims:
         if session is not None and session.fetching:
             session.fetching = False
             self.sessions.store(session)
-        self._settle(Claimed(claim.client, claim.by, claim.number), "")
+        self._settle(Claimed(claim.client, claim.by, claim.number, claim.visit), "")
 
     def claimed(self, claimed: Claimed, source: str) -> None:
         """The client has everything: the old session may go."""
         if claimed not in self.settled:
             session = self.sessions.all.get(f"@{claimed.client}")
-            if session is not None and session.moved:
+            if session is not None and session.moved and session.visit <= claimed.visit:
                 self.sessions.end(session)
             self._settle(claimed, source)
 

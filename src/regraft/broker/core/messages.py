@@ -48,6 +48,8 @@ class ClientHello(Message, frozen=True, tag=2):
     client: str
     advertisements: list[Named]
     subscriptions: list[Named]
+    visit: int = 0
+    """Grows with every connection of the client: of two brokers, the one it visited later has it."""
     home: str = ""
     """The broker that had the session last; empty for a new session."""
     window: int = 1024
@@ -128,6 +130,8 @@ class Claim(Message, frozen=True, tag=12):
     by: str
     """The broker that asks."""
     number: int
+    visit: int
+    """The client's visit there: a later one is not disturbed by it."""
 
 
 class Flushed(Message, frozen=True, tag=19):
@@ -143,7 +147,8 @@ class Handover(Message, frozen=True, tag=13):
     client: str
     by: str
     number: int
-    found: bool
+    newest: int
+    """The latest visit of the client that is known behind me, 0 if it is not."""
     runs: list[Run]
 
 
@@ -153,6 +158,7 @@ class Claimed(Message, frozen=True, tag=14):
     client: str
     by: str
     number: int
+    visit: int
 
 
 class Frozen(Message, frozen=True, tag=17):

@@ -22,7 +22,7 @@ class Link:
         self.frozen = False
         """A change of links is under way: publications wait."""
 
-    def lost(self, now: float) -> None:
+    def lost(self, now: float = 0.0) -> None:
         """`now` is what clients' sessions need; a neighbour is waited for without a limit."""
         self.connection = None
         self.open = self.settled = False
@@ -36,6 +36,8 @@ class Session:
         self.target = f"@{client}"
         self.connection: int | None = None
         self.epoch = 0
+        self.visit = 0
+        """The client's latest connection, here or (if it has moved) elsewhere."""
         self.left_at = now
         """When its last connection ended (or the broker started)."""
         self.advertisements: dict[str, str] = {}

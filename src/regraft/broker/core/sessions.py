@@ -26,6 +26,7 @@ from regraft.broker.core.messages import (
 from regraft.broker.core.peers import Session
 from regraft.broker.core.tables import Tables
 from regraft.filters import BadFilter, Filter, parse
+from regraft.model import BadInput
 
 EVERYTHING = parse("TRUE")
 
@@ -35,7 +36,8 @@ class Stored(msgspec.Struct, array_like=True):
 
     advertisements: dict[str, str]
     subscriptions: dict[str, str]
-    claiming: bool = False
+    visit: int
+    fetching: bool
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -64,7 +66,8 @@ class Sessions:
             session = Session(key.removeprefix("session/"), now)
             self.all[session.target] = session
             kept = _decode(value)
-            if kept.claiming:
+            session.visit = kept.visit
+            if kept.fetching:
                 self.claim(session)
             for id, text in kept.advertisements.items():
                 self._add(session, id, text, advertisement=True)
@@ -78,9 +81,12 @@ class Sessions:
         known = session is not None and not session.moved
         if session is None:
             session = self.all[f"@{hello.client}"] = Session(hello.client, now)
+        elif hello.visit < session.visit:
+            raise BadInput("hello", f"{hello.client!r} has connected anew since")
         elif session.connection is not None:
             self.out.append(Close(session.connection, "the client has connected anew"))
         session.connection, session.epoch, session.window = connection, epoch, max(1, hello.window)
+        session.visit = hello.visit
         session.inbox.clear()
         self.out.append(Send(connection, Welcome(self.broker, self.window, known)))
         self._agree(session, hello.advertisements, advertisement=True)
@@ -230,5 +236,7 @@ class Sessions:
             self.out.append(Send(session.connection, message))
 
     def store(self, session: Session) -> None:
-        value = _encode(Stored(session.advertisements, session.subscriptions, session.fetching))
+        value = _encode(
+            Stored(session.advertisements, session.subscriptions, session.visit, session.fetching)
+        )
         self.out.append(Store(f"session/{session.client}", value))
