@@ -12,7 +12,9 @@ import argparse
 import sys
 import time
 from collections import Counter
+from contextlib import nullcontext
 
+from regraft.testing.bugs import BUGS, planted
 from regraft.testing.simulation import simulate
 
 
@@ -21,6 +23,7 @@ def main() -> int:
     options.add_argument("--seeds", type=int, default=2000, help="how many (default 2000)")
     options.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
     options.add_argument("--seed", type=int, help="only this one")
+    options.add_argument("--bug", choices=BUGS, help="with this planted bug, until it is caught")
     options.add_argument("--trace", action="store_true", help="print everything that happened")
     chosen = options.parse_args()
     seeds = range(chosen.first, chosen.first + chosen.seeds) if chosen.seed is None else [chosen.seed]
@@ -29,7 +32,8 @@ def main() -> int:
     faults: Counter[str] = Counter()
     failed = []
     for seed in seeds:
-        outcome = simulate(seed, keep=chosen.trace)
+        with planted(chosen.bug) if chosen.bug else nullcontext():
+            outcome = simulate(seed, keep=chosen.trace)
         if chosen.trace:
             print("\n".join(outcome.lines))
         if outcome.violation:
@@ -38,6 +42,8 @@ def main() -> int:
         faults += outcome.faults
         totals["publications"] += outcome.publications
         totals["deliveries"] += outcome.deliveries
+        if chosen.bug and failed:
+            break
     print(f"{len(seeds) - len(failed)} of {len(seeds)} seeds passed in {time.perf_counter() - started:.1f} s")
     print(", ".join(f"{number} {what}" for what, number in totals.items()))
     print("faults: " + ", ".join(f"{number} {kind}" for kind, number in faults.most_common()))

@@ -13,7 +13,9 @@ from regraft.filters import covers, overlaps, parse
 from regraft.testing.checker import Checker
 
 
-def remains(brokers: Iterable[Broker], clients: Iterable[tuple[Client, str]], checker: Checker) -> Iterator[str]:
+def remains(
+    brokers: Iterable[Broker], clients: Iterable[tuple[Client, str]], checker: Checker
+) -> Iterator[str]:
     """Every reason why the run is not over; `clients` are those that are still there, with their broker."""
     by_id = {broker.id: broker for broker in brokers}
     there = list(clients)
@@ -24,7 +26,9 @@ def remains(brokers: Iterable[Broker], clients: Iterable[tuple[Client, str]], ch
         yield from _kept(broker)
         yield from _advertisements(broker, by_id)
         for name, side in broker.tables.sides.items():
-            yield from (f"{broker.id} for {name}: {fault}" for fault in _shown(broker, name, side, by_id[name]))
+            yield from (
+                f"{broker.id} for {name}: {fault}" for fault in _shown(broker, name, side, by_id[name])
+            )
 
 
 def _client(client: Client, checker: Checker) -> Iterator[str]:
@@ -59,7 +63,7 @@ def _kept(broker: Broker) -> Iterator[str]:
         yield f"{broker.id} counts {broker.forwarding.store.bytes} bytes held"
     claims = broker.claims
     for asked in claims.asked.values():
-        yield f"{broker.id} keeps {asked.claim}, asked by {asked.back or 'itself'}, missing {sorted(asked.missing)}"
+        yield f"{broker.id} keeps {asked.claim} from {asked.back or 'itself'}, missing {sorted(asked.missing)}"
     for client in (*claims.outstanding, *claims.waiting):
         yield f"{broker.id} is not done with the claim of {client}"
     for link in broker.forwarding.links.values():
@@ -96,7 +100,8 @@ def _shown(broker: Broker, name: str, side: Side, neighbour: Broker) -> Iterator
     wanted = {
         entry.id: entry.filter
         for entry in tables.subscriptions.values()
-        if entry.origin != name and any(overlaps(a.filter, entry.filter) for a in side.advertisements.values())
+        if entry.origin != name
+        and any(overlaps(a.filter, entry.filter) for a in side.advertisements.values())
     }
     shown = side.showing.shown
     if {id: entry.filter for id, entry in mirror.subscriptions.items()} != shown:

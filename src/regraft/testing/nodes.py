@@ -6,16 +6,16 @@ reconnects by itself, and tells the checker everything it sees.
 """
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
 from regraft.broker.core.broker import Broker, Settings
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.messages import AnyMessage
-from regraft.client.core import Acknowledged, Client, Connected, Delivered, Happening, Placed, Rejected
+from regraft.client.core import Acknowledged, Client, Delivered, Happening, Placed, Rejected
 from regraft.testing.checker import Checker
 from regraft.testing.network import Clock, End, Network, Trace
+from regraft.testing.script import Script
 
 TICK = 1.0
 
@@ -30,11 +30,8 @@ class World:
     rng: Random
     checker: Checker
     settings: Settings
-    most: int
-    """Publications in one run."""
+    script: Script
     brokers: "dict[str, BrokerNode]"
-    make_broker: Callable[..., Broker] = Broker
-    make_client: Callable[..., Client] = Client
 
 
 class BrokerNode:
@@ -58,7 +55,7 @@ class BrokerNode:
         self.up = True
         self.dialling = set()
         world = self.world
-        self.core = world.make_broker(
+        self.core = Broker(
             self.name, self.neighbours, world.settings, self.life, dict(self.disk), world.clock.now
         )
         world.trace.note(self.name, f"starts, life {self.life}")
@@ -86,28 +83,35 @@ class BrokerNode:
     def _tick(self, life: int) -> None:
         if self.up and self.life == life:
             self._do(self.core.tick(self.world.clock.now))
-            self.world.checker.bounds(self.core, self.world.most)
+            self.world.checker.bounds(self.core, self.world.script.most)
             self.world.clock.after(TICK, lambda: self._tick(life))
 
     def _do(self, effects: list[Effect]) -> None:
-        """Carry the effects out; the messages to one peer leave together unless something comes between."""
+        """Carry the effects out, if a crash does not come between."""
         if not effects:
             return
         if self.crash_soon:
             effects = effects[: self.world.rng.randrange(len(effects) + 1)]
+        closed = self._carry_out(effects)
+        if self.crash_soon:
+            self.world.trace.fault("crash in mid-effects", self.name)
+            return self.crash()
+        for end in closed:
+            self._do(self.core.closed(end.number, self.world.clock.now))
+        return None
+
+    def _carry_out(self, effects: list[Effect]) -> list[End]:
+        """Messages to one peer leave together unless something comes between; returns what was closed."""
         pending: dict[int, list[AnyMessage]] = {}
         closed: list[End] = []
         for effect in effects:
             if isinstance(effect, Send):
                 pending.setdefault(effect.connection, []).append(effect.message)
-            elif isinstance(effect, Store):
-                self._flush(pending)  # so that it is durable before any later message, and not sooner
-                if effect.value is None:
-                    self.disk.pop(effect.key, None)
-                else:
-                    self.disk[effect.key] = effect.value
+                continue
+            self._flush(pending)
+            if isinstance(effect, Store):
+                self._store(effect)
             elif isinstance(effect, Close):
-                self._flush(pending)
                 if (end := self.ends.pop(effect.connection, None)) is not None:
                     self.world.network.close(end)
                     closed.append(end)
@@ -117,12 +121,13 @@ class BrokerNode:
             elif isinstance(effect, Hangup):
                 self.dialling.discard(effect.neighbour)
         self._flush(pending)
-        if self.crash_soon:
-            self.world.trace.fault("crash in mid-effects", self.name)
-            self.crash()
-            return
-        for end in closed:
-            self._do(self.core.closed(end.number, self.world.clock.now))
+        return closed
+
+    def _store(self, store: Store) -> None:
+        if store.value is None:
+            self.disk.pop(store.key, None)
+        else:
+            self.disk[store.key] = store.value
 
     def _flush(self, pending: dict[int, list[AnyMessage]]) -> None:
         for connection, messages in pending.items():
@@ -148,12 +153,13 @@ class BrokerNode:
 class ClientNode:
     """One application: publishes, consumes, withdraws, moves."""
 
-    def __init__(self, world: World, name: str, broker: str, window: int) -> None:
+    def __init__(self, world: World, name: str, broker: str) -> None:
         self.world = world
         self.name = name
         self.broker = broker
-        self.core = world.make_client(name, 1, window=window, most=world.most)
+        self.core = Client(name, 1, window=world.script.window, most=world.script.most)
         self.end: End | None = None
+        self.home = ""
         self.gone = False
         """It never comes back, or has left."""
         self.pause = 0.002
@@ -176,6 +182,8 @@ class ClientNode:
             return
         broker = self.world.brokers[self.broker]
         if not broker.up:
+            if self.world.rng.random() < self.world.script.failover:
+                self.broker = self.world.rng.choice(list(self.world.brokers))
             return self.connect_later(self.world.rng.uniform(0.05, 0.5))
         self.end, far = self.world.network.connect(self, broker)
         broker.accept(far)
@@ -269,8 +277,9 @@ class ClientNode:
             checker.placed(self.name, happening.id)
         elif isinstance(happening, Rejected):
             checker.rejected(self.name, happening.about, happening.reason)
-        elif isinstance(happening, Connected):
-            pass
+        elif self.home != happening.broker:
+            self.home = happening.broker
+            checker.moved(self.core.publisher)
 
     def _consume_later(self) -> None:
         if self._tasks and not self._consuming:

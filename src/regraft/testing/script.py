@@ -35,6 +35,8 @@ class Script:
     """Of publishers and of subscribers."""
     most: int
     """Publications in one run."""
+    failover: float
+    """How likely a client tries another broker when its own is down."""
 
 
 def random_filter(rng: Random) -> str:
@@ -86,12 +88,17 @@ def random_script(rng: Random) -> Script:
         _weather(rng),
         window=rng.choice((4, 16, 64)),
         most=rng.choice((1, 3, 16)),
+        failover=rng.choice((0.0, 0.0, 0.5)),
     )
 
 
 def _beginnings(rng: Random, publishers: list[str], subscribers: list[str]) -> list[Step]:
-    steps = [Step(rng.uniform(0, 1), "advertise", name) for name in publishers for _ in range(rng.randint(1, 2))]
-    steps += [Step(rng.uniform(0, 2), "subscribe", name) for name in subscribers for _ in range(rng.randint(1, 4))]
+    steps = [
+        Step(rng.uniform(0, 1), "advertise", name) for name in publishers for _ in range(rng.randint(1, 2))
+    ]
+    steps += [
+        Step(rng.uniform(0, 2), "subscribe", name) for name in subscribers for _ in range(rng.randint(1, 4))
+    ]
     if rng.random() < 0.3:  # a publisher that listens
         steps.append(Step(rng.uniform(0, 2), "subscribe", rng.choice(publishers)))
     return steps
@@ -107,8 +114,12 @@ def _traffic(rng: Random, publishers: list[str]) -> list[Step]:
 
 def _changes(rng: Random, publishers: list[str], subscribers: list[str]) -> list[Step]:
     much = rng.choice((0, 1, 3))
-    kinds = (("subscribe", subscribers, 4), ("unsubscribe", subscribers, 4))
-    kinds += (("advertise", publishers, 1), ("unadvertise", publishers, 1))
+    kinds = (
+        ("subscribe", subscribers, 4),
+        ("unsubscribe", subscribers, 4),
+        ("advertise", publishers, 1),
+        ("unadvertise", publishers, 1),
+    )
     return [
         Step(rng.uniform(1, DURATION), kind, rng.choice(names))
         for kind, names, times in kinds
@@ -116,7 +127,9 @@ def _changes(rng: Random, publishers: list[str], subscribers: list[str]) -> list
     ]
 
 
-def _trouble(rng: Random, brokers: tuple[str, ...], links: tuple[tuple[str, str], ...], clients: list[str]) -> list[Step]:
+def _trouble(
+    rng: Random, brokers: tuple[str, ...], links: tuple[tuple[str, str], ...], clients: list[str]
+) -> list[Step]:
     kinds: tuple[tuple[str, list[str], int], ...] = (
         ("crash", list(brokers), 2),
         ("crash in mid-effects", list(brokers), 1),

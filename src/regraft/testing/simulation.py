@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from regraft.broker.core.broker import Broker, Settings
+from regraft.broker.core.broker import Settings
 from regraft.broker.core.events import attributes
-from regraft.client.core import Client
 from regraft.filters import parse
 from regraft.testing.checker import Checker, Violation
 from regraft.testing.final_state import remains
@@ -56,13 +55,11 @@ class Simulation:
         settings = Settings(window=script.window, session_seconds=SESSION_SECONDS)
         self.checker = Checker()
         rng = Random(f"{seed}/nodes")
-        self.world = World(clock, self.trace, network, rng, self.checker, settings, script.most, {})
+        self.world = World(clock, self.trace, network, rng, self.checker, settings, script, {})
         for name in script.brokers:
             neighbours = [a if b == name else b for a, b in script.links if name in (a, b)]
             self.world.brokers[name] = BrokerNode(self.world, name, neighbours)
-        self.clients = {
-            name: ClientNode(self.world, name, broker, script.window) for name, broker in script.clients
-        }
+        self.clients = {name: ClientNode(self.world, name, broker) for name, broker in script.clients}
         self._published = 0
 
     def run(self) -> str:

@@ -1,0 +1,65 @@
+"""Two hundred simulated runs with every fault; `scripts/bench soak` runs ten times as many."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from regraft.testing.bugs import BUGS, planted
+from regraft.testing.simulation import simulate
+
+SEEDS = 200
+PARTS = 20
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_nothing_is_lost_duplicated_or_reordered(part: int) -> None:
+    outcomes = [simulate(seed) for seed in range(part, SEEDS, PARTS)]
+    failed = {outcome.seed: outcome.violation for outcome in outcomes if outcome.violation}
+    assert not failed, f"look at one with: python -m benchmarks.soak --trace --seed {min(failed)}"
+
+
+def test_every_kind_of_fault_happens_and_publications_arrive() -> None:
+    faults: Counter[str] = Counter()
+    outcomes = [simulate(seed) for seed in range(40)]
+    for outcome in outcomes:
+        faults += outcome.faults
+    assert set(faults) == {
+        "burst",
+        "client dies",
+        "crash",
+        "crash in mid-effects",
+        "delay",
+        "drop",
+        "duplicate",
+        "half-open",
+        "move",
+        "reorder",
+        "reset",
+        "slow subscriber",
+    }
+    assert all(outcome.publications and outcome.deliveries for outcome in outcomes[:5])
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_planted_bug_is_caught(bug: str) -> None:
+    with planted(bug):
+        assert any(simulate(seed).violation for seed in range(SEEDS)), BUGS[bug].broken.__doc__
+
+
+def test_one_seed_gives_one_hash_in_every_process() -> None:
+    program = "from regraft.testing.simulation import simulate as s; print(*(s(i).hash for i in range(8)))"
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert said[0] == said[1]
+    assert len(set(said[0].split())) == 8
