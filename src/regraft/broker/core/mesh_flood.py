@@ -55,7 +55,9 @@ class Flooding:
             raise BadInput("flood", "numbers must ascend")
         previous = flood.previous
         for seq, event in zip(flood.seqs, flood.events, strict=True):
-            copy = self.take(flood.stream, seq, previous, event, flood.at, floor=flood.floor, sender=link.name)
+            copy = self.take(
+                flood.stream, seq, previous, event, flood.at, floor=flood.floor, sender=link.name
+            )
             self._received.setdefault(link.name, []).append((flood.stream, seq))
             if copy is None:
                 self._confirmed.setdefault(link.name, []).append((flood.stream, previous, seq))
@@ -95,6 +97,8 @@ class Flooding:
         if sender:
             copy.has.add(sender)
         self.streams.keep(copy)
+        if stream.position is not None and previous < stream.position:
+            stream.expect(copy)
         if source:
             self._unacknowledged[name, seq] = copy
         for neighbour in self.interest.wanting(topic) - copy.has:
@@ -120,9 +124,7 @@ class Flooding:
         for stream in self.streams.on(topic):
             start = max(stream.position or 0, self.interest.begins_after(topic, stream.name))
             if stream.position is None or start > stream.position:
-                stream.position = start
-                for copy in [each for each in stream.next.values() if each.seq <= start]:
-                    del stream.next[copy.previous]
+                for copy in stream.start_after(start):
                     copy.passed = True  # our subscribers had it in our earlier life, or before they came
                     self._check(copy)
                 self._advance(stream)
@@ -227,14 +229,20 @@ class Flooding:
             del self._unacknowledged[copy.stream.name, copy.seq]
             self._check(copy)
 
-    def adopt(self, copy: Copy, source: str) -> None:
-        """Its publisher is a client of ours and sends it (again)."""
-        copy.source = source
-        if copy.acknowledged:
-            self.acknowledge(copy)
-        else:
-            self._unacknowledged[copy.stream.name, copy.seq] = copy
-            self._check(copy)
+    def publish(self, name: str, seq: int, event: bytes, at: int, source: str) -> bool:
+        """A client of ours publishes, or sends again; False if that has been acknowledged."""
+        if (name, seq) in self._unacknowledged:
+            return True
+        stream = self.streams.by_name.get(name)
+        previous = stream.before(seq) if stream is not None else 0
+        copy = self.take(name, seq, previous, event, at, floor=self.floor(name), source=source)
+        if copy is None or copy.acknowledged:
+            return False
+        if not copy.source:  # a neighbour had it from our earlier life
+            copy.source = source
+            self._unacknowledged[name, seq] = copy
+        self._check(copy)
+        return True
 
     def _check(self, copy: Copy) -> None:
         """Acknowledge, confirm, let go: whatever is due."""
@@ -243,9 +251,7 @@ class Flooding:
         staying = topic in self.interest.own
         if copy.local or (staying and not copy.passed):
             return
-        if copy.source and not copy.acknowledged:
-            if not self._safe(copy, wanting) or self.held_up(topic):
-                return
+        if copy.source and not copy.acknowledged and self._safe(copy, wanting) and not self.held_up(topic):
             copy.acknowledged = True
             del self._unacknowledged[copy.stream.name, copy.seq]
             self.acknowledge(copy)

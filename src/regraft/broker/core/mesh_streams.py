@@ -5,6 +5,9 @@ from collections.abc import Iterator
 
 from regraft.broker.core.mesh_topics import topic_of
 
+OVERHEAD = 512
+"""Bytes that a copy takes beside its event, roughly."""
+
 
 class Copy:
     """A publication that is kept here, and what others are known to have made of it.
@@ -82,6 +85,24 @@ class Stream:
         if self.next.get(copy.previous) is copy:
             del self.next[copy.previous]
 
+    def expect(self, copy: Copy) -> None:
+        """The copy's turn has come, although what is said to be before it is not where we stand."""
+        assert self.position is not None
+        self.next.pop(copy.previous, None)
+        self.next[self.position] = copy
+
+    def start_after(self, position: int) -> list[Copy]:
+        """Stand at this number; the copies up to there, which are not to be passed on any more."""
+        self.position = position
+        waiting = sorted(self.next.values(), key=lambda copy: copy.seq)
+        for copy in waiting:
+            if copy.seq <= position:
+                del self.next[copy.previous]
+            elif copy.previous < position:
+                self.expect(copy)
+                break
+        return [copy for copy in waiting if copy.seq <= position]
+
     def within(self, first: int, last: int) -> list[Copy]:
         low, high = bisect_left(self.order, first), bisect_left(self.order, last + 1)
         return [self.copies[seq] for seq in self.order[low:high]]
@@ -133,11 +154,11 @@ class Streams:
 
     def keep(self, copy: Copy) -> None:
         copy.stream.add(copy)
-        self.bytes += len(copy.event)
+        self.bytes += len(copy.event) + OVERHEAD
 
     def release(self, copy: Copy) -> None:
         copy.stream.remove(copy)
-        self.bytes -= len(copy.event)
+        self.bytes -= len(copy.event) + OVERHEAD
 
     def forget(self, topic: str) -> None:
         """Nobody here is interested in the topic any more, and nothing of it is kept."""

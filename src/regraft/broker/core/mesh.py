@@ -1,0 +1,323 @@
+"""One broker of a mesh: topic-based routing in a k-topic-connected overlay (kTCO §I–IV).
+
+To the shell and to clients it is what `broker.Broker` is on a tree. A publication's topic is its string
+attribute `topic`; it is flooded over the brokers interested in the topic (because a client of theirs
+subscribes to it or publishes on it) and recognised by its stream (publisher and topic) and number. Each
+carries the number of its predecessor in the stream, so that a gap is seen by everybody: it is passed on
+to neighbours at once, but to local subscribers only after its predecessor.
+
+**What is kept where.** A broker that takes a publication keeps a copy, says `Received`, and sends it to
+its other neighbours on the topic. It says `Confirm` to its neighbours when its own subscribers have
+confirmed and all its neighbours on the topic have the publication. It drops its copy when all of them
+have confirmed to it. What a neighbour said in an earlier life is void: it gets all copies again, those
+included that it had confirmed. A publisher is acknowledged when its broker's own subscribers have
+confirmed, every connected neighbour on the topic has the publication, and k brokers in all keep it (all
+of the topic, if there are fewer). Sessions and their filters are stored; publications are only in memory.
+
+**Why fewer than k crashes lose nothing.** Count a broker as failed from its crash until it again has what
+its neighbours keep for it. Let P be the brokers that have had an acknowledged publication, N those of the
+topic that have not, and F the brokers of P with a neighbour in N. F separates P∖F from N, hence |F| ≥ k
+by k-connectedness, unless P∖F is empty; then F = P, and |P| ≥ k by the rule of acknowledgement. So at
+least one of F has not failed, it keeps its copy (a neighbour has not confirmed), and floods it: P grows
+until N is empty. A broker of F that comes back is in F again: it had not confirmed, because a neighbour
+lacked the publication; hence all its neighbours in P keep it for it, and by the same count one of the
+topic does that has not failed. A broker of P∖F whose subscribers lack the publication has not confirmed
+either: all its neighbours keep it. (k brokers or fewer on a topic are a clique: P is then all of them,
+and one survivor serves all that come back.)
+
+**Why order survives.** A broker that comes back asks its neighbours where the streams stand and begins
+each after the smallest answer; each neighbour sends all after its own answer. Clients drop what they have
+seen. A first broker that comes back learns the numbers of its publishers' streams in the same way: those
+of acknowledged publications are known to k brokers and those that were not acknowledged come again from
+the publisher, so every publication gets the predecessor that it had.
+
+**What is given up.** Memory: while a broker is away or slow, its neighbours on the topic keep all that it
+has not confirmed, and their neighbours what it has not received; of every stream (two lives of each
+publisher on each topic) position and last numbers are remembered for good. Beyond `held_bytes` the topics
+are stopped at their publishers (`mesh_pressure`). Bandwidth: a publication crosses every link of the
+topic's overlay at least once. Availability: publishers wait while fewer than k − 1 neighbours on the topic
+are there (or all, if they are fewer), and a broker that comes back waits for all but k − 2 neighbours.
+
+**Limits.** k or more failures at once may lose what was acknowledged, and after the loss of every broker
+of a topic its streams begin anew. The overlay must be k-topic-connected, publishing brokers included; a
+broker cannot check that. Order is per publisher and topic. Sessions do not move to other brokers.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regraft.broker.core.broker import Settings
+from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send
+from regraft.broker.core.forwarding import Fact
+from regraft.broker.core.mesh_delivery import Delivery
+from regraft.broker.core.mesh_flood import Flooding
+from regraft.broker.core.mesh_interest import Interest, MeshLink
+from regraft.broker.core.mesh_pressure import Pressures
+from regraft.broker.core.mesh_sessions import MeshSessions
+from regraft.broker.core.messages import (
+    VERSION,
+    Advertise,
+    AnyMessage,
+    Bye,
+    ClientHello,
+    Confirm,
+    Flood,
+    LinkHello,
+    Positions,
+    Pressure,
+    Received,
+    Refused,
+    Run,
+    Settled,
+    Subscribe,
+    Update,
+    Withdraw,
+)
+from regraft.broker.core.peers import Session
+from regraft.model import BadInput
+
+
+@dataclass(frozen=True)
+class MeshSettings(Settings):
+    """Limits of a broker, and what is promised in a mesh."""
+
+    k: int = 2
+    """The overlay is k-topic-connected: fewer than k failures at once lose nothing."""
+    held_bytes: int = 64 * 2**20
+    """Beyond this much in copies, publishers are stopped."""
+    patience: float = 1.0
+    """So long a topic whose brokers are all new to it waits for one that is not."""
+
+
+class MeshBroker:
+    """The core of a broker in a mesh."""
+
+    def __init__(
+        self,
+        id: str,
+        neighbours: Iterable[str],
+        settings: Settings = MeshSettings(),  # noqa: B008 — a frozen value
+        life: int = 1,
+        stored: dict[str, bytes] | None = None,
+        now: float = 0.0,
+    ) -> None:
+        mesh = settings if isinstance(settings, MeshSettings) else MeshSettings(**vars(settings))
+        self.id = id
+        self.life = life
+        self.settings = mesh
+        self.now = now
+        self.interest = Interest(neighbours, mesh.k, mesh.patience)
+        self.flooding = Flooding(self.interest, mesh.k, mesh.observe)
+        self.delivery = Delivery(self.flooding)
+        self.sessions = MeshSessions(
+            id, self.interest, self.flooding, self.delivery, mesh.window, mesh.filters_per_client
+        )
+        self.pressures = Pressures(id, life, mesh.held_bytes)
+        self.flooding.held_up = lambda topic: topic in self.pressures.topics
+        self.sessions.restore(stored or {}, now)
+        self._peers: dict[int, MeshLink | Session] = {}
+        self._epoch = 0
+        self._out: list[Effect] = []
+        self._on_link: dict[type, Callable[[MeshLink, Any], None]] = {
+            Update: self._update,
+            Positions: lambda link, message: self.flooding.learn(message, link),
+            Flood: lambda link, message: self.flooding.arrive(message, link),
+            Received: lambda link, message: self.flooding.received(message, link),
+            Confirm: lambda link, message: self.flooding.confirmed(message, link),
+            Settled: lambda link, message: setattr(link, "settled", True),
+            Pressure: self._pressure,
+        }
+        self._on_session: dict[type, Callable[[Session, Any], None]] = {
+            Run: self.sessions.publish,
+            Confirm: self.delivery.confirmed,
+            Advertise: self.sessions.advertise,
+            Subscribe: self.sessions.subscribe,
+            Withdraw: self.sessions.withdraw,
+            Bye: self._bye,
+        }
+
+    # What happens
+
+    def start(self) -> list[Effect]:
+        """The first effects: which neighbours to call. Of two neighbours the smaller id calls."""
+        return [Dial(name) for name in self.interest.links if self.id < name] + self._flush()
+
+    def opened(self, connection: int, neighbour: str = "") -> list[Effect]:
+        """A connection is there; `neighbour` if we dialled it, otherwise the peer speaks first."""
+        return [Send(connection, LinkHello(self.id, self.life))] if neighbour else []
+
+    def received(self, connection: int, messages: Sequence[AnyMessage], now: float) -> list[Effect]:
+        """The peer said something."""
+        self.now = now
+        for message in messages:
+            try:
+                self._received(connection, message)
+            except BadInput as fault:
+                self._out += [Send(connection, Refused("", str(fault))), Close(connection, str(fault))]
+                self._closed(connection)
+                break
+        return self._flush()
+
+    def closed(self, connection: int, now: float) -> list[Effect]:
+        """The connection is gone."""
+        self.now = now
+        self._closed(connection)
+        return self._flush()
+
+    def tick(self, now: float) -> list[Effect]:
+        """Time has passed."""
+        self.now = now
+        for session in list(self.delivery.sessions.values()):
+            if session.connection is None and now - session.left_at > self.settings.session_seconds:
+                self.sessions.end(session)
+        return self._flush()
+
+    def link(self, neighbour: str) -> list[Effect]:
+        """The overlay gets a link to this neighbour."""
+        if neighbour in self.interest.links:
+            return []
+        self.interest.links[neighbour] = MeshLink(neighbour)
+        return [Dial(neighbour)] if self.id < neighbour else []
+
+    def unlink(self, neighbour: str) -> list[Effect]:
+        """The overlay loses the link to this neighbour: nothing is kept for it any more."""
+        link = self.interest.links.get(neighbour)
+        if link is None:
+            return []
+        topics, connection = sorted(link.topics), link.connection
+        self._out.append(Hangup(neighbour))
+        if connection is not None:
+            del self._peers[connection]
+            self._out.append(Close(connection, "no longer a neighbour"))
+        self.interest.unlink(link)
+        for topic in topics:
+            self.flooding.check_topic(topic)
+        return self._flush()
+
+    def take_facts(self) -> list[Fact]:
+        """What the telemetry wants to know, since the last call."""
+        facts, self.flooding.facts = self.flooding.facts, []
+        return facts
+
+    # How it reacts
+
+    def _received(self, connection: int, message: AnyMessage) -> None:
+        peer = self._peers.get(connection)
+        if isinstance(message, (LinkHello, ClientHello)):
+            if peer is not None:
+                raise BadInput("hello", "comes once, at the beginning")
+            if message.version != VERSION:
+                raise BadInput("hello", f"protocol version {message.version}, this broker speaks {VERSION}")
+            if isinstance(message, LinkHello):
+                self._link_hello(connection, message)
+            else:
+                self._client_hello(connection, message)
+            return
+        if peer is None:
+            raise BadInput(type(message).__name__, "a connection begins with a hello")
+        handlers: dict[type, Callable[[Any, Any], None]] = (
+            self._on_link if isinstance(peer, MeshLink) else self._on_session
+        )
+        handler = handlers.get(type(message))
+        if handler is None:
+            raise BadInput(type(message).__name__, "not a message that this peer may send")
+        if peer.connection == connection:  # otherwise another connection has taken its place
+            handler(peer, message)
+
+    def _link_hello(self, connection: int, hello: LinkHello) -> None:
+        link = self.interest.links.get(hello.broker)
+        if link is None:
+            raise BadInput("hello", f"{hello.broker!r} is not a neighbour of {self.id!r}")
+        if link.connection is not None:
+            self._out.append(Close(link.connection, "the neighbour has connected anew"))
+        if hello.broker < self.id:  # it called us
+            self._out.append(Send(connection, LinkHello(self.id, self.life)))
+        link.lost()
+        self._epoch += 1
+        link.connection, link.epoch = connection, self._epoch
+        self._peers[connection] = link
+        if link.life != hello.life:
+            link.life = hello.life
+            self.flooding.renew(link)
+        self._out += [Send(connection, word) for word in self.pressures.told.values()]
+
+    def _client_hello(self, connection: int, hello: ClientHello) -> None:
+        if not hello.client or "#" in hello.client or "/" in hello.client:
+            raise BadInput("hello", "a client's name is not empty and has no '#' or '/'")
+        self._epoch += 1
+        self._peers[connection] = self.sessions.hello(connection, hello, self._epoch, self.now)
+
+    def _update(self, link: MeshLink, update: Update) -> None:
+        assert link.connection is not None
+        named, gone = self.interest.heard(link, update)
+        answers = self.flooding.positions(sorted(named))
+        self._out += [Send(link.connection, answer) for answer in answers]
+        if update.all_subscriptions:
+            self._out += self.flooding.open(link)
+        else:
+            for topic in sorted(named):
+                self.flooding.offer_topic(topic, link)
+        for topic in gone:
+            self.flooding.check_topic(topic)
+
+    def _pressure(self, link: MeshLink, word: Pressure) -> None:
+        if self.pressures.hear(word):
+            self._spread(word, link.name)
+
+    def _spread(self, word: Pressure, source: str) -> None:
+        """Pass it on; publishers may be free again."""
+        for link in self.interest.links.values():
+            if link.connection is not None and link.name != source:
+                self._out.append(Send(link.connection, word))
+        self.flooding.check_unacknowledged()
+
+    def _bye(self, session: Session, bye: Bye) -> None:
+        if session.connection is not None:
+            del self._peers[session.connection]
+        self.sessions.end(session)
+
+    def _closed(self, connection: int) -> None:
+        peer = self._peers.pop(connection, None)
+        if peer is None or peer.connection != connection:
+            return
+        if isinstance(peer, Session):
+            peer.lost(self.now)
+            return
+        peer.lost()
+        self.flooding.check_unacknowledged()
+        for topic in sorted(peer.topics):
+            if self.interest.is_ready(topic):
+                self.flooding.begin(topic)
+        if self.id < peer.name:
+            self._out.append(Dial(peer.name))
+
+    # What follows
+
+    def _flush(self) -> list[Effect]:
+        """Everything that the last event caused: topics, answers to clients, publications, confirmations."""
+        for link, update in self.interest.updates():
+            assert link.connection is not None
+            self._out.append(Send(link.connection, update))
+        for topic in self.interest.newly_ready(self.now):
+            self.flooding.begin(topic)
+            self._tell_positions(topic)
+        self.sessions.placed()
+        self.sessions.admit()
+        weighed = self.pressures.weigh(self.flooding.streams.bytes, self.interest.own)
+        if weighed is not None:
+            self._spread(weighed, "")
+        out, self._out = self._out, []
+        out += self.sessions.out
+        self.sessions.out = []
+        out += self.delivery.take_sends()
+        out += self.flooding.take_sends()
+        out += self.sessions.take_sends()
+        return out
+
+    def _tell_positions(self, topic: str) -> None:
+        """Neighbours on the topic that were told that we know nothing have waited for this."""
+        for name in sorted(self.interest.wanting(topic)):
+            link = self.interest.links[name]
+            if link.open and link.connection is not None:
+                self._out += [Send(link.connection, each) for each in self.flooding.positions([topic])]
