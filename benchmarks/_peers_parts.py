@@ -155,6 +155,7 @@ def _faults(outcomes: Sequence[Outcome]) -> str:
 
 def _data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     trials = [
-        {"rate": outcome.rate, **outcome.sent._asdict(), **outcome.received._asdict()} for outcome in outcomes
+        {"rate": outcome.rate, "sent": outcome.sent._asdict(), "received": outcome.received._asdict()}
+        for outcome in outcomes
     ]
     return {"trials": trials}

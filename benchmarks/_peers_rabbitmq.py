@@ -64,7 +64,7 @@ class RabbitMQ:
             epmd = shutil.which("epmd") or "/usr/bin/epmd"
             environment = _environment(servers.folder, epmd_port)
             if brokers > 1:
-                # Nodes that share cores take them from each other by waiting busily: a sixth faster so.
+                # Nodes that share cores take them from each other by waiting busily.
                 environment["RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS"] = SHARED_CORES
             # Erlang would start a name server that outlives everybody; it uses ours instead.
             servers.run([epmd, "-port", str(epmd_port), "-address", "127.0.0.1"], epmd_port, environment)
