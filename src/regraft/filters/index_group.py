@@ -91,7 +91,7 @@ class Group:
         """The same as an array: thousands of Python integers cost more than finding them."""
         if self.slabs is None:
             return np.array(self.match(point), np.int64)
-        return self.slabs.match(point).copy()
+        return self.slabs.match(point).astype(np.int64)
 
     def _to_slabs(self, dimensions: int) -> "Slabs":
         from regraft.filters.index_slabs import Slabs  # noqa: PLC0415 - loads the compiler

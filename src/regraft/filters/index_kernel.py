@@ -1,9 +1,9 @@
 """Compiled parts of `index_slabs`: setting the bits of boxes, and finding the boxes that hold a point.
 
-Rows of `bits` are slabs of one attribute's range, with one row before the first slab and one behind the
-last; columns are boxes, 64 to a word. A box has a bit in each slab that its interval touches, in the row
-before if it has no lower end, and in the row behind if it has no upper end. `tops` says of 64 words at a
-time which of them are not zero (it may say so of a word that has become zero).
+Columns of `bits` are boxes, 64 to a word. Rows go up one attribute's range: odd rows are the slabs between
+edges, even rows the edges themselves, with one row before everything and one behind. A box has a bit in
+each row that its interval touches, in the first if it has no lower end, in the last if it has no upper
+end. `tops` says of 64 words at a time which are not zero (or were not before a box was removed).
 """
 
 import numpy as np
@@ -12,6 +12,7 @@ from numba import njit
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.int32]
 Words = npt.NDArray[np.uint64]
 
 ONE = np.uint64(1)
@@ -33,14 +34,20 @@ PLACE = _places_of_bits()
 
 
 @njit(cache=True, nogil=True)
+def row_of(edges: Floats, a: int, value: float) -> int:
+    place: int = np.searchsorted(edges[a], value)  # type: ignore[assignment]
+    on_edge = place < edges.shape[1] and edges[a, place] == value
+    return 2 * place + 2 if on_edge else 2 * place + 1
+
+
+@njit(cache=True, nogil=True)
 def rows_of(edges: Floats, bounds: Floats, box: int, a: int) -> tuple[int, int]:
     """The first and the last row of a box; no row if it is empty."""
     low, high = bounds[box, 2 * a], bounds[box, 2 * a + 1]
     if not low <= high:
         return 1, 0
-    first = 0 if low == -np.inf else np.searchsorted(edges[a], low, side="right") + 1
-    last = np.searchsorted(edges[a], high, side="right") + 1
-    return first, edges.shape[1] + 2 if high == np.inf else last
+    first = 0 if low == -np.inf else row_of(edges, a, low)
+    return first, 2 * edges.shape[1] + 2 if high == np.inf else row_of(edges, a, high)
 
 
 @njit(cache=True, nogil=True)
@@ -81,13 +88,13 @@ def put(edges: Floats, bits: Words, tops: Words, bounds: Floats, box: int, on: b
 
 @njit(cache=True, nogil=True)
 def stab(
-    edges: Floats, bits: Words, tops: Words, bounds: Floats, keys: Ints, point: Floats, used: int, found: Ints
+    edges: Floats, bits: Words, tops: Words, bounds: Floats, keys: Keys, point: Floats, used: int, found: Keys
 ) -> int:
     """Write the keys of the boxes that hold the point to `found`; returns how many."""
     dimensions = edges.shape[0]
     rows = np.empty(dimensions, np.int64)
     for a in range(dimensions):
-        rows[a] = np.searchsorted(edges[a], point[a], side="right") + 1
+        rows[a] = row_of(edges, a, point[a])
     count = 0
     for top in range((used + 4095) >> 12):
         words = tops[0, rows[0], top]
@@ -109,18 +116,18 @@ def stab(
 def _collect(  # noqa: PLR0913, PLR0917 - a loop body of its own, inlined
     bits: Words,
     bounds: Floats,
-    keys: Ints,
+    keys: Keys,
     point: Floats,
     rows: Ints,
     word: int,
     possible: np.uint64,
-    found: Ints,
+    found: Keys,
     count: int,
 ) -> int:
     """Those of the possible boxes of a word that hold the point.
 
-    A box that touches the point's slab may hold it; one that also touches both neighbours surely does,
-    so only boxes with an end nearby are compared. For one or two, comparing is quicker than to know.
+    A box that touches the point's row may hold it; one that also touches both rows beside it surely does,
+    so only boxes that end in this slab are compared. For one or two, comparing is quicker than to know.
     """
     sure = ZERO
     rest = possible & (possible - ONE)

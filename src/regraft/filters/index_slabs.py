@@ -1,15 +1,15 @@
 """Many boxes over the same attributes: which of them hold a point, a word of 64 boxes at a time.
 
-Each attribute's range is cut into slabs with about equally many box ends; a bitmap per slab says which
-boxes touch it. A point picks one slab of each attribute, and the boxes that may hold it are the common
-bits. Memory is about slabs/8 + 16 bytes for each box and attribute. Boxes come and go in place, and keep
-their position; slabs are cut anew whenever more room is needed. Boxes that come together are put near
+Each attribute's range is cut into slabs with about equally many box ends; bitmaps say which boxes touch a
+slab and which hold its edges. A point picks one slab of each attribute, and the boxes that may hold it are
+the common bits. Memory is slabs/4 + 16 bytes for each box and attribute. Boxes come and go in place, keep
+their position, and slabs are cut anew whenever more room is needed. Boxes that come together are put near
 their neighbours in space, so that narrow boxes share words and most words need not be looked at.
 """
 
 import numpy as np
 
-from regraft.filters.index_kernel import Floats, Ints, Words, fill, put, stab
+from regraft.filters.index_kernel import Floats, Ints, Keys, Words, fill, put, stab
 
 SLABS = 256
 """At most; with more, fewer boxes are compared one by one, and the bitmaps take more memory."""
@@ -25,12 +25,12 @@ class Slabs:
     __slots__ = ("_bits", "_bounds", "_edges", "_found", "_free", "_keys", "_point", "_tops", "_used")
 
     def __init__(self, dimensions: int) -> None:
-        self._keys: Ints = np.empty(0, np.int64)
+        self._keys: Keys = np.empty(0, np.int32)
         self._bounds: Floats = np.empty((0, 2 * dimensions))
         self._edges: Floats = np.empty((dimensions, 0))
-        self._bits: Words = np.empty((dimensions, 3, 0), np.uint64)
+        self._bits: Words = np.empty((dimensions, 0, 0), np.uint64)
         self._tops: Words = self._bits
-        self._found: Ints = self._keys
+        self._found: Keys = self._keys
         self._point: Floats = np.empty(dimensions)
         self._free: list[int] = []
         self._used = 0
@@ -79,7 +79,7 @@ class Slabs:
         self._bounds[position] = NO_BOX * len(self._point)
         self._free.append(position)
 
-    def match(self, point: list[float]) -> Ints:
+    def match(self, point: list[float]) -> Keys:
         """The keys of the boxes that hold the point; the next call overwrites them."""
         self._point[:] = point
         count = stab(
@@ -99,7 +99,7 @@ class Slabs:
         if not placed:
             self._place_slabs()
         words = (len(self._keys) + 63) >> 6
-        rows = self._edges.shape[1] + 3
+        rows = 2 * self._edges.shape[1] + 3
         self._bits = np.zeros((len(self._point), rows, words), np.uint64)
         self._tops = np.zeros((len(self._point), rows, (words + 63) >> 6), np.uint64)
         fill(self._edges, self._bits, self._tops, self._bounds, self._used, 0)
@@ -127,6 +127,6 @@ class Slabs:
         return codes
 
     def _resize(self, room: int) -> None:
-        keys, bounds = np.zeros(room, np.int64), np.empty((room, self._bounds.shape[1]))
+        keys, bounds = np.zeros(room, np.int32), np.empty((room, self._bounds.shape[1]))
         keys[: self._used], bounds[: self._used] = self._keys[: self._used], self._bounds[: self._used]
-        self._keys, self._bounds, self._found = keys, bounds, np.empty(room, np.int64)
+        self._keys, self._bounds, self._found = keys, bounds, np.empty(room, np.int32)
