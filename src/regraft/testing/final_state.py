@@ -63,7 +63,7 @@ def _kept(broker: Broker) -> Iterator[str]:
         yield f"{broker.id} counts {broker.forwarding.store.bytes} bytes held"
     claims = broker.claims
     for asked in claims.asked.values():
-        yield f"{broker.id} keeps {asked.claim} from {asked.back or 'itself'}, missing {sorted(asked.missing)}"
+        yield f"{broker.id} keeps {asked.claim} of {asked.back or 'itself'}, missing {sorted(asked.missing)}"
     for client in (*claims.outstanding, *claims.waiting):
         yield f"{broker.id} is not done with the claim of {client}"
     for link in broker.forwarding.links.values():
