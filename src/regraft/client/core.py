@@ -199,7 +199,8 @@ class Client:
             room -= len(batch)
             self._unacknowledged.extend(batch)
             seqs = [seq for seq, _, _ in batch]
-            self._out.append(Run(self.publisher, seqs, [event for _, event, _ in batch], batch[0][2]))
+            events = [event for _, event, _ in batch]
+            self._out.append(Run(self.publisher, seqs, events, batch[0][2], self._visit))
 
     def _run(self, run: Run, happened: list[Happening]) -> None:
         highest = self.highest.get(run.publisher, 0)

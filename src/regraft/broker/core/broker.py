@@ -78,6 +78,7 @@ class Broker:
         self.claims = Claims(id, self.sessions, self.forwarding)
         self.claims.life = life
         self.sessions.claim = self.claims.begin
+        self.sessions.ended = self.claims.ended
         self.relink = Relink(id, self.tables, self.forwarding)
         self.sessions.restore(stored or {}, now)
         self._peers: dict[int, Link | Session] = {}
@@ -86,7 +87,7 @@ class Broker:
         self._out: list[Effect] = []
         self._on_link: dict[type, Callable[[Link, Any], None]] = {
             Update: lambda link, message: self.tables.heard(link.name, message),
-            Run: lambda link, message: self._link_run(link, message),
+            Run: self._link_run,
             Confirm: lambda link, message: self.forwarding.confirmed(message, link.name, link.epoch),
             Settled: lambda link, message: setattr(link, "settled", True),
             Claim: lambda link, message: self.claims.claim(message, link.name),

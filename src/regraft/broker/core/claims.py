@@ -195,8 +195,8 @@ class Claims:
         source = f"{HANDED}{claim.client}"
         rest = self.outstanding.setdefault(source, set())
         for run in sorted(asked.runs, key=lambda run: run.seqs[0]):
-            for seq, event in zip(run.seqs, run.events, strict=True):
-                self._take(Run(run.publisher, [seq], [event], run.at), source, session)
+            for at, seq in enumerate(run.seqs):
+                self._take(run.one(at), source, session)
                 rest.add((run.publisher, seq))
         session.claiming = False
         self.forwarding.resume(session)
@@ -223,6 +223,12 @@ class Claims:
             for asked in list(self.asked.values()):
                 if not asked.back and asked.claim.client == client and asked.answer is not None:
                     self._done(asked.claim)
+
+    def ended(self, session: Session) -> None:
+        """The client is gone for good: nobody need keep anything for it."""
+        for asked in list(self.asked.values()):
+            if not asked.back and asked.claim.client == session.client:
+                self._done(asked.claim)
 
     def _done(self, claim: Claim) -> None:
         self.outstanding.pop(f"{HANDED}{claim.client}", None)

@@ -53,23 +53,30 @@ class Forwarding:
             for piece, targets in self._split(run, source):
                 self.hold(piece, source, targets)
             return
-        for seq, event in zip(run.seqs, run.events, strict=True):
-            piece = Run(run.publisher, [seq], [event], run.at)
+        for at, seq in enumerate(run.seqs):
             if stream.find(seq) is None:
                 stream.seen = max(stream.seen, seq)
-                self.hold(piece, source, self.targets(event, source))
+                self.hold(run.one(at), source, self.targets(run.events[at], source))
             else:
-                self._again(stream.within(seq, seq)[0], source)
+                self._again(stream.within(seq, seq)[0], source, run.one(at))
 
-    def _again(self, held: Held, source: str) -> None:
-        """It comes from there (too): do not wait for that side, but see that the others have it."""
-        held.waiting.pop(source, None)
-        if source not in held.sources:
+    def _again(self, held: Held, source: str, run: Run) -> None:
+        """It comes from there (too), perhaps because its publisher sends it from another broker now.
+
+        The later visit decides which way is downstream: two brokers that got it from different sides
+        must not wait for each other, and one of them must.
+        """
+        known = source in held.sources
+        if not known:
             held.sources.append(source)
-            for target in self.targets(held.run.events[0], source):
-                if target not in held.waiting:
-                    held.waiting[target] = 0
-                    self.offer(held, target)
+        if run.visit < held.run.visit or (known and run.visit == held.run.visit):
+            return
+        held.run = run
+        held.waiting.pop(source, None)
+        for target in self.targets(run.events[0], source):
+            if target not in held.waiting:
+                held.waiting[target] = 0
+                self.offer(held, target)
         if not held.waiting:
             self.complete(held)
 
@@ -94,9 +101,7 @@ class Forwarding:
         start = 0
         for end in range(1, len(ways) + 1):
             if end == len(ways) or ways[end] != ways[start]:
-                part = slice(start, end)
-                piece = Run(run.publisher, run.seqs[part], run.events[part], run.at)
-                pieces.append((piece, ways[start]))
+                pieces.append((run.part(slice(start, end)), ways[start]))
                 start = end
         return pieces
 

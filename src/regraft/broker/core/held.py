@@ -88,8 +88,7 @@ class Stream:
             return
         self.remove(held)
         for part in (slice(None, middle), slice(middle, None)):
-            piece = Run(run.publisher, run.seqs[part], run.events[part], run.at)
-            self.add(Held(piece, list(held.sources), dict(held.waiting)))
+            self.add(Held(run.part(part), list(held.sources), dict(held.waiting)))
 
     def __iter__(self) -> Iterator[Held]:
         return iter([self.runs[first] for first in self.firsts])

@@ -110,6 +110,17 @@ class Run(Message, frozen=True, tag=9):
     events: list[bytes]
     at: int
     """When the first of them was published: microseconds since the epoch, by the publisher's clock."""
+    visit: int = 0
+    """The publisher's connection on which they were sent: if they are sent again from elsewhere, the
+    later way is the one that counts."""
+
+    def part(self, part: slice) -> "Run":
+        """Some of them."""
+        return Run(self.publisher, self.seqs[part], self.events[part], self.at, self.visit)
+
+    def one(self, at: int) -> "Run":
+        """One of them."""
+        return self.part(slice(at, at + 1))
 
 
 class Confirm(Message, frozen=True, tag=10):

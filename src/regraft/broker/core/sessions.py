@@ -59,6 +59,7 @@ class Sessions:
         """Targets of the sessions whose inbox is not empty."""
         self.claim: Callable[[Session], None] = lambda session: None
         """Called when a session comes from another broker."""
+        self.ended: Callable[[Session], None] = lambda session: None
 
     def restore(self, stored: dict[str, bytes], now: float) -> None:
         """After a start: the sessions of the life before, not connected yet."""
@@ -115,6 +116,7 @@ class Sessions:
         self.out.append(Store(f"session/{session.client}", None))
         if session.connection is not None:
             self.out.append(Close(session.connection, "the session has ended"))
+        self.ended(session)
 
     def remove_filters(self, session: Session) -> None:
         for id in list(session.advertisements):
@@ -225,7 +227,7 @@ class Sessions:
             yield run
         elif allowed:
             seqs, bodies = [run.seqs[at] for at in allowed], [run.events[at] for at in allowed]
-            yield Run(run.publisher, seqs, bodies, run.at)
+            yield Run(run.publisher, seqs, bodies, run.at, run.visit)
 
     def _name(self, session: Session, id: str) -> str:
         """Unique in the overlay, also while the session is moving from one broker to another."""
