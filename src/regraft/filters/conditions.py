@@ -15,6 +15,7 @@ from regraft.filters.syntax import Attribute, Like
 from regraft.filters.values import Value
 
 MAX_VALUES = 64
+MAX_TEXT = 512  # longer conditions are whole expressions, not worth another reading
 CACHED_CONDITIONS = 16_384
 
 
@@ -64,6 +65,8 @@ def _values(constraint: Constraint | None) -> list[Value] | None:
 @lru_cache(CACHED_CONDITIONS)
 def _read(text: str) -> tuple[Atom | None, str | None]:
     """The condition as an atom, and its pattern if it is `attribute LIKE pattern`."""
+    if " LIKE " not in text or len(text) > MAX_TEXT:
+        return None, None
     node = parse(text).node
     pattern = node.pattern if isinstance(node, Like) and isinstance(node.operand, Attribute) else None
     return atom_of(node), pattern

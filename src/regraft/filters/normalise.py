@@ -50,8 +50,6 @@ MAX_PAIRS = 512
 MAX_ATOMS = 512
 
 Disjunction = tuple[Conjunction, ...]
-
-
 NOWHERE: Disjunction = ()
 
 
