@@ -29,9 +29,16 @@ from regraft.broker.core.messages import (
     Withdraw,
 )
 from regraft.broker.core.peers import Session
-from regraft.broker.core.sessions import Stored
 from regraft.filters import BadFilter, Filter, parse
 from regraft.model import BadInput
+
+
+class Stored(msgspec.Struct, array_like=True):
+    """What is remembered of a session beyond a crash."""
+
+    advertisements: dict[str, str]
+    subscriptions: dict[str, str]
+
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Stored).decode
