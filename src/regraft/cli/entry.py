@@ -17,7 +17,14 @@ from regraft import __version__
 from regraft.cli.watching import planner_is_running
 from regraft.model import BadInput, RegraftError
 
-COMMANDS = {"plan": "plan_command:plan", "demo": "demo_command:demo", "lab": "lab_command:lab"}
+COMMANDS = {
+    "plan": "plan_command:plan",
+    "demo": "demo_command:demo",
+    "lab": "lab_command:lab",
+    "up": "up_command:up",
+    "pub": "pub_command:pub",
+    "sub": "sub_command:sub",
+}
 
 
 class OneLine(click.Group):

@@ -103,16 +103,14 @@ class Linking:
     ) -> None:
         self.core = core
         self.link: Link | None = None
-        self.final: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Done with the reason if every address refuses us: trying again would not help."""
         self.last_fault = "not tried yet"
         self._addresses = addresses
         self._tls = tls
         self._frame_bytes = frame_bytes
         self._received = received
 
-    async def run(self) -> None:
-        """Connect, and connect again, until cancelled or refused everywhere."""
+    async def run(self) -> str:
+        """Connect, and connect again, until cancelled; returns why, if every address refuses us."""
         attempt, at, refusals = 0, 0, 0
         while True:
             address = self._addresses[at % len(self._addresses)]
@@ -120,8 +118,7 @@ class Linking:
             attempt = 0 if welcomed else attempt + 1
             refusals = refusals + 1 if refusal and not welcomed else 0
             if refusals >= len(self._addresses):
-                self.final.set_result(refusal)
-                return
+                return refusal
             if not welcomed:  # otherwise the session is there: come back first
                 at += 1
             await asyncio.sleep(_pause(attempt // len(self._addresses)))

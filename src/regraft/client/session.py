@@ -47,7 +47,7 @@ def connect(
     its own that is `durable` survives the process: what it has subscribed to is kept for it for as long
     as the broker allows. `timeout` is for the first connection, and for what is unacknowledged at the end.
     """
-    core = Client(name or f"client-{secrets.token_hex(8)}", time.time_ns() // 1000, window, token)
+    core = Client(name or f"client-{secrets.token_hex(8)}", time.time_ns() // 1_000_000, window, token)
     return Session(core, parse_addresses(where), tls, durable=durable, timeout=timeout)
 
 
@@ -95,7 +95,7 @@ class Session:
         self._welcomed: asyncio.Future[None] = self._loop.create_future()
         self._linking = Linking(self.core, self._addresses, self._tls, FRAME_BYTES, self._received)
         self._task = asyncio.create_task(self._linking.run())
-        self._linking.final.add_done_callback(self._refused)
+        self._task.add_done_callback(self._linking_ended)
         try:
             async with asyncio.timeout(self._timeout):
                 await self._welcomed
@@ -279,11 +279,12 @@ class Session:
         else:
             future.set_result(None)
 
-    def _refused(self, final: asyncio.Future[str]) -> None:
-        """Every broker refuses us: nothing will ever come."""
-        if final.cancelled():
+    def _linking_ended(self, task: asyncio.Task[str]) -> None:
+        """Every broker refuses us, or linking itself failed: nothing will ever come."""
+        if task.cancelled():
             return
-        fault = refused(final.result())
+        fault = task.exception() or refused(task.result())
+        assert isinstance(fault, Exception)
         self._closed = True
         self._outstanding.fail(fault)
         for subscription in self._subscriptions.values():

@@ -45,7 +45,7 @@ class Subscription:
         return self
 
     async def __anext__(self) -> Event:
-        self._confirm()
+        self.confirm()
         if not self._runs:
             await self._more()
         publisher, seqs, events = self._runs[0]
@@ -60,7 +60,7 @@ class Subscription:
     async def batches(self) -> AsyncIterator[list[Event]]:
         """Events as they came together, for speed; a batch is consumed when the next one is asked for."""
         while True:
-            self._confirm()
+            self.confirm()
             if not self._runs:
                 try:
                     await self._more()
@@ -79,12 +79,22 @@ class Subscription:
     ) -> None:
         self.close()
 
+    def confirm(self) -> None:
+        """What was handed out is consumed; asking for the next says so too."""
+        if self._handing_out is not None:
+            handed_out, self._handing_out = self._handing_out, None
+            self._consumed(*handed_out)
+
+    def end(self) -> None:
+        """Iterating stops; the subscription stays, for the next time that a durable session comes back."""
+        self.fail(None)
+
     def close(self) -> None:
         """Withdraw it; what has not been handed out is dropped."""
         if self._closed:
             return
         self._closed = True
-        self._confirm()
+        self.confirm()
         for publisher, seqs, _ in self._runs:
             self._consumed(publisher, seqs[self._at :])
             self._at = 0
@@ -107,11 +117,6 @@ class Subscription:
         self._wake()
 
     # Inside
-
-    def _confirm(self) -> None:
-        if self._handing_out is not None:
-            handed_out, self._handing_out = self._handing_out, None
-            self._consumed(*handed_out)
 
     async def _more(self) -> None:
         """Until there is something to hand out."""

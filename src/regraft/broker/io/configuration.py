@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from regraft.broker.core import Settings
+from regraft.model import Kind
 
 Address = tuple[str, int]
 
@@ -75,6 +76,7 @@ class Configuration:
 
     broker: str
     neighbours: tuple[str, ...] = ()
+    kind: Kind = "tree"
     host: str = "127.0.0.1"
     port: int = 0
     """0: any free one."""

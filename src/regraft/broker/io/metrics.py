@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from regraft.broker.io.endpoint import Answer
+from regraft.broker.io.inside import inside
 
 if TYPE_CHECKING:
     from regraft.broker.io.server import BrokerServer
@@ -42,14 +43,13 @@ def metrics(server: "BrokerServer") -> Answer:
 
 def healthz(server: "BrokerServer") -> Answer:
     """Always an answer: a broker whose neighbour is gone is healthy itself."""
-    core = server.core
-    links = core.forwarding.links if core is not None else {}
+    seen = inside(server.core) if server.core is not None else None
     document = {
         "broker": server.id,
-        "status": "ok" if core is not None else "starting",
-        "ready": core is not None and core.tables.ready,
-        "links": {name: "up" if link.connection is not None else "down" for name, link in links.items()},
-        "clients": sum(s.connection is not None for s in core.forwarding.sessions.values()) if core else 0,
+        "status": "ok" if seen is not None else "starting",
+        "ready": seen is not None and seen.ready,
+        "links": seen.links if seen is not None else {},
+        "clients": seen.clients if seen is not None else 0,
     }
     return Answer("application/json", json.dumps(document) + "\n")
 
@@ -65,16 +65,17 @@ def _values(server: "BrokerServer") -> Iterator[tuple[str, str, str, float]]:
     yield "connections_refused_total", "counter", "Peers that were closed with a reason.", counters.refused
     yield "connections_accepted_total", "counter", "Connections that began.", counters.accepted
     yield "connections", "gauge", "Connections now.", len(server.connections)
-    if (core := server.core) is not None:
-        links, sessions = core.forwarding.links.values(), core.forwarding.sessions
-        up = sum(link.connection is not None for link in links)
-        yield "links", "gauge", "Neighbours in the overlay.", len(links)
+    if server.core is not None:
+        seen = inside(server.core)
+        up = sum(state == "up" for state in seen.links.values())
+        yield "links", "gauge", "Neighbours in the overlay.", len(seen.links)
         yield "links_up", "gauge", "Neighbours that are connected.", up
-        yield "sessions", "gauge", "Clients, also those that are away.", len(sessions)
-        yield "subscriptions", "gauge", "In the routing table.", len(core.tables.subscriptions)
-        yield "advertisements", "gauge", "In the routing table.", len(core.tables.advertisements)
-        yield "held_bytes", "gauge", "Publications kept until confirmed.", core.forwarding.store.bytes
-        yield "ready", "gauge", "Whether all neighbours have told their tables.", int(core.tables.ready)
+        yield "sessions", "gauge", "Clients, also those that are away.", seen.sessions
+        yield "clients", "gauge", "Clients that are connected.", seen.clients
+        yield "subscriptions", "gauge", "In the routing table.", seen.subscriptions
+        yield "advertisements", "gauge", "In the routing table.", seen.advertisements
+        yield "held_bytes", "gauge", "Publications kept until confirmed.", seen.held_bytes
+        yield "ready", "gauge", "Whether all neighbours have told what they know.", int(seen.ready)
     if (observer := server.observer) is not None:
         yield "telemetry_records_total", "counter", "Telemetry records written.", observer.spool.written
         lost = observer.spool.not_recorded

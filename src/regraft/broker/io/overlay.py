@@ -37,6 +37,10 @@ class Overlay:
     ) -> None:
         await self.stop()
 
+    @property
+    def metrics(self) -> dict[str, Address | None]:
+        return {id: server.metrics_address for id, server in self.servers.items()}
+
     async def stop(self) -> None:
         for server in self.servers.values():
             await server.stop()

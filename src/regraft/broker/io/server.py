@@ -15,6 +15,7 @@ import msgspec
 
 from regraft.broker.core import Broker, Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.effects import Report
+from regraft.broker.core.mesh import MeshBroker
 from regraft.broker.core.messages import AnyMessage, Bye, ClientHello, LinkHello, Run
 from regraft.broker.core.relink import Shift
 from regraft.broker.io.admission import refusal
@@ -23,6 +24,7 @@ from regraft.broker.io.connection import Connection
 from regraft.broker.io.dialling import Dialling
 from regraft.broker.io.durable import Durable, Outgoing
 from regraft.broker.io.endpoint import Endpoint
+from regraft.broker.io.inside import Core, held_bytes
 from regraft.broker.io.journal import Journal
 from regraft.broker.io.metrics import Counters, healthz, metrics
 from regraft.broker.io.telemetry import Observer, file_name
@@ -39,7 +41,7 @@ class BrokerServer:
         self.configuration = configuration
         self.counters = Counters()
         self.connections: dict[int, Connection] = {}
-        self.core: Broker | None = None
+        self.core: Core | None = None
         self.observer: Observer | None = None
         self.on_report: Callable[[Report], None] = lambda report: None
         self._next = 1
@@ -88,19 +90,25 @@ class BrokerServer:
         if config.state is not None:
             self._journal = Journal(config.state / f"{file_name(self.id)}.journal")
         stored = dict(self._journal.values) if self._journal is not None else {}
-        life = self._journal.life if self._journal is not None else time.time_ns() // 1000
+        life = self._journal.life if self._journal is not None else time.time_ns() // 1_000_000
         self._durable = Durable(self._journal, self._leave)
-        settings = dataclasses.replace(config.settings, observe=config.telemetry is not None)
         if config.telemetry is not None:
             self.observer = Observer(self.id, config.telemetry)
             self.observer.known(stored)
-        self.core = Broker(self.id, config.neighbours, settings, life, stored, time.monotonic())
+        self.core = self._new_core(life, stored)
         if config.metrics is not None:
             self._endpoint = Endpoint({"/metrics": lambda: metrics(self), "/healthz": lambda: healthz(self)})
             await self._endpoint.start(*config.metrics)
         await self._listener.start_serving()
         self._perform(self.core.start())
         self._beating = asyncio.create_task(self._beat())
+
+    def _new_core(self, life: int, stored: dict[str, bytes]) -> Core:
+        config = self.configuration
+        settings = dataclasses.replace(config.settings, observe=config.telemetry is not None)
+        if config.kind == "mesh":
+            return MeshBroker(self.id, config.neighbours, settings, life, stored, time.monotonic())
+        return Broker(self.id, config.neighbours, settings, life, stored, time.monotonic())
 
     async def stop(self) -> None:
         """Gracefully: what is already decided leaves, then connections end."""
@@ -129,16 +137,28 @@ class BrokerServer:
 
     def prepare(self, shift: Shift) -> None:
         """Begin to take part in a change of links; what comes of it is reported to `on_report`."""
-        assert self.core is not None
-        self._perform(self.core.prepare(shift))
+        self._perform(self._tree().prepare(shift))
 
     def commit(self, change: str) -> None:
-        assert self.core is not None
-        self._perform(self.core.commit(change))
+        self._perform(self._tree().commit(change))
 
     def abort(self, change: str) -> None:
-        assert self.core is not None
-        self._perform(self.core.abort(change))
+        self._perform(self._tree().abort(change))
+
+    def link(self, neighbour: str) -> None:
+        """A mesh gets a link."""
+        self._perform(self._mesh().link(neighbour))
+
+    def unlink(self, neighbour: str) -> None:
+        self._perform(self._mesh().unlink(neighbour))
+
+    def _tree(self) -> Broker:
+        assert isinstance(self.core, Broker), "shifts are for trees"
+        return self.core
+
+    def _mesh(self) -> MeshBroker:
+        assert isinstance(self.core, MeshBroker), "link and unlink are for meshes"
+        return self.core
 
     # What connections tell
 
@@ -246,7 +266,7 @@ class BrokerServer:
     def _observe(self, observer: Observer, stores: list[Store]) -> None:
         assert self.core is not None
         if facts := self.core.take_facts():
-            observer.facts(facts, self.core.forwarding.store.bytes)
+            observer.facts(facts, held_bytes(self.core))
         if stores:
             observer.stores(stores)
 

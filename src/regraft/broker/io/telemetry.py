@@ -20,6 +20,7 @@ from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.messages import Run
 from regraft.broker.core.sessions import Stored
 from regraft.broker.io.configuration import Telemetry
+from regraft.broker.io.inside import inside
 from regraft.broker.io.records import Delivery, Health, Hop, Interest, Publication, Record
 from regraft.broker.io.spool import Spool
 
@@ -85,18 +86,18 @@ class Observer:
         now, (before, came, left) = time.monotonic(), self._counts
         seconds = max(now - before, 1e-6)
         self._counts = (now, counters.publications_in, counters.messages_out)
-        links = core.forwarding.links.items()
+        seen = inside(core)
         record = Health(
             at=self._time(time.time_ns() // 1000),
             broker=self.broker,
             cpu=time.process_time(),
             memory=_memory(),
-            queue=core.forwarding.store.bytes,
+            queue=seen.held_bytes,
             rates={
                 "publications_in": round((counters.publications_in - came) / seconds, 3),
                 "messages_out": round((counters.messages_out - left) / seconds, 3),
             },
-            links={name: "up" if link.connection is not None else "down" for name, link in links},
+            links=seen.links,
             not_recorded=self.spool.not_recorded,
         )
         self.spool.offer([record], 1)

@@ -1,0 +1,124 @@
+"""`regraft pub`: events from arguments or standard input, acknowledged one by one or in a stream."""
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regraft.cli.running_directory import addresses, connection_options, context
+from regraft.model import BadInput
+
+if TYPE_CHECKING:
+    from regraft.client import Event
+
+
+@click.command()
+@click.argument("attributes", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--data", default="", metavar="TEXT", help="Data of the event.")
+@click.option("--advertise", metavar="FILTER", help="What will be published.  [default: TRUE, everything]")
+@click.option("--count", type=click.IntRange(1), metavar="N", help="Publish the event N times.")
+@click.option("--rate", type=click.FloatRange(0.001), metavar="N", help="At most N events in a second.")
+@connection_options
+@click.option("--json", "as_json", is_flag=True, help="On success, print one JSON object.")
+def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Publish events; returns when all of them have reached everybody who subscribed.
+
+    The event is made of KEY=VALUE (a value that reads as a number or as true or false is one; quotes make
+    it text) and --data. Without arguments, events are read from standard input, one JSON object on a line:
+    {"attributes": {"temp": 21.5}, "data": "text"}, or just the attributes.
+
+    \b
+    Examples:
+      regraft pub topic=temp value=21.5 --data hello
+      regraft pub topic=temp value=21.5 --count 1000 --rate 100 --broker b3
+      regraft pub --at 127.0.0.1:7000 < events.jsonl
+    """
+    from regraft.broker.io.running import run
+
+    data, count = options["data"], options["count"]
+    if attributes:
+        events: Iterable[Event] = repeat(_event_of(attributes, data), count or 1)
+    elif data or count:
+        raise BadInput("event", "--data and --count are for an event of KEY=VALUE, and there is none")
+    else:
+        events = _read(sys.stdin)
+    where = addresses(options["at"], options["directory"], options["broker"])
+    tls = context(options["ca"], options["certificate"])
+    start = time.monotonic()
+    published = run(_publish(events, where, tls, options))
+    seconds = time.monotonic() - start
+    if as_json:
+        click.echo(json.dumps({"published": published, "seconds": round(seconds, 6)}))
+    else:
+        click.echo(f"{published} published and acknowledged in {seconds:.3f} s")
+
+
+async def _publish(events: "Iterable[Event]", where: list[str], tls: Any, options: dict[str, Any]) -> int:
+    import asyncio
+
+    from regraft.client import connect
+
+    name, token, timeout = options["name"], options["token"], options["timeout"]
+    published, rate = 0, options["rate"]
+    async with connect(where, name=name, token=token, tls=tls, timeout=timeout) as session:
+        if options["advertise"] is not None:
+            await session.advertise(options["advertise"])
+        start = time.monotonic()
+        for event in events:
+            if rate and (early := start + published / rate - time.monotonic()) > 0:
+                await asyncio.sleep(early)
+            await session.send(event)
+            published += 1
+            if published % 64 == 0:
+                await asyncio.sleep(0)  # reading a file never waits: let the session work
+        await session.flush()
+    return published
+
+
+def _event_of(pairs: tuple[str, ...], data: str) -> "Event":
+    from regraft.client import Event
+
+    attributes: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise BadInput(repr(pair), "an attribute is KEY=VALUE")
+        if key in attributes:
+            raise BadInput(repr(pair), f"the attribute {key!r} stands twice")
+        attributes[key] = _value(text)
+    return Event(attributes, data.encode())
+
+
+def _value(text: str) -> str | int | float | bool:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, str | int | float) else text
+
+
+def _read(lines: Iterable[str]) -> "Iterator[Event]":
+    from regraft.client import Event
+
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        place = f"line {number}"
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError) as fault:
+            raise BadInput(place, f"not JSON: {fault}") from None
+        if not isinstance(document, dict):
+            raise BadInput(place, "an event is a JSON object")
+        attributes = document.get("attributes", document)
+        data = document.get("data", "") if "attributes" in document else ""
+        if not isinstance(data, str) or not isinstance(attributes, dict):
+            raise BadInput(place, "attributes is an object and data is text")
+        for key, value in attributes.items():
+            if not isinstance(value, str | int | float):
+                raise BadInput(f"{place}: {key}", "an attribute is text, a number, true or false")
+        yield Event(attributes, data.encode())

@@ -1,0 +1,102 @@
+"""Where running brokers are: the file that `regraft up` writes and `regraft pub` and `sub` read."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regraft.model import BadInput
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Mapping
+
+DEFAULT = Path("out/overlay.json")
+
+
+def directory_option(help: str) -> "Callable[[Any], Any]":
+    return click.option(
+        "--directory",
+        type=click.Path(path_type=Path),
+        default=DEFAULT,
+        show_default=True,
+        metavar="FILE",
+        help=help,
+    )
+
+
+def connection_options(command: Any) -> Any:
+    """What `pub` and `sub` need to find a broker and to be let in."""
+    for option in reversed(
+        [
+            directory_option("Where the brokers are, as `regraft up` wrote it."),
+            click.option(
+                "--broker", metavar="ID", help="Which broker of the directory.  [default: the first]"
+            ),
+            click.option("--at", metavar="HOST:PORT,...", help="Brokers' addresses, instead of a directory."),
+            click.option(
+                "--name", default="", metavar="NAME", help="Name of the client.  [default: a new one]"
+            ),
+            click.option("--token", default="", envvar="REGRAFT_TOKEN", help="Secret of the client."),
+            click.option(
+                "--ca",
+                type=click.Path(path_type=Path),
+                metavar="FILE",
+                help="Speak TLS; the broker's certificate is of this authority (PEM).",
+            ),
+            click.option(
+                "--certificate",
+                type=click.Path(path_type=Path),
+                metavar="FILE",
+                help="Certificate and key of the client (PEM), with --ca.",
+            ),
+            click.option(
+                "--timeout",
+                type=click.FloatRange(0.1),
+                default=10.0,
+                show_default=True,
+                metavar="SECONDS",
+                help="For the connection.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def addresses(at: str | None, directory: Path, broker: str | None) -> list[str]:
+    """Of the wanted broker first, then of the others, which serve as well."""
+    from regraft.client.addresses import parse_addresses, read_directory
+
+    if at is not None:
+        return [f"{host}:{port}" for host, port in parse_addresses(at)]
+    found = read_directory(directory)
+    if broker is not None and broker not in found:
+        raise BadInput(str(directory), f"there is no broker {broker!r}; there are {', '.join(found)}")
+    first = broker if broker is not None else next(iter(found), None)
+    if first is None:
+        raise BadInput(str(directory), "no broker is running")
+    return ["{}:{}".format(*found[first])]
+
+
+def context(ca: Path | None, certificate: Path | None) -> "ssl.SSLContext | None":
+    import ssl
+
+    if ca is None:
+        if certificate is not None:
+            raise BadInput("--certificate", "is for TLS: --ca says which authority to trust")
+        return None
+    try:
+        made = ssl.create_default_context(cafile=ca)
+        if certificate is not None:
+            made.load_cert_chain(certificate)
+    except (OSError, ssl.SSLError) as fault:
+        raise BadInput(
+            f"{ca}{f', {certificate}' if certificate else ''}", f"no usable certificate: {fault}"
+        ) from None
+    return made
+
+
+def document(rows: "Mapping[str, Mapping[str, object]]") -> str:
+    return json.dumps({"brokers": rows}, indent=1) + "\n"

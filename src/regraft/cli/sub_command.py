@@ -1,0 +1,87 @@
+"""`regraft sub FILTER`: what is published, as JSON lines."""
+
+import json
+import signal
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regraft.cli.running_directory import addresses, connection_options, context
+
+if TYPE_CHECKING:
+    from regraft.client import Event
+
+
+@click.command()
+@click.argument("filter", metavar="FILTER")
+@click.option("--count", type=click.IntRange(1), metavar="N", help="End after N events.")
+@click.option(
+    "--durable",
+    is_flag=True,
+    help="With --name: the broker keeps events for a while when this ends, for the next start.",
+)
+@connection_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end, instead of lines.")
+def sub(filter: str, count: int | None, durable: bool, as_json: bool, **options: Any) -> None:
+    """Print the events that match FILTER, a CloudEvents SQL expression, one JSON object on a line.
+
+    "subscribed" on standard error says that from now on nothing is missed. Ctrl-C ends it.
+
+    \b
+    Examples:
+      regraft sub "topic = 'temp' AND value > 20"
+      regraft sub TRUE --count 10 --broker b2
+      regraft sub "EXISTS alarm" --name desk --durable --at 127.0.0.1:7000,127.0.0.1:7001
+    """
+    from regraft.broker.io.running import run
+    from regraft.filters import parse
+
+    parse(filter)
+    if durable and not options["name"]:
+        raise click.UsageError("--durable needs a --name to come back under")
+    where = addresses(options["at"], options["directory"], options["broker"])
+    tls = context(options["ca"], options["certificate"])
+    got: list[dict[str, Any]] = []
+    received = run(_subscribe(filter, count, durable, where, tls, got if as_json else None, options))
+    if as_json:
+        click.echo(json.dumps({"received": received, "events": got}))
+
+
+async def _subscribe(
+    filter: str,
+    count: int | None,
+    durable: bool,
+    where: list[str],
+    tls: Any,
+    got: list[dict[str, Any]] | None,
+    options: dict[str, Any],
+) -> int:
+    import asyncio
+
+    from regraft.client import connect
+
+    name, token, timeout = options["name"], options["token"], options["timeout"]
+    received = 0
+    async with connect(where, name=name, token=token, tls=tls, durable=durable, timeout=timeout) as session:
+        subscription = await session.subscribe(filter)
+        click.echo(f"subscribed at {session.broker}", err=True)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, subscription.end)
+        async for event in subscription:
+            received += 1
+            if got is None:
+                click.echo(json.dumps(_document(event)))
+            else:
+                got.append(_document(event))
+            if received == count:
+                break
+        subscription.confirm()
+    return received
+
+
+def _document(event: "Event") -> dict[str, Any]:
+    """Data as text if they are; otherwise in hexadecimal."""
+    try:
+        return {"attributes": event.attributes, "data": event.data.decode()}
+    except UnicodeDecodeError:
+        return {"attributes": event.attributes, "data_hex": event.data.hex()}
