@@ -5,6 +5,8 @@ from regraft.plan.search import WHOLE, Search
 
 SLICE = {"steps": 0.3, "time": 0.3, "actions": 0.9, "cost": 0.9}
 """Seconds of sampling before the first merge: local search saves actions, merging saves steps."""
+REPLANNING = 3.0
+"""Sampling is so many times longer where it is a local search: that saves far more actions than merging."""
 GROWTH = 1.5
 """Both get longer by this factor each time that a merge finds nothing."""
 
@@ -14,7 +16,8 @@ def improve(search: Search, share: float = 1.0) -> None:
     watch = search.watch
     until, slice_ = watch.elapsed + share * watch.left, SLICE[search.limits.minimise]
     while watch.elapsed < until and not watch.expired and not meets(search):
-        search.sample(min(slice_, until - watch.elapsed))
+        seconds = slice_ * REPLANNING if search.replans else slice_
+        search.sample(min(seconds, until - watch.elapsed))
         slice_ = merge_all(search, slice_ * GROWTH)
 
 

@@ -1,5 +1,8 @@
 """Better plans out of many: sample greedy plans, then merge them exactly.
 
+Where only the number of actions counts, the samples are the plans that a local search from the best one
+comes by (`replan`).
+
 *Merging*: the actions of many different plans make a small action set that is known to hold good plans.
 Over that set the compact model finds in fractions of a second what no single plan contains: a plan with
 one step less, or with fewer actions. Where all shifts together make a small model, they are taken
@@ -22,6 +25,7 @@ from regraft.plan.moves import Mover
 from regraft.plan.objective import Key, cost_of, key_of
 from regraft.plan.problem import Act, Problem
 from regraft.plan.reach import Ground, Move, Windows, windows
+from regraft.plan.replan import Chain
 from regraft.plan.schedule import as_early_as_possible
 from regraft.plan.watch import Progress, Watch
 
@@ -33,6 +37,8 @@ POOLS = (1500, 300, 60, 12, 3)
 """How many plans are merged: the most for which the model is not too large."""
 PROMISING = 1.03
 """How many times the fewest actions a plan may have to be remembered, when actions are minimised."""
+STRETCH = 0.01
+"""Seconds of local search, or as many as it takes to list its plan, before the plan is offered."""
 MERGED = 12_000
 """Action variables that a merged model may have: a second of solving or so."""
 WHOLE = 4_000
@@ -64,6 +70,8 @@ class Search:
         self._merge_seconds = 1.0
         self._few = self.limits.minimise in ("actions", "cost")
         self._limited = self.limits.max_degree is not None or self.limits.exclusive
+        only_shifts = self.shifting and self.mover is None
+        self.replans = self.limits.minimise == "actions" and only_shifts and not self._limited
 
     def offer(self, steps: Sequence[Sequence[Act]], remember: bool = True) -> bool:
         """Take note of a plan; true if it is the best yet."""
@@ -98,16 +106,30 @@ class Search:
                 return
 
     def sample(self, seconds: float) -> None:
-        """Greedy plans in random styles and in styles near the best one, on all threads."""
+        """Plans of the local search or of the greedy one, on all threads."""
         until = self.watch.elapsed + min(seconds, self.watch.left)
         seeds = [int(self.rng.integers(1 << 31)) for _ in range(max(1, self.limits.threads))]
+        work = self._replan if self.replans else self._sample
         if len(seeds) == 1:
-            self._sample(seeds[0], until)
+            work(seeds[0], until)
             return
         with ThreadPoolExecutor(len(seeds)) as threads:
-            list(threads.map(lambda seed: self._sample(seed, until), seeds))
+            list(threads.map(lambda seed: work(seed, until), seeds))
+
+    def _replan(self, seed: int, until: float) -> None:
+        """Plans on the way from the best one to plans of fewer actions."""
+        assert self.best is not None
+        chain, tries = Chain(self.problem, self.best, seed), 1
+        while self.watch.elapsed < until and not self.watch.expired:
+            begun = self.watch.elapsed
+            chain.run(tries)
+            ended = self.watch.elapsed
+            self.offer(chain.steps())
+            if ended - begun < STRETCH + self.watch.elapsed - ended:
+                tries *= 2
 
     def _sample(self, seed: int, until: float) -> None:
+        """Greedy plans in random styles and in styles near the best one."""
         rng = np.random.default_rng(seed)
         while self.watch.elapsed < until and not self.watch.expired:
             if not self.shifting or rng.random() < 0.3:
@@ -125,9 +147,7 @@ class Search:
                 steps = as_early_as_possible(listed) if self._few and not self._limited else listed
                 # Plans near the best are much alike: fewer steps come from merging different ones.
                 remember = not near or self.limits.minimise != "steps"
-                self.offer(
-                    as_early_as_possible(steps) if self._few and not self._limited else steps, remember
-                )
+                self.offer(steps, remember)
             # Equal is accepted: a search that may wander over plateaus gets further.
             if not self._plateau or score <= self._plateau:
                 self.style, self._plateau = style, score
