@@ -149,7 +149,9 @@ class Claims:
 
     def answer(self) -> None:
         """Finish what can be finished."""
-        for asked in list(self.asked.values()):
+        for key, asked in list(self.asked.items()):
+            if key not in self.asked:  # a later claim, answered just now, has overtaken it
+                continue
             self._flush(asked)
             if not asked.mine and asked.flushed >= self.forwarding.links.keys():
                 self._own_part(asked)

@@ -72,7 +72,8 @@ class Forwarding:
         if run.visit < held.run.visit or (known and run.visit == held.run.visit):
             return
         held.run = run
-        held.waiting.pop(source, None)
+        if source in self.links:
+            held.waiting.pop(source, None)
         for target in self.targets(run.events[0], source):
             if target not in held.waiting:
                 held.waiting[target] = 0

@@ -4,7 +4,8 @@ Rules (IPITT §III-A, OCBR §2, and what makes them hold across crashes):
 
 - Advertisements are told to every neighbour; subscriptions to the neighbours from which an
   overlapping advertisement came, unless covered (`showing`).
-- A filter is *in place* when all neighbours that were told of it have it in place behind them. An
+- A filter is *in place* when all neighbours that were told of it have it in place behind them; a
+  subscription not before the advertisements of all sides are known. An
   advertisement is reported in place only after the subscriptions that overlap it were told, so that a
   publisher whose advertisement is in place reaches everybody.
 - What a neighbour told before its connection broke stays valid until it has told everything again:
@@ -164,12 +165,16 @@ class Tables:
             del self.sides[entry.origin].subscriptions[id]
 
     def _subscribed(self, entry: Entry) -> None:
-        if entry.owed and not entry.waiting:
+        """Report it in place, if it is: also those who may publish for it must all be known."""
+        if entry.owed and not entry.waiting and self._publishers_known(entry.origin):
             entry.owed = False
             if entry.origin in self.sides:
                 self.sides[entry.origin].placed_subscriptions.append(entry.id)
             else:
                 self.placed_here.append(entry)
+
+    def _publishers_known(self, origin: str) -> bool:
+        return all(side.knows_advertisements for name, side in self.sides.items() if name != origin)
 
     def _wanted(self, side: Side, filter: Filter) -> bool:
         return any(overlaps(each.filter, filter) for each in side.advertisements.values())
@@ -199,7 +204,10 @@ class Tables:
         for id in update.gone_advertisements:
             self._unadvertise_from(name, id)
         if update.all_advertisements:
-            side.knows_advertisements = True
+            if not side.knows_advertisements:
+                side.knows_advertisements = True
+                for entry in self.subscriptions.values():
+                    self._subscribed(entry)
             for id in sorted(side.doubtful_advertisements):
                 self._unadvertise_from(name, id)
             side.doubtful_advertisements = set()
