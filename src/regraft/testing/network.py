@@ -99,7 +99,7 @@ class Weather:
     """How often what could be one frame is sent as several."""
 
 
-CALM = Weather()
+CALM = Weather(slowest=0.01)
 
 
 class End:

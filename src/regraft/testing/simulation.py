@@ -23,9 +23,9 @@ from regraft.testing.network import CALM, Clock, Network, Trace
 from regraft.testing.nodes import BrokerNode, ClientNode, World
 from regraft.testing.script import DURATION, Script, Step, random_event, random_filter, random_script
 
-SESSION_SECONDS = 20.0
-PATIENCE = 60.0
-"""All must be settled so many virtual seconds after the last fault."""
+SESSION_SECONDS = 30.0
+PATIENCE = 20.0
+"""All must be settled so many virtual seconds after the last fault: before any session is given up."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ class Simulation:
         try:
             clock.run(DURATION)
             self._end_of_trouble()
-            while (left := self._left(1)) and clock.now < DURATION + PATIENCE:
+            patience = PATIENCE + (SESSION_SECONDS if self.trace.faults["client dies"] else 0)
+            while (left := self._left(1)) and clock.now < DURATION + patience:
                 clock.run(clock.now + 0.5)
         except Violation as fault:
             return str(fault)
