@@ -5,13 +5,13 @@
 2. When all is in place it asks through the tree who has the session (`Claim`). What was published
    before may still be on its way to the old broker, or wait behind a broken link: every broker tells
    each neighbour `Flushed` once all others have told it, after everything that it holds for that
-   neighbour. A broker that has the session and has heard `Flushed` from everywhere drops the client's
-   filters and answers with what it holds for it (`Handover`). Every broker answers for itself and for
-   those behind it.
+   neighbour. A broker that has the session and has heard `Flushed` from everywhere answers with what it
+   holds for it (`Handover`); it goes on holding it and whatever else comes for the client. Every broker
+   answers for itself and for those behind it.
 3. The new broker delivers what was handed over and what has waited, each publisher's in order, one copy
    each.
-4. When the client has confirmed all of it, the old broker may forget (`Claimed`). Until then it keeps
-   everything: if the new broker dies, the next one claims again.
+4. When the client has confirmed all of it, the old broker ends the session (`Claimed`). Until then it
+   keeps everything: if the new broker dies, the next one claims again.
 """
 
 from collections.abc import Callable
@@ -178,7 +178,6 @@ class Claims:
         session.visit = asked.claim.visit
         self.outstanding.pop(f"{HANDED}{session.client}", None)
         self._forget(session.client, ours=True)
-        self.sessions.remove_filters(session)
         asked.runs += [held.run for held in self.forwarding.store.waiting_for(session.target)]
 
     # Delivering what was handed over
