@@ -90,12 +90,17 @@ def put(edges: Floats, bits: Words, tops: Words, bounds: Floats, box: int, on: b
 def stab(
     edges: Floats, bits: Words, tops: Words, bounds: Floats, keys: Keys, point: Floats, used: int, found: Keys
 ) -> int:
-    """Write the keys of the boxes that hold the point to `found`; returns how many."""
+    """Write the keys of the boxes that hold the point to the front of `found`; returns how many.
+
+    A box that touches the point's row may hold it; one that also touches both rows beside it surely does,
+    so only boxes that end in this slab are compared. Those wait at the back of `found`, to be compared in
+    one go without branches: guessing wrong after waiting for memory would cost more than all the rest.
+    """
     dimensions = edges.shape[0]
     rows = np.empty(dimensions, np.int64)
     for a in range(dimensions):
         rows[a] = row_of(edges, a, point[a])
-    count = 0
+    count, back = 0, found.shape[0]
     for top in range((used + 4095) >> 12):
         words = tops[0, rows[0], top]
         for a in range(1, dimensions):
@@ -107,47 +112,43 @@ def stab(
             possible = bits[0, rows[0], word]
             for a in range(1, dimensions):
                 possible &= bits[a, rows[a], word]
-            if possible != ZERO:
-                count = _collect(bits, bounds, keys, point, rows, word, possible, found, count)
-    return count
+            if possible == ZERO:
+                continue
+            sure = _sure(bits, rows, word, possible)
+            possible ^= sure
+            while sure != ZERO:
+                bit = sure & (~sure + ONE)
+                sure ^= bit
+                found[count] = keys[(word << 6) + PLACE[(bit * DE_BRUIJN) >> TOP_SIX]]
+                count += 1
+            while possible != ZERO:
+                bit = possible & (~possible + ONE)
+                possible ^= bit
+                back -= 1
+                found[back] = (word << 6) + PLACE[(bit * DE_BRUIJN) >> TOP_SIX]
+    return _compared(bounds, keys, point, found, count, back)
 
 
 @njit(cache=True, nogil=True)
-def _collect(  # noqa: PLR0913, PLR0917 - a loop body of its own, inlined
-    bits: Words,
-    bounds: Floats,
-    keys: Keys,
-    point: Floats,
-    rows: Ints,
-    word: int,
-    possible: np.uint64,
-    found: Keys,
-    count: int,
-) -> int:
-    """Those of the possible boxes of a word that hold the point.
-
-    A box that touches the point's row may hold it; one that also touches both rows beside it surely does,
-    so only boxes that end in this slab are compared. For one or two, comparing is quicker than to know.
-    """
-    sure = ZERO
+def _sure(bits: Words, rows: Ints, word: int, possible: np.uint64) -> np.uint64:
+    """Which of the possible boxes need no comparison. One or two are compared sooner than this is known."""
     rest = possible & (possible - ONE)
-    if rest & (rest - ONE) != ZERO:
-        sure = possible
-        for a in range(rows.shape[0]):
-            sure &= bits[a, rows[a] - 1, word] & bits[a, rows[a] + 1, word]
-    while possible != ZERO:
-        bit = possible & (~possible + ONE)
-        possible ^= bit
-        box = (word << 6) + PLACE[(bit * DE_BRUIJN) >> TOP_SIX]
-        if sure & bit != ZERO or _holds(bounds, box, point):
-            found[count] = keys[box]
-            count += 1
-    return count
+    if rest & (rest - ONE) == ZERO:
+        return ZERO
+    sure = possible
+    for a in range(rows.shape[0]):
+        sure &= bits[a, rows[a] - 1, word] & bits[a, rows[a] + 1, word]
+    return sure
 
 
 @njit(cache=True, nogil=True)
-def _holds(bounds: Floats, box: int, point: Floats) -> bool:
-    for a in range(point.shape[0]):  # noqa: SIM110 - compiles to less than all()
-        if not bounds[box, 2 * a] <= point[a] <= bounds[box, 2 * a + 1]:
-            return False
-    return True
+def _compared(bounds: Floats, keys: Keys, point: Floats, found: Keys, count: int, back: int) -> int:
+    """Add the boxes from `back` on that hold the point. The front never passes the place that is read."""
+    for place in range(back, found.shape[0]):
+        box = found[place]
+        holds = 1
+        for a in range(point.shape[0]):
+            holds &= (bounds[box, 2 * a] <= point[a]) & (point[a] <= bounds[box, 2 * a + 1])
+        found[count] = keys[box]
+        count += holds
+    return count

@@ -116,14 +116,19 @@ class Slabs:
                 self._edges[a, : len(cuts)] = cuts
 
     def _codes(self, bounds: Floats) -> Ints:
-        """A number for each box that is close for boxes whose middles are close (Z-order of slabs)."""
+        """A number for each box that is close for boxes whose ends are close: Z-order of the ends' slabs.
+
+        Boxes that hold the same points then share words: full words and empty ones, few in between.
+        """
         codes = np.zeros(len(bounds), np.int64)
-        dimensions = min(len(self._point), 7)
-        for a in range(dimensions):
-            low, high = (np.searchsorted(self._edges[a], bounds[:, 2 * a + side]) for side in (0, 1))
-            middle = (low + high) >> 1
-            for bit in range(8):
-                codes |= ((middle >> bit) & 1) << (bit * dimensions + a)
+        sides = min(bounds.shape[1], 16)
+        finest = min(8, 62 // sides)
+        for side in range(sides):
+            slab = (
+                np.searchsorted(self._edges[side // 2], bounds[:, side]) * 256 // (self._edges.shape[1] + 1)
+            )
+            for bit in range(finest):
+                codes |= ((slab >> (7 - bit)) & 1) << ((finest - bit) * sides - 1 - side)
         return codes
 
     def _resize(self, room: int) -> None:
