@@ -117,6 +117,7 @@ class MeshBroker:
         self.flooding.held_up = lambda topic: topic in self.pressures.topics
         self.sessions.restore(stored or {}, now)
         self._peers: dict[int, MeshLink | Session] = {}
+        self._dialled: dict[int, str] = {}
         self._epoch = 0
         self._out: list[Effect] = []
         self._on_link: dict[type, Callable[[MeshLink, Any], None]] = {
@@ -145,7 +146,10 @@ class MeshBroker:
 
     def opened(self, connection: int, neighbour: str = "") -> list[Effect]:
         """A connection is there; `neighbour` if we dialled it, otherwise the peer speaks first."""
-        return [Send(connection, LinkHello(self.id, self.life))] if neighbour else []
+        if not neighbour:
+            return []
+        self._dialled[connection] = neighbour
+        return [Send(connection, LinkHello(self.id, self.life))]
 
     def received(self, connection: int, messages: Sequence[AnyMessage], now: float) -> list[Effect]:
         """The peer said something."""
@@ -239,7 +243,7 @@ class MeshBroker:
         self._peers[connection] = link
         if link.life != hello.life:
             link.life = hello.life
-            self.flooding.renew(link)
+            self.flooding.renew(link, {*self.flooding.streams.by_topic, *self.interest.own})
         self._out += [Send(connection, word) for word in self.pressures.told.values()]
 
     def _client_hello(self, connection: int, hello: ClientHello) -> None:
@@ -250,15 +254,16 @@ class MeshBroker:
 
     def _update(self, link: MeshLink, update: Update) -> None:
         assert link.connection is not None
-        named, gone = self.interest.heard(link, update)
-        answers = self.flooding.positions(sorted(named))
-        self._out += [Send(link.connection, answer) for answer in answers]
+        joined, gone = self.interest.heard(link, update)
+        self.flooding.renew(link, joined)
+        named = [topic for topic, _ in update.subscriptions]
+        self._out += [Send(link.connection, answer) for answer in self.flooding.positions(link, named)]
         if update.all_subscriptions:
             self._out += self.flooding.open(link)
         else:
-            for topic in sorted(named):
+            for topic in joined:
                 self.flooding.offer_topic(topic, link)
-        for topic in gone:
+        for topic in sorted(gone):
             self.flooding.check_topic(topic)
 
     def _pressure(self, link: MeshLink, word: Pressure) -> None:
@@ -279,18 +284,17 @@ class MeshBroker:
 
     def _closed(self, connection: int) -> None:
         peer = self._peers.pop(connection, None)
-        if peer is None or peer.connection != connection:
-            return
-        if isinstance(peer, Session):
+        if peer is not None and peer.connection == connection:
             peer.lost(self.now)
-            return
-        peer.lost()
-        self.flooding.check_unacknowledged()
-        for topic in sorted(peer.topics):
-            if self.interest.is_ready(topic):
-                self.flooding.begin(topic)
-        if self.id < peer.name:
-            self._out.append(Dial(peer.name))
+            if isinstance(peer, MeshLink):
+                self.flooding.check_unacknowledged()
+                for topic in sorted(peer.topics):
+                    if self.interest.is_ready(topic):
+                        self.flooding.begin(topic)
+        neighbour = self._dialled.pop(connection, "")
+        link = self.interest.links.get(neighbour)
+        if link is not None and link.connection is None:
+            self._out.append(Dial(neighbour))
 
     # What follows
 
@@ -320,4 +324,4 @@ class MeshBroker:
         for name in sorted(self.interest.wanting(topic)):
             link = self.interest.links[name]
             if link.open and link.connection is not None:
-                self._out += [Send(link.connection, each) for each in self.flooding.positions([topic])]
+                self._out += [Send(link.connection, each) for each in self.flooding.positions(link, [topic])]

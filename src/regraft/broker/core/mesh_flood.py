@@ -9,7 +9,7 @@ Between two neighbours, for one publication:
 A copy goes when every interested neighbour has confirmed. `mesh` says why that is enough.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from regraft.broker.core.effects import Send
 from regraft.broker.core.forwarding import Fact
@@ -131,37 +131,40 @@ class Flooding:
 
     # Neighbours
 
-    def positions(self, topics: list[str]) -> list[Positions]:
+    def positions(self, link: MeshLink, topics: Iterable[str]) -> list[Positions]:
         """What to tell a neighbour that is interested in these topics."""
-        ours = [topic for topic in topics if topic in self.interest.own]
-        asking = [topic for topic in ours if not self.interest.own[topic].ready]
+        own = self.interest.own
+        asking = [topic for topic in topics if topic in own and not own[topic].ready]
         known = [topic for topic in topics if topic not in asking]
         streams = [
             (stream.name, stream.promise, list(stream.numbers))
             for topic in known
-            if topic in self.interest.own
+            if topic in own
             for stream in self.streams.on(topic)
         ]
-        answer = [Positions(known, streams)] if known else []
-        return [*answer, Positions(asking, known=False)] if asking else answer
+        answers = []
+        if known:
+            answers.append(Positions([(topic, link.topics[topic]) for topic in known], streams))
+        if asking:
+            answers.append(Positions([(topic, link.topics[topic]) for topic in asking], known=False))
+        return answers
 
     def learn(self, message: Positions, link: MeshLink) -> None:
         """A neighbour says where streams stand."""
+        topics = self.interest.positions(link, message)
         for name, _, numbers in message.streams:
-            if topic_of(name) in self.interest.own:
-                ready = self.interest.own[topic_of(name)].ready
-                stream = self.streams.open(name, 0 if ready else None)
+            if (topic := topic_of(name)) in topics:
+                stream = self.streams.open(name, 0 if self.interest.own[topic].ready else None)
                 for number in numbers:
                     stream.note(number)
-        self.interest.positions(link, message)
-        for topic in message.topics:
+        for topic in topics:
             if self.interest.is_ready(topic):
                 self.begin(topic)
 
-    def renew(self, link: MeshLink) -> None:
-        """The neighbour has been restarted: it has forgotten."""
-        link.promises.clear()
-        for topic in list(self.streams.by_topic):
+    def renew(self, link: MeshLink, topics: Iterable[str]) -> None:
+        """The neighbour has joined these topics, or been restarted: what it knew of them is void."""
+        for topic in topics:
+            self.interest.doubt(link, topic)
             for copy in self.streams.copies(topic):
                 copy.has.discard(link.name)
                 copy.done.discard(link.name)

@@ -26,21 +26,23 @@ class MeshLink(Link):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.life = 0
-        self.topics: set[str] = set()
+        self.topics: dict[str, str] = {}
+        """With the mark of its joining: another mark means that it has left in between and forgotten."""
         self.greeted = False
         """It has been told all our topics on this connection."""
         self.promises: dict[str, dict[str, int]] = {}
         """By topic and stream: it sends us all after this number."""
 
-    def lost(self) -> None:
-        super().lost()
+    def lost(self, now: float = 0.0) -> None:
+        super().lost(now)
         self.greeted = False
 
 
 class Topic:
     """A topic in which this broker is interested."""
 
-    def __init__(self, restored: bool) -> None:
+    def __init__(self, mark: int, restored: bool) -> None:
+        self.mark = str(mark)
         self.restored = restored
         """We had it in an earlier life: our subscribers are owed what came meanwhile."""
         self.ready = False
@@ -64,6 +66,7 @@ class Interest:
         self._added: set[str] = set()
         self._removed: set[str] = set()
         self._unready: set[str] = set()
+        self._joined = 0
 
     def wanting(self, topic: str) -> set[str]:
         """The neighbours that are interested in the topic, connected or not."""
@@ -81,7 +84,8 @@ class Interest:
     def join(self, topic: str, restored: bool) -> None:
         self._counts[topic] += 1
         if topic not in self.own:
-            self.own[topic] = Topic(restored)
+            self._joined += 1
+            self.own[topic] = Topic(self._joined, restored)
             self._unready.add(topic)
             self._added.add(topic)
             self._removed.discard(topic)
@@ -97,16 +101,19 @@ class Interest:
         self._removed.add(topic)
         return True
 
+    def _named(self, topics: Iterable[str]) -> list[Named]:
+        return [(topic, self.own[topic].mark) for topic in sorted(topics)]
+
     def updates(self) -> list[tuple[MeshLink, Update]]:
         """What has to be told to neighbours: everything on a new connection, else what changed."""
         updates = []
-        change = Update(subscriptions=_named(self._added), gone_subscriptions=sorted(self._removed))
+        change = Update(subscriptions=self._named(self._added), gone_subscriptions=sorted(self._removed))
         for link in self.links.values():
             if link.connection is None:
                 continue
             if not link.greeted:
                 link.greeted = True
-                updates.append((link, Update(subscriptions=_named(self.own), all_subscriptions=True)))
+                updates.append((link, Update(subscriptions=self._named(self.own), all_subscriptions=True)))
             elif self._added or self._removed:
                 updates.append((link, change))
         self._added, self._removed = set(), set()
@@ -114,19 +121,20 @@ class Interest:
 
     # Our neighbours' topics
 
-    def heard(self, link: MeshLink, update: Update) -> tuple[set[str], set[str]]:
-        """The topics that the neighbour names (even if not for the first time), and those it has left."""
-        named = {topic for topic, _ in update.subscriptions}
-        gone = link.topics - named if update.all_subscriptions else set(update.gone_subscriptions) - named
+    def heard(self, link: MeshLink, update: Update) -> tuple[list[str], set[str]]:
+        """The topics that the neighbour has joined since it last spoke, and those it has left."""
+        named = dict(update.subscriptions)
+        gone = link.topics.keys() - named if update.all_subscriptions else set(update.gone_subscriptions)
+        joined = sorted(topic for topic, mark in named.items() if link.topics.get(topic) != mark)
         link.topics |= named
-        link.topics -= gone
         for topic in named:
             self._wanting.setdefault(topic, set()).add(link.name)
-        for topic in gone:
+        for topic in gone - named.keys():
+            link.topics.pop(topic, None)
             self._wanting.get(topic, set()).discard(link.name)
             if not self._wanting.get(topic):
                 self._wanting.pop(topic, None)
-        return named, gone
+        return joined, gone
 
     def unlink(self, link: MeshLink) -> None:
         self.heard(link, Update(all_subscriptions=True))
@@ -135,17 +143,23 @@ class Interest:
             topic.heard.discard(link.name)
             topic.known.discard(link.name)
 
-    def positions(self, link: MeshLink, message: Positions) -> None:
-        """The neighbour has noted our interest, and says from where it will send."""
-        for name in message.topics:
-            if (topic := self.own.get(name)) is not None:
-                topic.heard.add(link.name)
-                if message.known:
-                    topic.known.add(link.name)
-        if message.known:
-            link.promises.update((name, {}) for name in message.topics)
-            for stream, base, _ in message.streams:
-                link.promises[topic_of(stream)][stream] = base
+    def positions(self, link: MeshLink, message: Positions) -> list[str]:
+        """The neighbour has noted our interest, and says from where it will send; in which topics."""
+        topics = [name for name, mark in message.topics if name in self.own and self.own[name].mark == mark]
+        for name in topics:
+            self.own[name].heard.add(link.name)
+            if message.known:
+                self.own[name].known.add(link.name)
+                link.promises[name] = {
+                    stream: base for stream, base, _ in message.streams if topic_of(stream) == name
+                }
+        return topics
+
+    def doubt(self, link: MeshLink, topic: str) -> None:
+        """The neighbour is new to the topic: it will say when it knows where the streams stand."""
+        link.promises.pop(topic, None)
+        if (own := self.own.get(topic)) is not None:
+            own.known.discard(link.name)
 
     # Being ready
 
@@ -158,13 +172,14 @@ class Interest:
         return ready
 
     def _knows_enough(self, name: str, topic: Topic, now: float) -> bool:
-        unheard = len(self.links) - len(topic.heard)
-        if unheard > self._slack(topic):
+        here = {link.name for link in self.links.values() if link.connection is not None}
+        missing = len(self.links) - len(topic.heard & here)
+        if missing > self._slack(topic):
             return False
         interested = self.wanting(name)
-        if interested & topic.known:
+        if interested & topic.known & here:
             return True
-        if unheard:
+        if missing:
             return False
         if not interested:
             return True
@@ -176,7 +191,8 @@ class Interest:
         return max(0, self.k - 2 if topic.restored else self.k - 1)
 
     def begins_after(self, topic: str, stream: str) -> int:
-        """The neighbours that are here promise, all of them, to send what follows this number."""
+        """The neighbours that are here promise, all of them, to send what follows this number; 0 if too
+        few are here to tell."""
         state = self.own[topic]
         promises = [
             self.links[name].promises.get(topic, {}).get(stream, 0)
@@ -189,6 +205,3 @@ class Interest:
 
 _NOBODY: set[str] = set()
 
-
-def _named(topics: Iterable[str]) -> list[Named]:
-    return [(topic, "") for topic in sorted(topics)]

@@ -197,7 +197,8 @@ class Bye(Message, frozen=True, tag=16):
 class Positions(Message, frozen=True, tag=20):
     """I have noted your interest in `topics`; of their streams I send you all after these numbers."""
 
-    topics: list[str]
+    topics: list[Named]
+    """As they were named in the `Update` that this answers."""
     streams: list[tuple[str, int, list[int]]] = []
     """Stream, the number after which I send, the numbers I know of (the last of them at least)."""
     known: bool = True
