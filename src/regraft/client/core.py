@@ -25,6 +25,10 @@ from regraft.broker.core.messages import (
 )
 
 
+SOMEWHERE = "?"
+"""Our session may be at a broker that took our hello and could not answer."""
+
+
 class Delivered(NamedTuple):
     """New publications of one publisher for the application."""
 
@@ -154,6 +158,7 @@ class Client:
                 token=self.token,
             )
         ]
+        self.home = self.home or SOMEWHERE
 
     def closed(self) -> None:
         self.connected = self._open = False

@@ -243,7 +243,9 @@ class Claims:
         """The client has everything: the old session may go."""
         if claimed not in self.settled:
             session = self.sessions.all.get(f"@{claimed.client}")
-            if session is not None and session.moved and session.visit <= claimed.visit:
+            if session is not None and (
+                session.visit < claimed.visit or (session.moved and session.visit == claimed.visit)
+            ):
                 self.sessions.end(session)
             self._settle(claimed, source)
 

@@ -40,6 +40,8 @@ class Flooding:
         """The lowest number that the stream's publisher, if it is here, has not been acknowledged."""
         self.held_up: Callable[[str], bool] = lambda topic: False
         """Whether a topic is under pressure: nothing is acknowledged."""
+        self.left: set[str] = set()
+        """Topics that are no longer ours, of which copies may remain."""
         self._unacknowledged: dict[tuple[str, int], Copy] = {}
         self._copies: dict[str, list[Copy]] = {}
         self._received: dict[str, list[tuple[str, int]]] = {}
@@ -210,8 +212,8 @@ class Flooding:
         """Who is interested has changed."""
         for copy in list(self.streams.copies(topic)):
             self._check(copy)
-        if topic not in self.interest.own and not any(stream.copies for stream in self.streams.on(topic)):
-            self.streams.forget(topic)
+        if topic not in self.interest.own:
+            self.left.add(topic)
 
     def check_unacknowledged(self) -> None:
         """Who is connected, or which topics are under pressure, has changed."""
@@ -264,10 +266,20 @@ class Flooding:
             if self.interest.links[name].open:
                 copy.told.add(name)
                 self._confirmed.setdefault(name, []).append((copy.stream.name, copy.previous, copy.seq))
-        if (wanting <= copy.done or not staying) and copy.seq in copy.stream.copies:
-            self.streams.release(copy)
-            if not staying and not copy.stream.copies:
-                self.check_topic(topic)
+        self._release(copy.stream)
+
+    def _release(self, stream: Stream) -> None:
+        """Let go what nobody needs, from the oldest on: what is kept of a stream has no hole, so that a
+        neighbour that joins gets all after the first of it."""
+        wanting = self.interest.wanting(stream.topic)
+        staying = stream.topic in self.interest.own
+        while stream.order:
+            oldest = stream.copies[stream.order[0]]
+            if oldest.local or (staying and not oldest.passed):
+                return
+            if not wanting <= (oldest.done if staying else oldest.has):
+                return
+            self.streams.release(oldest)
 
     def _safe(self, copy: Copy, wanting: set[str]) -> bool:
         """k brokers keep it, we among them; and all that can be reached do."""
@@ -287,6 +299,12 @@ class Flooding:
             sends += [Send(link.connection, each) for each in _receipts(self._received.get(link.name, []))]
             sends += [Send(link.connection, each) for each in _confirms(self._confirmed.get(link.name, []))]
         self._copies, self._received, self._confirmed = {}, {}, {}
+        for topic in list(self.left):
+            if topic in self.interest.own:
+                self.left.discard(topic)
+            elif not any(stream.copies for stream in self.streams.on(topic)):
+                self.streams.forget(topic)
+                self.left.discard(topic)
         return sends
 
     def _take_floods(self, link: MeshLink) -> list[Send]:

@@ -111,7 +111,7 @@ class MeshSessions:
         session = self.all.get(f"@{hello.client}")
         known = session is not None
         if session is None:
-            if hello.home not in ("", self.broker):
+            if hello.home not in ("", UNKNOWN, self.broker):
                 raise BadInput("hello", f"in a mesh a session stays with its broker, which is {hello.home!r}")
             session = self.all[f"@{hello.client}"] = Session(hello.client, now)
         elif session.connection is not None:

@@ -51,7 +51,7 @@ class ClientHello(Message, frozen=True, tag=2):
     visit: int = 0
     """Grows with every connection of the client: of two brokers, the one it visited later has it."""
     home: str = ""
-    """The broker that had the session last; empty for a new session."""
+    """The broker that had the session last (or any name, if some may have it); empty for a new session."""
     window: int = 1024
     """So many publications may be on the way to the client unconfirmed."""
     version: int = VERSION
