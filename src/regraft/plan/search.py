@@ -126,7 +126,7 @@ class Search:
             ended = self.watch.elapsed
             self.offer(chain.steps())
             if ended - begun < STRETCH + self.watch.elapsed - ended:
-                tries *= 2
+                tries *= 4
 
     def _sample(self, seed: int, until: float) -> None:
         """Greedy plans in random styles and in styles near the best one."""
