@@ -244,6 +244,7 @@ class MeshBroker:
         if link.life != hello.life:
             link.life = hello.life
             self.flooding.renew(link, {*self.flooding.streams.by_topic, *self.interest.own})
+        self._out.append(Send(connection, self.interest.everything()))
         self._out += [Send(connection, word) for word in self.pressures.told.values()]
 
     def _client_hello(self, connection: int, hello: ClientHello) -> None:
@@ -300,9 +301,10 @@ class MeshBroker:
 
     def _flush(self) -> list[Effect]:
         """Everything that the last event caused: topics, answers to clients, publications, confirmations."""
-        for link, update in self.interest.updates():
-            assert link.connection is not None
-            self._out.append(Send(link.connection, update))
+        if (change := self.interest.change()) is not None:
+            for link in self.interest.links.values():
+                if link.connection is not None:
+                    self._out.append(Send(link.connection, change))
         for topic in self.interest.newly_ready(self.now):
             self.flooding.begin(topic)
             self._tell_positions(topic)

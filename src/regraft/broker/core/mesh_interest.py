@@ -28,14 +28,8 @@ class MeshLink(Link):
         self.life = 0
         self.topics: dict[str, str] = {}
         """With the mark of its joining: another mark means that it has left in between and forgotten."""
-        self.greeted = False
-        """It has been told all our topics on this connection."""
         self.promises: dict[str, dict[str, int]] = {}
         """By topic and stream: it sends us all after this number."""
-
-    def lost(self, now: float = 0.0) -> None:
-        super().lost(now)
-        self.greeted = False
 
 
 class Topic:
@@ -104,20 +98,17 @@ class Interest:
     def _named(self, topics: Iterable[str]) -> list[Named]:
         return [(topic, self.own[topic].mark) for topic in sorted(topics)]
 
-    def updates(self) -> list[tuple[MeshLink, Update]]:
-        """What has to be told to neighbours: everything on a new connection, else what changed."""
-        updates = []
+    def everything(self) -> Update:
+        """What a neighbour is told first on a new connection."""
+        return Update(subscriptions=self._named(self.own), all_subscriptions=True)
+
+    def change(self) -> Update | None:
+        """What the other neighbours have to be told, if anything changed."""
+        if not self._added and not self._removed:
+            return None
         change = Update(subscriptions=self._named(self._added), gone_subscriptions=sorted(self._removed))
-        for link in self.links.values():
-            if link.connection is None:
-                continue
-            if not link.greeted:
-                link.greeted = True
-                updates.append((link, Update(subscriptions=self._named(self.own), all_subscriptions=True)))
-            elif self._added or self._removed:
-                updates.append((link, change))
         self._added, self._removed = set(), set()
-        return updates
+        return change
 
     # Our neighbours' topics
 

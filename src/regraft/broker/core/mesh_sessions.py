@@ -40,6 +40,9 @@ class Stored(msgspec.Struct, array_like=True):
     subscriptions: dict[str, str]
 
 
+SOMEWHERE = "?"
+"""The home of a client that has said hello to a broker, perhaps us, and got no answer."""
+
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Stored).decode
 
@@ -111,7 +114,7 @@ class MeshSessions:
         session = self.all.get(f"@{hello.client}")
         known = session is not None
         if session is None:
-            if hello.home not in ("", UNKNOWN, self.broker):
+            if hello.home not in ("", SOMEWHERE, self.broker):
                 raise BadInput("hello", f"in a mesh a session stays with its broker, which is {hello.home!r}")
             session = self.all[f"@{hello.client}"] = Session(hello.client, now)
         elif session.connection is not None:

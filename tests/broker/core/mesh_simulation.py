@@ -1,0 +1,326 @@
+"""Random runs of meshes: real cores on the virtual network, fewer than k brokers failed at any time.
+
+Half of the runs have an overlay that is just k-topic-connected (a Harary graph for each topic) with
+lasting interest; the others are complete graphs, where brokers join and leave topics as they like.
+"""
+
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from random import Random
+from typing import Any, NamedTuple
+
+import networkx as nx
+
+from regraft.broker.core import events
+from regraft.broker.core.mesh import MeshBroker, MeshSettings
+from regraft.broker.core.mesh_topics import topic_of
+from regraft.testing.checker import Checker, Violation
+from regraft.testing.network import CALM, Clock, Network, Trace, Weather
+from regraft.testing.nodes import BrokerNode, ClientNode, World
+from regraft.testing.script import Script
+
+DURATION = 8.0
+PATIENCE = 40.0
+
+
+class MeshChecker(Checker):
+    """Nothing twice, nothing out of the order of its publisher and topic, nothing acknowledged lost."""
+
+    def delivered(self, client: str, publisher: str, seq: int, event: bytes) -> None:
+        self.deliveries += 1
+        subscriber = self._subscriber(client)
+        publication = self.publications.get(publisher.partition("/")[0], {}).get(seq)
+        topic = events.attributes(event)["topic"]
+        if publication is None or publication.event != event or topic != topic_of(publisher):
+            raise Violation(f"invented: {client} received {publisher} {seq}, which was never published so")
+        if (publisher, seq) in subscriber.received:
+            raise Violation(f"duplicated: {client} received {publisher} {seq} twice")
+        if subscriber.highest.get(publisher, 0) > seq:
+            raise Violation(f"reordered: {client} received {publisher} {seq} too late")
+        subscriber.received.add((publisher, seq))
+        subscriber.highest[publisher] = seq
+
+    def acknowledged(self, publisher: str, up_to: int) -> None:
+        for seq in range(self.acknowledged_up_to.get(publisher, 0) + 1, up_to + 1):
+            self.publications[publisher][seq].acknowledged = True
+        self.acknowledged_up_to[publisher] = max(up_to, self.acknowledged_up_to.get(publisher, 0))
+
+    def bounds(self, broker: Any, longest: int) -> None:
+        for session in broker.delivery.sessions.values():
+            if session.on_the_way > session.window:
+                raise Violation(f"unbounded: {session.on_the_way} on the way to {session.client}")
+
+    def lost(self) -> Iterator[str]:
+        for publisher, publications in self.publications.items():
+            for seq, publication in publications.items():
+                stream = f"{publisher}/{events.attributes(publication.event)['topic']}"
+                for client, subscriptions in publication.owed.items():
+                    subscriber = self.subscribers[client]
+                    if (stream, seq) not in subscriber.received and not subscriber.left:
+                        if publication.acknowledged and any(not each.withdrawn for each in subscriptions):
+                            yield f"lost: {client} has not received {stream} {seq}"
+
+
+class MeshNode(BrokerNode):
+    """The shell of a broker, around the other core."""
+
+    core: MeshBroker  # type: ignore[assignment]
+
+    def start(self) -> None:
+        self.life += 1
+        self.up = True
+        self.dialling = set()
+        world = self.world
+        self.core = MeshBroker(
+            self.name, self.neighbours, world.settings, self.life, dict(self.disk), world.clock.now
+        )
+        world.trace.note(self.name, f"starts, life {self.life}")
+        self._do(self.core.start())
+        self._tick(self.life)
+
+
+class Overlay(NamedTuple):
+    """A random k-topic-connected overlay."""
+
+    k: int
+    brokers: list[str]
+    members: dict[str, list[str]]
+    links: list[tuple[str, str]]
+    complete: bool
+
+
+def random_overlay(rng: Random) -> Overlay:
+    k = rng.choice((2, 2, 3))
+    brokers = [f"b{i}" for i in range(rng.randint(3, 7))]
+    complete = rng.random() < 0.5
+    members = {}
+    links: set[tuple[str, str]] = set()
+    for topic in ("red", "blue", "green")[: rng.randint(1, 3)]:
+        some = rng.sample(brokers, rng.randint(min(len(brokers), k), len(brokers)))
+        members[topic] = some
+        if complete or len(some) <= k:
+            pairs = combinations(some if not complete else brokers, 2)
+        else:
+            graph = nx.hkn_harary_graph(k, len(some))
+            pairs = ((some[a], some[b]) for a, b in graph.edges)
+        links |= {(min(pair), max(pair)) for pair in pairs}
+    return Overlay(k, brokers, members, sorted(links), complete)
+
+
+class MeshSimulation:
+    """One run."""
+
+    def __init__(self, seed: int, keep: bool = False) -> None:
+        self.rng = rng = Random(f"{seed}/mesh")
+        self.overlay = overlay = random_overlay(rng)
+        bad = rng.choice((0.0, 0.002, 0.01))
+        weather = Weather(
+            slowest=rng.choice((0.005, 0.03, 0.2)), drop=bad * rng.random(), reorder=bad * rng.random()
+        )
+        self.clock = Clock()
+        self.trace = Trace(self.clock, keep)
+        self.network = Network(self.clock, self.trace, Random(f"{seed}/network"), weather)
+        self.checker = MeshChecker()
+        settings = MeshSettings(
+            window=rng.choice((4, 16, 64)),
+            session_seconds=30.0,
+            k=overlay.k,
+            held_bytes=rng.choice((8_000, 30_000, 10**7)),
+        )
+        script = Script(
+            tuple(overlay.brokers), tuple(overlay.links), (), (), weather, 16, rng.choice((1, 3, 16)), 0.0
+        )
+        nodes = Random(f"{seed}/nodes")
+        self.world = World(
+            self.clock, self.trace, self.network, nodes, self.checker, settings, script, {}
+        )
+        self.brokers: dict[str, MeshNode] = {}
+        for name in overlay.brokers:
+            neighbours = [a if b == name else b for a, b in overlay.links if name in (a, b)]
+            self.brokers[name] = MeshNode(self.world, name, neighbours)
+        self.world.brokers.update(self.brokers)
+        self.failed: set[str] = set()
+        self.clients: dict[str, ClientNode] = {}
+        self.published = 0
+
+    # The run
+
+    def run(self) -> str:
+        """What broke, or nothing."""
+        rng, clock = self.rng, self.clock
+        for broker in self.brokers.values():
+            clock.after(rng.uniform(0, 0.3), broker.start)
+        self._clients()
+        self._steps()
+        try:
+            clock.run(DURATION)
+            self.network.weather = CALM
+            for broker in self.brokers.values():
+                broker.crash_soon = False
+                if not broker.up:
+                    broker.start()
+            for client in self.clients.values():
+                client.pause = 0.002
+            while (left := next(self._remains(), "")) and clock.now < DURATION + PATIENCE:
+                clock.run(clock.now + 0.5)
+        except Violation as fault:
+            return str(fault)
+        except Exception:
+            return traceback.format_exc()
+        return next(self.checker.lost(), "") or left
+
+    def _clients(self) -> None:
+        """Every member of a topic has a subscriber or a publisher of it."""
+        rng = self.rng
+        for topic, members in self.overlay.members.items():
+            publishing = set(rng.sample(members, rng.randint(1, min(2, len(members)))))
+            for name in members:
+                if name in publishing:
+                    self._client(f"p-{name}", name, advertise=topic)
+                if name not in publishing or rng.random() < 0.5:
+                    for copy in range(rng.choice((1, 1, 2))):
+                        self._client(f"s{copy}-{name}", name, subscribe=topic)
+
+    def _client(self, name: str, broker: str, advertise: str = "", subscribe: str = "") -> None:
+        client = self.clients.get(name)
+        if client is None:
+            client = self.clients[name] = ClientNode(self.world, name, broker)
+            client.connect_later(self.rng.uniform(0.3, 1.0))
+        if advertise:
+            client.advertise(f"topic = '{advertise}'")
+        if subscribe:
+            more = self.rng.choice(("", "", " AND x < 7"))
+            client.subscribe(f"topic = '{subscribe}'{more}")
+
+    def _steps(self) -> None:
+        rng = self.rng
+        publishers = [client for name, client in self.clients.items() if name.startswith("p")]
+        subscribers = [client for name, client in self.clients.items() if name.startswith("s")]
+        everybody = [*publishers, *subscribers]
+
+        def often(most: int, first: float, step: Any, *those: list[ClientNode]) -> None:
+            for _ in range(rng.randint(0, most)):
+                at = rng.uniform(first, DURATION)
+                self.clock.after(at, lambda: step(*(rng.choice(each) for each in those if each)))
+
+        for client in publishers:
+            for _ in range(rng.randint(5, 30)):
+                self.clock.after(
+                    rng.uniform(0.5, DURATION), lambda client=client: self._publish(client, rng.randint(1, 6))
+                )
+        often(2, 1, lambda client: self._publish(client, 60), publishers)
+        often(rng.choice((0, 8)), 0.5, self._reset)
+        often(rng.choice((0, 4, 12)), 0.5, self._crash)
+        often(3, 1, lambda client: client.move(client.broker, polite=rng.random() < 0.5), everybody)
+        if subscribers:
+            often(2, 1, self._slow, subscribers)
+            if self.overlay.complete:
+                often(6, 1, self._join, subscribers)
+                often(6, 1, self._leave, subscribers)
+
+    # Steps
+
+    def _publish(self, client: ClientNode, times: int) -> None:
+        topics = [text.split("'")[1] for text in client.core.advertisements.values()]
+        drawn = []
+        for _ in range(times):
+            self.published += 1
+            attributes: dict[str, Any] = {"topic": self.rng.choice(topics), "x": self.rng.randrange(10)}
+            drawn.append(events.encode(events.Event(attributes, b"%d" % self.published)))
+        client.publish(drawn)
+
+    def _reset(self) -> None:
+        if self.network.ends:
+            self.trace.fault("reset", "")
+            self.network.reset(self.rng.choice(list(self.network.ends)))
+
+    def _slow(self, client: ClientNode) -> None:
+        self.trace.fault("slow", client.name)
+        client.pause = self.rng.choice((0.1, 0.5, 3.0))
+        self.clock.after(self.rng.uniform(0.5, 3), lambda: setattr(client, "pause", 0.002))
+
+    def _join(self, client: ClientNode) -> None:
+        client.subscribe(f"topic = '{self.rng.choice(list(self.overlay.members))}'")
+
+    def _leave(self, client: ClientNode) -> None:
+        if ids := list(client.core.subscriptions):
+            client.unsubscribe(self.rng.choice(ids))
+
+    def _crash(self) -> None:
+        """Crash a broker, if fewer than k have then failed, and somebody is left on every topic."""
+        self.failed = {name for name in self.failed if not self._recovered(name)}
+        candidates = [name for name in self.brokers if name not in self.failed and self.brokers[name].up]
+        if len(self.failed) + 1 >= self.overlay.k or not candidates:
+            return
+        name = self.rng.choice(candidates)
+        broker = self.brokers[name]
+        for topic in broker.core.interest.own:
+            interested = {each for each in candidates if topic in self.brokers[each].core.interest.own}
+            if interested == {name}:
+                return
+        self.failed.add(name)
+        self.trace.fault("crash", name)
+        if self.rng.random() < 0.4:
+            broker.crash_soon = True
+        else:
+            broker.crash()
+        self.clock.after(self.rng.uniform(0.1, 2.5), lambda: None if broker.up else broker.start())
+
+    def _recovered(self, name: str) -> bool:
+        """Whether it has again all that is kept anywhere on its topics."""
+        broker = self.brokers[name]
+        if not broker.up or broker.crash_soon:
+            return False
+        core = broker.core
+        if any(not topic.ready for topic in core.interest.own.values()):
+            return False
+        for other in self.brokers.values():
+            if not other.up or other is broker:
+                continue
+            for topic in core.interest.own:
+                for copy in other.core.flooding.streams.copies(topic):
+                    mine = core.flooding.streams.by_name.get(copy.stream.name)
+                    if mine is None or (copy.seq not in mine.copies and copy.seq > (mine.position or 0)):
+                        return False
+        return True
+
+    # The end
+
+    def _remains(self) -> Iterator[str]:
+        """Every reason why the run is not over."""
+        for client in self.clients.values():
+            if not client.core.connected or client.core.unacknowledged:
+                yield f"{client.name} waits for {client.core.unacknowledged} acknowledgements"
+        for name, subscriber in self.checker.subscribers.items():
+            for id, each in subscriber.subscriptions.items():
+                if not each.placed and not each.withdrawn:
+                    yield f"subscription {id} of {name} is not in place"
+        for name, broker in self.brokers.items():
+            core = broker.core
+            for topic in list(core.flooding.streams.by_topic):
+                for copy in core.flooding.streams.copies(topic):
+                    yield (
+                        f"{name} keeps {copy.stream.name} {copy.previous}<{copy.seq} "
+                        f"(position {copy.stream.position}): has {copy.has}, "
+                        f"done {copy.done}, told {copy.told}, local {copy.local}"
+                    )
+            if core.flooding.streams.bytes or core.pressures.topics:
+                yield f"{name} is under pressure from {core.pressures.told}"
+
+
+class Outcome(NamedTuple):
+    violation: str
+    hash: str
+    publications: int
+    deliveries: int
+    faults: Counter[str]
+
+
+def simulate(seed: int) -> Outcome:
+    simulation = MeshSimulation(seed)
+    violation = simulation.run()
+    published = sum(map(len, simulation.checker.publications.values()))
+    trace = simulation.trace
+    return Outcome(violation, trace.hash, published, simulation.checker.deliveries, trace.faults)
