@@ -217,13 +217,9 @@ def forget_sessions(self: Sessions, session: Session) -> None:
 @_bug(Claims, "answer")
 def hand_over_unsettled(self: Claims) -> None:
     """A claim is answered before what was unconfirmed has come again."""
-    links = self.forwarding.links.values()
-    before = [link.settled for link in links]
-    for link in links:
-        link.settled = True
+    for asked in self.asked.values():
+        asked.flushed |= self.forwarding.links.keys()
     _answer(self)
-    for link, settled in zip(links, before, strict=True):
-        link.settled = settled
 
 
 @_bug(Claims, "_own_part")

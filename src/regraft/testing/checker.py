@@ -137,7 +137,7 @@ class Checker:
                 raise Violation(f"unbounded: {broker.id} holds {held} of {publisher}, the window is {window}")
         for session in broker.forwarding.sessions.values():
             waiting = sum(len(run.seqs) for run in session.inbox)
-            if waiting > window:
+            if waiting > 2 * window:
                 raise Violation(f"unbounded: {waiting} wait in the inbox of {session.client} at {broker.id}")
             if session.on_the_way > session.window + longest - 1:
                 raise Violation(

@@ -19,10 +19,11 @@ def remains(
     """Every reason why the run is not over; `clients` are those that are still there, with their broker."""
     by_id = {broker.id: broker for broker in brokers}
     there = list(clients)
+    for broker in by_id.values():  # what is more often a cause comes before what is more often an effect
+        yield from _sessions(broker, {client.name: client for client, home in there if home == broker.id})
     for client, _ in there:
         yield from _client(client, checker)
     for broker in by_id.values():
-        yield from _sessions(broker, {client.name: client for client, home in there if home == broker.id})
         yield from _kept(broker)
         yield from _advertisements(broker, by_id)
         for name, side in broker.tables.sides.items():
