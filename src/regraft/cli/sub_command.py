@@ -62,8 +62,10 @@ async def _subscribe(
 
     name, token, timeout = options["name"], options["token"], options["timeout"]
     received = 0
-    async with connect(where, name=name, token=token, tls=tls, durable=durable, timeout=timeout) as session:
-        subscription = await session.subscribe(filter)
+    session = connect(where, name=name, token=token, tls=tls, durable=durable, timeout=timeout)
+    subscription = session.subscribe(filter)
+    async with session:
+        await subscription
         click.echo(f"subscribed at {session.broker}", err=True)
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, subscription.end)

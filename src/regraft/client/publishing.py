@@ -86,6 +86,7 @@ class Outstanding:
         for _, _, future in self._waiting:
             if not future.done():
                 future.set_exception(fault)
+                future.exception()  # seen, if nobody waits for it any more
         self._waiting.clear()
         self._wake()
 
@@ -95,5 +96,6 @@ class Outstanding:
             if not future.done():
                 if self.fault is not None:
                     future.set_exception(self.fault)
+                    future.exception()
                 else:
                     future.set_result(None)

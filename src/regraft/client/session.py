@@ -76,7 +76,8 @@ class Session:
         """Events that several subscriptions have, and how many of them are not done with it."""
         self._placing: dict[str, asyncio.Future[None]] = {}
         self._advertised = False
-        self._scheduled = False
+        self._scheduled = True
+        """Before there is a connection, nothing is: the hello says it all."""
         self._closed = False
 
     @property
@@ -202,7 +203,10 @@ class Session:
     # Subscribing
 
     def subscribe(self, filter: str) -> Subscription:
-        """Events that match, from when it is in place (`await` it to know) until it is closed."""
+        """Events that match, from when it is in place (`await` it to know) until it is closed.
+
+        A durable session that comes back must say what it had: subscribe before entering it.
+        """
         if self._closed:
             raise Closed("the session has ended")
         parsed = parse(filter)

@@ -23,7 +23,10 @@ class Allowed:
     """Of the first frame: before it, nobody knows who sends."""
     connections: int = 10_000
     queue_bytes: int = 64 * 2**20
-    """Of publications that a client has sent and that are not confirmed, or that wait for a peer to read."""
+    """Of publications that wait for a peer to read."""
+    unconfirmed_bytes: int = 64 * 2**20
+    """Of publications that a client has sent and that are not confirmed. Our clients keep to 16 MiB, or
+    to one event if it is larger."""
     hello_seconds: float = 5.0
     """A new peer has so long to say who it is."""
     silent_seconds: float = 10.0

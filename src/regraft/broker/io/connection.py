@@ -5,7 +5,7 @@ read, messages wait here unencoded (the core holds the same publications anyway)
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol, cast
 
 from regraft.broker.core.messages import AnyMessage, ClientHello, Handover, LinkHello, Refused, Run
@@ -70,12 +70,19 @@ class Connection(asyncio.Protocol):
         self._heard = True
         self.bytes_in += len(data)
         try:
-            messages = self._reader.messages(data)
+            for messages in self._parts(data):
+                if messages:
+                    self._shell.said(self, messages)
         except BadFrame as fault:
             self.refuse(str(fault))
-            return
-        if messages:
-            self._shell.said(self, messages)
+
+    def _parts(self, data: bytes) -> Iterator[list[AnyMessage]]:
+        """The hello alone: it decides whether the rest is read, and with which limit."""
+        if self.hello is None:
+            yield self._reader.messages(data, first_only=True)
+            data = b""
+        if self.hello is not None and not self.reason:
+            yield self._reader.messages(data)
 
     def pause_writing(self) -> None:
         self._paused = True
@@ -107,7 +114,7 @@ class Connection(asyncio.Protocol):
         self._in.limit = self._allowed.frame_bytes
 
     def send(self, messages: list[AnyMessage]) -> None:
-        if self.transport is None or self.reason:
+        if self.transport is None or self.reason or self.transport.is_closing():
             return
         if self._paused:
             self._wait(messages)
@@ -129,6 +136,8 @@ class Connection(asyncio.Protocol):
             return
         self.reason = reason
         self._age = 0.0
+        if self.transport.is_closing():
+            return
         if self._paused:
             self.transport.abort()
         elif self.transport.can_write_eof():

@@ -21,8 +21,11 @@ class Reader:
         self._rest = bytearray()
         self._need = 0
 
-    def messages(self, data: bytes) -> list[AnyMessage]:
-        """All messages that these bytes complete; `BadFrame` if they break the protocol."""
+    def messages(self, data: bytes, first_only: bool = False) -> list[AnyMessage]:
+        """All messages that these bytes complete; `BadFrame` if they break the protocol.
+
+        With `first_only`, those of the next frame that has any: what follows stays for the next call.
+        """
         rest = self._rest
         if rest:
             rest += data
@@ -39,6 +42,9 @@ class Reader:
                 break
             found += self.wire.messages(view[start:after])
             at = after
+            if found and first_only:
+                self._need = HEADER
+                break
         else:
             self._need = HEADER
         if at < end:

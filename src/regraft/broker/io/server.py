@@ -32,6 +32,8 @@ from regraft.broker.io.tls import accepting
 
 log = logging.getLogger("regraft.broker")
 TICK_SECONDS = 0.25
+RECENTLY = 1_700_000_000
+"""Seconds since the epoch: a moment in 2023."""
 
 
 class BrokerServer:
@@ -90,7 +92,7 @@ class BrokerServer:
         if config.state is not None:
             self._journal = Journal(config.state / f"{file_name(self.id)}.journal")
         stored = dict(self._journal.values) if self._journal is not None else {}
-        life = self._journal.life if self._journal is not None else time.time_ns() // 1_000_000
+        life = self._journal.life if self._journal is not None else _life_by_the_clock()
         self._durable = Durable(self._journal, self._leave)
         if config.telemetry is not None:
             self.observer = Observer(self.id, config.telemetry)
@@ -218,8 +220,8 @@ class BrokerServer:
                 f"more than the window of {config.settings.window} publications are unconfirmed"
             )
             return True
-        if unconfirmed.bytes > config.allowed.queue_bytes:
-            connection.refuse(f"more than {config.allowed.queue_bytes} bytes published are unconfirmed")
+        if unconfirmed.bytes > config.allowed.unconfirmed_bytes:
+            connection.refuse(f"more than {config.allowed.unconfirmed_bytes} bytes published are unconfirmed")
             return True
         return False
 
@@ -290,3 +292,8 @@ class BrokerServer:
             if self.observer is not None and since_health >= self.observer.telemetry.health_seconds:
                 since_health = 0.0
                 self.observer.health(self)
+
+
+def _life_by_the_clock() -> int:
+    """Without a journal: greater at every start, and below 2**32, which is what cores can count."""
+    return int((time.time() - RECENTLY) * 10)

@@ -18,7 +18,6 @@ import msgspec
 from regraft.broker.core import Store, events
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.messages import Run
-from regraft.broker.core.sessions import Stored
 from regraft.broker.io.configuration import Telemetry
 from regraft.broker.io.inside import inside
 from regraft.broker.io.records import Delivery, Health, Hop, Interest, Publication, Record
@@ -27,10 +26,19 @@ from regraft.broker.io.spool import Spool
 if TYPE_CHECKING:
     from regraft.broker.io.server import BrokerServer
 
-_stored = msgspec.msgpack.Decoder(Stored).decode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PAGE = resource.getpagesize()
 Role = Literal["publisher", "subscriber"]
+
+
+class _Filters(msgspec.Struct, array_like=True):
+    """How the stored record of a session begins."""
+
+    advertisements: dict[str, str]
+    subscriptions: dict[str, str]
+
+
+_decode = msgspec.msgpack.Decoder(_Filters).decode
 
 
 class Seen(NamedTuple):
@@ -189,7 +197,7 @@ def file_name(broker: str) -> str:
 
 
 def _filters(value: bytes) -> set[tuple[Role, str]]:
-    stored = _stored(value)
+    stored = _decode(value)
     filters: set[tuple[Role, str]] = {("publisher", text) for text in stored.advertisements.values()}
     return filters | {("subscriber", text) for text in stored.subscriptions.values()}
 
