@@ -1,0 +1,137 @@
+"""What happened is in the spool, sampled alike everywhere; what is not is counted."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.broker.io.peers import at, chain, finish, overlay
+
+from regraft.broker.io.configuration import Configuration, Telemetry
+from regraft.broker.io.spool import Spool
+from regraft.client import Event, connect
+
+
+def records(folder: Path, kind: str) -> list[dict[str, Any]]:
+    lines = [line for file in sorted(folder.glob("*.ndjson")) for line in file.read_text().splitlines()]
+    return [record for record in map(json.loads, lines) if record["kind"] == kind]
+
+
+async def traffic(telemetry: Telemetry, count: int) -> None:
+    base = Configuration("", telemetry=telemetry)
+    async with overlay(chain(2), base) as running:
+        async with connect(at(running), name="pub") as publisher:
+            async with connect(at(running, "b1"), name="sub") as subscriber:
+                subscription = await subscriber.subscribe("n >= 0")
+
+                async def take() -> None:
+                    for _ in range(count):
+                        await anext(subscription)
+                    subscription.confirm()
+
+                taking = asyncio.create_task(take())
+                events = [Event({"n": n, "topic": "t", "ok": True, "s": "x"}, b"data") for n in range(count)]
+                await publisher.publish_many(events)
+                await taking
+        await asyncio.sleep(0.3)
+
+
+def test_every_kind_of_record_is_written(tmp_path: Path) -> None:
+    finish(traffic(Telemetry(tmp_path, health_seconds=0.25), 3))
+    published = records(tmp_path, "publication")
+    assert [record["seq"] for record in published] == [1, 2, 3]
+    first = published[0]
+    assert (first["broker"], first["topic"], first["v"]) == ("b0", "t", 1)
+    assert (first["numbers"], first["strings"]) == ({"n": 0}, {"topic": "t", "s": "x"})
+    assert first["publisher"].startswith("pub#")
+    assert first["size"] > 4
+    hops = records(tmp_path, "hop")
+    assert [(hop["from"], hop["to"], hop["seq"]) for hop in hops] == [("b0", "b1", seq) for seq in (1, 2, 3)]
+    delivered = records(tmp_path, "delivery")
+    assert [(each["broker"], each["subscriber"], each["seq"]) for each in delivered] == [
+        ("b1", "sub", seq) for seq in (1, 2, 3)
+    ]
+    assert all(0 < each["latency"] < 60_000_000 for each in delivered)
+    interest = [
+        (e["broker"], e["client"], e["role"], e["filter"], e["change"]) for e in records(tmp_path, "interest")
+    ]
+    assert sorted(interest) == [
+        ("b0", "pub", "publisher", "TRUE", "added"),
+        ("b0", "pub", "publisher", "TRUE", "removed"),
+        ("b1", "sub", "subscriber", "n >= 0", "added"),
+        ("b1", "sub", "subscriber", "n >= 0", "removed"),
+    ]
+    health = [each for each in records(tmp_path, "health") if each["broker"] == "b0"]
+    assert health
+    assert health[-1]["links"] == {"b1": "up"}
+    assert health[-1]["memory"] > 2**20
+    assert health[-1]["not_recorded"] == 0
+
+
+def test_no_two_records_of_a_broker_have_the_same_time(tmp_path: Path) -> None:
+    finish(traffic(Telemetry(tmp_path), 50))
+    for broker in ("b0", "b1"):
+        times = [
+            each["at"]
+            for kind in ("publication", "hop", "delivery")
+            for each in records(tmp_path, kind)
+            if each["broker"] == broker
+        ]
+        assert len(times) == len(set(times))
+        assert all(time.endswith("Z") and len(time) == 27 for time in times)
+
+
+def test_a_sample_has_the_same_publications_on_every_broker(tmp_path: Path) -> None:
+    finish(traffic(Telemetry(tmp_path, "sampled", one_in=10), 500))
+    kept = {
+        kind: {each["seq"] for each in records(tmp_path, kind)} for kind in ("publication", "hop", "delivery")
+    }
+    assert kept["publication"] == kept["hop"] == kept["delivery"]
+    assert 20 < len(kept["publication"]) < 100
+
+
+class Line(msgspec.Struct):
+    n: int
+
+
+def lines(batch: Sequence[int]) -> Iterable[Line]:
+    return [Line(n) for n in batch]
+
+
+def test_what_finds_the_queue_full_is_counted_and_never_waited_for(tmp_path: Path) -> None:
+    gate = threading.Event()
+
+    def slow(batch: Sequence[int]) -> Iterable[Line]:
+        gate.wait()
+        return lines(batch)
+
+    spool: Spool[int] = Spool("b0", Telemetry(tmp_path, queue=10), slow)
+    for start in range(0, 50, 5):
+        spool.offer(range(start, start + 5), 5)
+    gate.set()
+    spool.close()
+    assert (spool.written, spool.not_recorded) == (10, 40)
+
+
+def test_files_are_rotated_and_only_finished_ones_have_the_final_name(tmp_path: Path) -> None:
+    spool: Spool[int] = Spool("b0", Telemetry(tmp_path, file_bytes=100), lines)
+    for number in range(100):
+        spool.offer([number], 1)
+    spool.close()
+    files = sorted(tmp_path.iterdir())
+    assert all(file.suffix == ".ndjson" for file in files)
+    assert len(files) > 2
+    assert [json.loads(line)["n"] for file in files for line in file.read_text().splitlines()] == list(
+        range(100)
+    )
+
+
+@pytest.mark.parametrize("content", ['{"n":1}\n{"n":2', '{"n":1}\n'])
+def test_a_file_left_by_a_crash_is_finished_without_its_half_line(tmp_path: Path, content: str) -> None:
+    (tmp_path / "b0-17.ndjson.open").write_text(content)
+    Spool("b0", Telemetry(tmp_path), lines).close()
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("b0-17.ndjson", '{"n":1}\n')]
