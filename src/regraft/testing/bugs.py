@@ -77,19 +77,19 @@ def dedupe_by_publisher_only(self: Forwarding, run: Run, source: str) -> None:
 def stop_repetitions(self: Forwarding, run: Run, source: str) -> None:
     """What comes again is confirmed here; it does not travel on to those who may not have it."""
     stream = self.store.stream(run.publisher)
-    for seq, event in zip(run.seqs, run.events, strict=True):
-        piece = Run(run.publisher, [seq], [event], run.at)
+    for at, seq in enumerate(run.seqs):
+        piece = run.one(at)
         if seq > stream.seen:
             stream.seen = seq
-            self.hold(piece, source, self.targets(event, source))
+            self.hold(piece, source, self.targets(piece.events[0], source))
         elif stream.find(seq) is not None:
-            self._again(stream.within(seq, seq)[0], source)
+            self._again(stream.within(seq, seq)[0], source, piece)
         else:
             self._confirm(Held(piece, [source], {}))
 
 
 @_bug(Forwarding, "_again")
-def forget_new_path(self: Forwarding, held: Held, source: str) -> None:
+def forget_new_path(self: Forwarding, held: Held, source: str, run: Run) -> None:
     """A publication that comes by another way is confirmed to the old one only."""
 
 
