@@ -133,9 +133,7 @@ class MeshSimulation:
             tuple(overlay.brokers), tuple(overlay.links), (), (), weather, 16, rng.choice((1, 3, 16)), 0.0
         )
         nodes = Random(f"{seed}/nodes")
-        self.world = World(
-            self.clock, self.trace, self.network, nodes, self.checker, settings, script, {}
-        )
+        self.world = World(self.clock, self.trace, self.network, nodes, self.checker, settings, script, {})
         self.brokers: dict[str, MeshNode] = {}
         for name in overlay.brokers:
             neighbours = [a if b == name else b for a, b in overlay.links if name in (a, b)]

@@ -253,20 +253,20 @@ class Flooding:
         """Acknowledge, confirm, let go: whatever is due."""
         topic = copy.stream.topic
         wanting = self.interest.wanting(topic)
-        staying = topic in self.interest.own
-        if copy.local or (staying and not copy.passed):
+        if copy.local or (topic in self.interest.own and not copy.passed):
             return
-        if copy.source and not copy.acknowledged and self._safe(copy, wanting) and not self.held_up(topic):
-            copy.acknowledged = True
-            del self._unacknowledged[copy.stream.name, copy.seq]
-            self.acknowledge(copy)
-        if not wanting <= copy.has:
+        self._acknowledge(copy, wanting)
+        if copy.released or not wanting <= copy.has:
             return
+        self._tell(copy, wanting)
+        self._release(copy.stream)
+
+    def _tell(self, copy: Copy, wanting: set[str]) -> None:
+        """Our neighbours need not keep it for us."""
         for name in wanting - copy.told:
             if self.interest.links[name].open:
                 copy.told.add(name)
                 self._confirmed.setdefault(name, []).append((copy.stream.name, copy.previous, copy.seq))
-        self._release(copy.stream)
 
     def _release(self, stream: Stream) -> None:
         """Let go what nobody needs, from the oldest on: what is kept of a stream has no hole, so that a
@@ -279,7 +279,18 @@ class Flooding:
                 return
             if not wanting <= (oldest.done if staying else oldest.has):
                 return
+            self._tell(oldest, wanting)
             self.streams.release(oldest)
+            self._acknowledge(oldest, wanting)
+
+    def _acknowledge(self, copy: Copy, wanting: set[str]) -> None:
+        """Acknowledge the copy if it is safe; one that could be let go is."""
+        if not copy.source or copy.acknowledged or self.held_up(copy.stream.topic):
+            return
+        if copy.released or self._safe(copy, wanting):
+            copy.acknowledged = True
+            del self._unacknowledged[copy.stream.name, copy.seq]
+            self.acknowledge(copy)
 
     def _safe(self, copy: Copy, wanting: set[str]) -> bool:
         """k brokers keep it, we among them; and all that can be reached do."""

@@ -195,4 +195,3 @@ class Interest:
 
 
 _NOBODY: set[str] = set()
-

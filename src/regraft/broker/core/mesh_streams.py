@@ -24,6 +24,7 @@ class Copy:
         "local",
         "passed",
         "previous",
+        "released",
         "seq",
         "source",
         "stream",
@@ -49,6 +50,8 @@ class Copy:
         self.source = ""
         """The local publisher, if it came from one."""
         self.acknowledged = False
+        self.released = False
+        """Nobody on the topic needs it from us any more."""
 
 
 class Stream:
@@ -157,6 +160,7 @@ class Streams:
         self.bytes += len(copy.event) + OVERHEAD
 
     def release(self, copy: Copy) -> None:
+        copy.released = True
         copy.stream.remove(copy)
         self.bytes -= len(copy.event) + OVERHEAD
 
