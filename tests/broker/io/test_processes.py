@@ -1,0 +1,86 @@
+"""Broker processes: they find each other, and the crash of one loses nothing."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from tests.broker.io.peers import chain, finish
+
+from regraft.broker.io.__main__ import from_json, to_json
+from regraft.broker.io.configuration import Allowed, Configuration, Telemetry, Tls, Tokens
+from regraft.broker.io.processes import Processes
+from regraft.client import Event, connect
+from regraft.model import RegraftError
+
+
+def where(running: Processes, id: str) -> str:
+    return "{}:{}".format(*running.addresses[id])
+
+
+def test_the_crash_of_the_middle_broker_and_its_return_lose_nothing(tmp_path: Path) -> None:
+    count = 1500
+
+    async def publish(running: Processes) -> None:
+        async with connect(where(running, "b0")) as publisher:
+            for start in range(0, count, 10):
+                for n in range(start, start + 10):
+                    await publisher.send(Event({"n": n}, bytes(100)))
+                await asyncio.sleep(0.01)
+            await publisher.flush()
+
+    async def scenario() -> None:
+        overlay = Processes(chain(5), lambda id, near: Configuration(id, near, state=tmp_path))
+        async with overlay as running, connect(where(running, "b4")) as subscriber:
+            subscription = await subscriber.subscribe("n >= 0")
+            publishing = asyncio.create_task(publish(running))
+            got = []
+            async for event in subscription:
+                got.append(event.attributes["n"])
+                if len(got) == 300:
+                    await running.kill("b2")
+                    await asyncio.sleep(0.2)
+                    await running.restart("b2")
+                if len(got) == count:
+                    break
+            subscription.confirm()
+            await publishing
+            assert got == list(range(count))
+
+    finish(scenario(), 60)
+
+
+def test_processes_end_with_who_started_them(tmp_path: Path) -> None:
+    async def scenario() -> list[int]:
+        async with Processes(chain(2), lambda id, near: Configuration(id, near)) as running:
+            return [process.pid for process in running.running.values()]
+
+    for pid in finish(scenario()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_broker_that_can_not_start_says_why(tmp_path: Path) -> None:
+    (tmp_path / "b0.journal").write_bytes(b"no journal at all")
+
+    async def scenario() -> None:
+        async with Processes(chain(1), lambda id, near: Configuration(id, near, state=tmp_path)):
+            pass
+
+    with pytest.raises(RegraftError, match=r"'b0' does not start: .*b0\.journal: offset 0: .*damaged"):
+        finish(scenario())
+
+
+def test_a_configuration_survives_the_way_to_another_process(tmp_path: Path) -> None:
+    full = Configuration(
+        "b0",
+        ("b1", "b2"),
+        kind="mesh",
+        state=tmp_path,
+        allowed=Allowed(connections=3),
+        tls=Tls(tmp_path / "c", tmp_path / "k", None, True),
+        tokens=Tokens("t", {"*": "u"}),
+        telemetry=Telemetry(tmp_path, "sampled", 7),
+        metrics=("127.0.0.1", 0),
+    )
+    assert from_json(to_json(full)) == full
