@@ -76,6 +76,7 @@ class Claims:
 
     def begin(self, session: Session) -> None:
         """The session claims; the question itself waits until its filters are in place."""
+        self._forget(session.client, ours=True)
         session.claiming = session.fetching = True
         self.waiting.add(session.target)
 

@@ -75,7 +75,7 @@ class Forwarding:
         if source in self.links:
             held.waiting.pop(source, None)
         for target in self.targets(run.events[0], source):
-            if target not in held.waiting:
+            if target not in held.waiting or target in self.links:  # a neighbour must learn the way
                 held.waiting[target] = 0
                 self.offer(held, target)
         if not held.waiting:

@@ -92,7 +92,7 @@ class Sessions:
         self.out.append(Send(connection, Welcome(self.broker, self.window, known)))
         self._agree(session, hello.advertisements, advertisement=True)
         self._agree(session, hello.subscriptions, advertisement=False)
-        if session.moved or (not known and hello.home not in ("", self.broker)):
+        if session.moved or hello.home not in ("", self.broker):
             session.moved = False
             self.claim(session)
         self.store(session)
