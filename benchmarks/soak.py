@@ -14,38 +14,59 @@ import time
 from collections import Counter
 from contextlib import nullcontext
 
+from rich.console import Console
+from rich.progress import track
+
 from regraft.testing.bugs import BUGS, planted
-from regraft.testing.simulation import simulate
+from regraft.testing.simulation import Outcome, simulate
+
+SHOWN = 3
+"""For so many failures the end of the trace is printed."""
+LINES = 15
+
+
+def options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seeds", type=int, default=2000, help="how many (default 2000)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--seed", type=int, help="only this one")
+    parser.add_argument("--bug", choices=BUGS, help="with this planted bug, until it is caught")
+    parser.add_argument("--trace", action="store_true", help="print everything that happened")
+    return parser
+
+
+def report(outcome: Outcome, *, keep: bool, show: bool) -> None:
+    """What one run has to say: its trace if wanted, its failure if any."""
+    if keep:
+        print("\n".join(outcome.lines))
+    if not outcome.violation:
+        return
+    print(f"seed {outcome.seed}: {outcome.violation}", flush=True)
+    if show and not keep:
+        last = simulate(outcome.seed, keep=True).lines[-LINES:]
+        print("\n".join(f"    {line[:160]}" for line in last))
+        print(f"  all of it: python -m benchmarks.soak --seed {outcome.seed} --trace")
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("--seeds", type=int, default=2000, help="how many (default 2000)")
-    options.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
-    options.add_argument("--seed", type=int, help="only this one")
-    options.add_argument("--bug", choices=BUGS, help="with this planted bug, until it is caught")
-    options.add_argument("--trace", action="store_true", help="print everything that happened")
-    chosen = options.parse_args()
+    chosen = options().parse_args()
     seeds = range(chosen.first, chosen.first + chosen.seeds) if chosen.seed is None else [chosen.seed]
     started = time.perf_counter()
     totals: Counter[str] = Counter()
     faults: Counter[str] = Counter()
-    failed = []
-    for seed in seeds:
-        with planted(chosen.bug) if chosen.bug else nullcontext():
+    failed: list[int] = []
+    with planted(chosen.bug) if chosen.bug else nullcontext():
+        for seed in track(seeds, "seeds", console=Console(stderr=True), transient=True):
             outcome = simulate(seed, keep=chosen.trace)
-        if chosen.trace:
-            print("\n".join(outcome.lines))
-        if outcome.violation:
-            failed.append(seed)
-            print(f"seed {seed}: {outcome.violation}", flush=True)
-        faults += outcome.faults
-        totals["publications"] += outcome.publications
-        totals["deliveries"] += outcome.deliveries
-        if chosen.bug and failed:
-            break
-    print(f"{len(seeds) - len(failed)} of {len(seeds)} seeds passed in {time.perf_counter() - started:.1f} s")
-    print(", ".join(f"{number} {what}" for what, number in totals.items()))
+            report(outcome, keep=chosen.trace, show=len(failed) < SHOWN)
+            failed += [seed] if outcome.violation else []
+            faults += outcome.faults
+            totals += Counter(runs=1, publications=outcome.publications, deliveries=outcome.deliveries)
+            if chosen.bug and failed:
+                break
+    passed = totals["runs"] - len(failed)
+    print(f"{passed} of {totals['runs']} seeds passed in {time.perf_counter() - started:.1f} s")
+    print(", ".join(f"{totals[what]} {what}" for what in ("publications", "deliveries")))
     print("faults: " + ", ".join(f"{number} {kind}" for kind, number in faults.most_common()))
     if failed:
         print(f"failed: {failed}")
