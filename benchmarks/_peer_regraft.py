@@ -1,6 +1,7 @@
 """Our own broker, one process each, measured like the others: journal on the disk, no telemetry."""
 
 import asyncio
+import itertools
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -47,7 +48,7 @@ class Regraft:
     @contextmanager
     def chain(self, brokers: int) -> Iterator[Chain]:
         ids = [f"b{i}" for i in range(brokers)]
-        topology = Topology.of(zip(ids, ids[1:], strict=False), ids)
+        topology = Topology.of(itertools.pairwise(ids), ids)
         with TemporaryDirectory(prefix="regraft-bench-") as folder:
             state = Path(folder)
             overlay = Processes(topology, lambda id, near: Configuration(id, near, state=state))

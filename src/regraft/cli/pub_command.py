@@ -46,8 +46,8 @@ def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
         raise BadInput("event", "--data and --count are for an event of KEY=VALUE, and there is none")
     else:
         events = _read(sys.stdin)
-    where = addresses(options["at"], options["directory"], options["broker"])
     tls = context(options["ca"], options["certificate"])
+    where = addresses(options["at"], options["directory"], options["broker"])
     start = time.monotonic()
     published = run(_publish(events, where, tls, options))
     seconds = time.monotonic() - start
@@ -75,7 +75,6 @@ async def _publish(events: "Iterable[Event]", where: list[str], tls: Any, option
             published += 1
             if published % 64 == 0:
                 await asyncio.sleep(0)  # reading a file never waits: let the session work
-        await session.flush()
     return published
 
 

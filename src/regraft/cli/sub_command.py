@@ -39,8 +39,8 @@ def sub(filter: str, count: int | None, durable: bool, as_json: bool, **options:
     parse(filter)
     if durable and not options["name"]:
         raise click.UsageError("--durable needs a --name to come back under")
-    where = addresses(options["at"], options["directory"], options["broker"])
     tls = context(options["ca"], options["certificate"])
+    where = addresses(options["at"], options["directory"], options["broker"])
     got: list[dict[str, Any]] = []
     received = run(_subscribe(filter, count, durable, where, tls, got if as_json else None, options))
     if as_json:

@@ -45,7 +45,7 @@ def connect(
 
     `where` is `host:port`, or several of them: if one is gone the next is tried. A session with a `name` of
     its own that is `durable` survives the process: what it has subscribed to is kept for it for as long
-    as the broker allows. `timeout` is for the first connection, and for what is unacknowledged at the end.
+    as the broker allows. `timeout` is for the first connection, and at the end for the next acknowledgement.
     """
     core = Client(name or f"client-{secrets.token_hex(8)}", time.time_ns() // 1_000_000, window, token)
     return Session(core, parse_addresses(where), tls, durable=durable, timeout=timeout)
@@ -112,8 +112,10 @@ class Session:
     ) -> None:
         try:
             if kind is None and self._outstanding.fault is None:
-                async with asyncio.timeout(self._timeout):
-                    await self.flush()
+                while self.core.unacknowledged:
+                    async with asyncio.timeout(self._timeout):
+                        await self._outstanding.change()
+                await self.flush()
         except TimeoutError:
             left = self.core.unacknowledged
             raise Unreachable(

@@ -1,6 +1,7 @@
 """Brokers and raw peers for the tests with real sockets; everything ends with its block."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -27,7 +28,7 @@ def finish(work: Coroutine[Any, Any, T], seconds: float = 30.0) -> T:
 
 def chain(count: int) -> Topology:
     ids = [f"b{i}" for i in range(count)]
-    return Topology.of(zip(ids, ids[1:], strict=False), ids)
+    return Topology.of(itertools.pairwise(ids), ids)
 
 
 @asynccontextmanager

@@ -49,13 +49,15 @@ def test_a_broker_needs_the_token_of_the_overlay() -> None:
 def test_tokens_work_on_the_wire() -> None:
     async def scenario() -> None:
         async with overlay(chain(2), ASK) as running:
-            async with connect(at(running), token="any") as publisher:
-                async with connect(at(running, "b1"), name="desk", token="d") as subscriber:
-                    subscription = await subscriber.subscribe("TRUE")
-                    await publisher.send({"n": 1})
-                    assert (await anext(subscription)).attributes == {"n": 1}
-                    subscription.confirm()
-                    await publisher.flush()
+            async with (
+                connect(at(running), token="any") as publisher,
+                connect(at(running, "b1"), name="desk", token="d") as subscriber,
+            ):
+                subscription = await subscriber.subscribe("TRUE")
+                await publisher.send({"n": 1})
+                assert (await anext(subscription)).attributes == {"n": 1}
+                subscription.confirm()
+                await publisher.flush()
             with pytest.raises(Refused, match="the token is not that of client 'desk'"):
                 async with connect(at(running), name="desk", token="wrong"):
                     pass
@@ -105,14 +107,16 @@ def test_brokers_and_clients_talk_over_mutual_tls(authority: Authority, clients_
         configurations = {id: authority.tls(id, clients_too=clients_too) for id in ("b0", "b1")}
         context = authority.client(*(["me"] if clients_too else []))
         running = Overlay(chain(2), lambda id, near: Configuration(id, near, tls=configurations[id]))
-        async with running:
-            async with connect(at(running), tls=context) as publisher:
-                async with connect(at(running, "b1"), tls=context) as subscriber:
-                    subscription = await subscriber.subscribe("TRUE")
-                    for n in range(3):
-                        await publisher.send(Event({"n": n}, bytes(100_000)))
-                    assert [(await anext(subscription)).attributes["n"] for _ in range(3)] == [0, 1, 2]
-                    subscription.confirm()
+        async with (
+            running,
+            connect(at(running), tls=context) as publisher,
+            connect(at(running, "b1"), tls=context) as subscriber,
+        ):
+            subscription = await subscriber.subscribe("TRUE")
+            for n in range(3):
+                await publisher.send(Event({"n": n}, bytes(100_000)))
+            assert [(await anext(subscription)).attributes["n"] for _ in range(3)] == [0, 1, 2]
+            subscription.confirm()
 
     finish(scenario())
 

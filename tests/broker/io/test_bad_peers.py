@@ -177,11 +177,13 @@ def test_a_client_that_floods_is_closed(size: int, reason: str) -> None:
     async def scenario() -> None:
         allowed = replace(HASTY, unconfirmed_bytes=4_000_000)
         settings = Settings(window=100 if size == 10 else 1000)
-        async with broker(neighbours=("b1",), allowed=allowed, settings=settings) as server:
-            async with raw_peer(server) as peer:
-                peer.hello(advertisements=[("a1", "TRUE")])
-                flood(peer, 10, size)
-                assert reason in await peer.refusal()
+        async with (
+            broker(neighbours=("b1",), allowed=allowed, settings=settings) as server,
+            raw_peer(server) as peer,
+        ):
+            peer.hello(advertisements=[("a1", "TRUE")])
+            flood(peer, 10, size)
+            assert reason in await peer.refusal()
 
     finish(scenario())
 
@@ -189,25 +191,28 @@ def test_a_client_that_floods_is_closed(size: int, reason: str) -> None:
 def test_a_client_that_never_reads_is_closed_and_costs_no_memory() -> None:
     async def scenario() -> None:
         allowed = replace(HASTY, queue_bytes=2_000_000, stalled_seconds=0.5)
-        async with broker(allowed=allowed, settings=Settings(session_seconds=0.5)) as server:
-            async with raw_peer(server) as deaf, connect(at(server)) as publisher:
-                deaf.hello(subscriptions=[("s1", "TRUE")], window=100_000)
-                deaf.reader._transport.pause_reading()  # type: ignore[attr-defined]
-                await asyncio.sleep(0.1)
+        async with (
+            broker(allowed=allowed, settings=Settings(session_seconds=0.5)) as server,
+            raw_peer(server) as deaf,
+            connect(at(server)) as publisher,
+        ):
+            deaf.hello(subscriptions=[("s1", "TRUE")], window=100_000)
+            deaf.reader._transport.pause_reading()  # type: ignore[attr-defined]
+            await asyncio.sleep(0.1)
 
-                async def beat() -> None:
-                    while True:
-                        deaf.say()
-                        await asyncio.sleep(0.05)
+            async def beat() -> None:
+                while True:
+                    deaf.say()
+                    await asyncio.sleep(0.05)
 
-                beating = asyncio.create_task(beat())
-                # Far more than the sockets' buffers take: the publisher is held up, then released.
-                await publisher.publish_many([Event({"n": n}, bytes(100_000)) for n in range(200)])
-                beating.cancel()
-                (left,) = server.connections.values()
-                assert left.hello is not None
-                assert left.hello.client == publisher.name  # type: ignore[union-attr]
-                assert server.counters.refused == 1
+            beating = asyncio.create_task(beat())
+            # Far more than the sockets' buffers take: the publisher is held up, then released.
+            await publisher.publish_many([Event({"n": n}, bytes(100_000)) for n in range(200)])
+            beating.cancel()
+            (left,) = server.connections.values()
+            assert left.hello is not None
+            assert left.hello.client == publisher.name  # type: ignore[union-attr]
+            assert server.counters.refused == 1
 
     finish(scenario())
 

@@ -52,7 +52,7 @@ def test_the_crash_of_the_middle_broker_and_its_return_lose_nothing(tmp_path: Pa
 
 def test_processes_end_with_who_started_them(tmp_path: Path) -> None:
     async def scenario() -> list[int]:
-        async with Processes(chain(2), lambda id, near: Configuration(id, near)) as running:
+        async with Processes(chain(2), Configuration) as running:
             return [process.pid for process in running.running.values()]
 
     for pid in finish(scenario()):

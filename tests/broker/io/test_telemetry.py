@@ -24,19 +24,21 @@ def records(folder: Path, kind: str) -> list[dict[str, Any]]:
 async def traffic(telemetry: Telemetry, count: int) -> None:
     base = Configuration("", telemetry=telemetry)
     async with overlay(chain(2), base) as running:
-        async with connect(at(running), name="pub") as publisher:
-            async with connect(at(running, "b1"), name="sub") as subscriber:
-                subscription = await subscriber.subscribe("n >= 0")
+        async with (
+            connect(at(running), name="pub") as publisher,
+            connect(at(running, "b1"), name="sub") as subscriber,
+        ):
+            subscription = await subscriber.subscribe("n >= 0")
 
-                async def take() -> None:
-                    for _ in range(count):
-                        await anext(subscription)
-                    subscription.confirm()
+            async def take() -> None:
+                for _ in range(count):
+                    await anext(subscription)
+                subscription.confirm()
 
-                taking = asyncio.create_task(take())
-                events = [Event({"n": n, "topic": "t", "ok": True, "s": "x"}, b"data") for n in range(count)]
-                await publisher.publish_many(events)
-                await taking
+            taking = asyncio.create_task(take())
+            events = [Event({"n": n, "topic": "t", "ok": True, "s": "x"}, b"data") for n in range(count)]
+            await publisher.publish_many(events)
+            await taking
         await asyncio.sleep(0.3)
 
 

@@ -1,0 +1,73 @@
+"""`regraft up`: brokers run, can be found, and stop when told to."""
+
+import json
+import os
+import signal
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, refused
+from tests.cli.running import CHAIN, PROGRAM, running
+
+
+@pytest.mark.parametrize("options", [[], ["--processes", "--state", "state", "--telemetry", "spool"]])
+def test_brokers_run_are_listed_and_stop(folder: Path, options: list[str]) -> None:
+    with running(folder, *options) as up:
+        assert list(up["brokers"]) == ["a", "b", "c"]
+        assert up["brokers"]["b"]["neighbours"] == ["a", "c"]
+        assert len({row["pid"] for row in up["brokers"].values()}) == (3 if options else 1)
+        written = json.loads((folder / "out" / "overlay.json").read_text())
+        assert written == {"brokers": up["brokers"]}
+        with urllib.request.urlopen(up["brokers"]["a"]["metrics"]) as response:
+            assert b'regraft_links{broker="a"} 1' in response.read()
+    assert up["process"].returncode == 0
+    assert not (folder / "out" / "overlay.json").exists()
+    for row in up["brokers"].values():
+        with pytest.raises(ProcessLookupError):
+            os.kill(row["pid"], 0)
+
+
+def test_a_table_says_what_runs_where(folder: Path) -> None:
+    (folder / "chain.json").write_text(json.dumps(CHAIN))
+    command = [*PROGRAM, "up", "chain.json", "--no-metrics"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
+    ) as up:
+        assert up.stdout is not None
+        lines = [up.stdout.readline() for _ in range(5)]
+        up.send_signal(signal.SIGINT)
+        _, errors = up.communicate(timeout=20)
+    assert lines[0].split() == ["broker", "address", "process", "neighbours", "metrics"]
+    assert lines[2].split()[0] == "b"
+    assert lines[2].split()[3:] == ["a", "c", "-"]
+    assert "3 brokers run" in lines[4]
+    assert (up.returncode, errors) == (0, "stopped\n")
+
+
+def test_a_broker_process_that_dies_is_reported(folder: Path) -> None:
+    with running(folder, "--processes") as up:
+        os.kill(up["brokers"]["b"]["pid"], signal.SIGKILL)
+        assert up["process"].stderr.readline() == "broker b has ended (exit code -9)\n"
+    assert up["process"].returncode == 1
+
+
+def test_bad_input_is_one_line(regraft: Run, folder: Path) -> None:
+    (folder / "tokens.json").write_text('{"clients": 5}')
+    (folder / "bad.pem").write_text("nothing")
+    (folder / "file").write_text("")
+    assert "no such file" in refused(regraft("up", "missing.json"))
+    assert "tokens.json: Expected `object`" in refused(regraft("up", "now.json", "--tokens", "tokens.json"))
+    assert "no usable certificate" in refused(regraft("up", "now.json", "--certificate", "bad.pem"))
+    assert "needs --certificate" in refused(regraft("up", "now.json", "--ca", "bad.pem"))
+    assert "--sample is for --telemetry" in refused(regraft("up", "now.json", "--sample", "5"))
+    assert "folder" in refused(regraft("up", "now.json", "--directory", "file/overlay.json"))
+
+
+def test_the_help_has_examples(regraft: Run) -> None:
+    for command in ("up", "pub", "sub"):
+        text = regraft(command, "--help").stdout
+        assert "Examples:" in text
+        assert f"regraft {command} " in text
+        assert "--json" in text
