@@ -210,7 +210,8 @@ class MeshSimulation:
                 )
         often(2, 1, lambda client: self._publish(client, 60), publishers)
         often(rng.choice((0, 8)), 0.5, self._reset)
-        often(rng.choice((0, 4, 12)), 0.5, self._crash)
+        often(rng.choice((0, 6, 20)), 0.5, self._crash)
+        often(rng.choice((0, 20)), 1.5, self._provoke)
         often(3, 1, lambda client: client.move(client.broker, polite=rng.random() < 0.5), everybody)
         if subscribers:
             often(2, 1, self._slow, subscribers)
@@ -246,13 +247,27 @@ class MeshSimulation:
         if ids := list(client.core.subscriptions):
             client.unsubscribe(self.rng.choice(ids))
 
-    def _crash(self) -> None:
+    def _provoke(self) -> None:
+        """Crash a broker while it is busy: its subscribers are slow, and somebody publishes."""
+        name = self.rng.choice(self.overlay.brokers)
+        for client in self.clients.values():
+            if client.broker == name:
+                client.pause = 0.3
+                self.clock.after(1.0, lambda client=client: setattr(client, "pause", 0.002))
+        publishers = [client for client in self.clients.values() if client.core.advertisements]
+        nearby = [client for client in publishers if client.broker == name]
+        self._publish(self.rng.choice(nearby or publishers), 8)
+        self.clock.after(self.rng.uniform(0, 2 * self.network.weather.slowest), lambda: self._crash(name))
+
+    def _crash(self, name: str = "") -> None:
         """Crash a broker, if fewer than k have then failed, and somebody is left on every topic."""
         self.failed = {name for name in self.failed if not self._recovered(name)}
         candidates = [name for name in self.brokers if name not in self.failed and self.brokers[name].up]
         if len(self.failed) + 1 >= self.overlay.k or not candidates:
             return
-        name = self.rng.choice(candidates)
+        if name and name not in candidates:
+            return
+        name = name or self.rng.choice(candidates)
         broker = self.brokers[name]
         for topic in broker.core.interest.own:
             interested = {each for each in candidates if topic in self.brokers[each].core.interest.own}
@@ -264,7 +279,7 @@ class MeshSimulation:
             broker.crash_soon = True
         else:
             broker.crash()
-        self.clock.after(self.rng.uniform(0.1, 2.5), lambda: None if broker.up else broker.start())
+        self.clock.after(self.rng.uniform(0.1, 1.0), lambda: None if broker.up else broker.start())
 
     def _recovered(self, name: str) -> bool:
         """Whether it has again all that is kept anywhere on its topics."""
@@ -286,10 +301,16 @@ class MeshSimulation:
 
     # The end
 
+    def _alone(self, client: ClientNode) -> bool:
+        """Whether it publishes on a topic in which nobody is interested any more, and rightly waits."""
+        core = self.brokers[client.broker].core
+        topics = [text.split("'")[1] for text in client.core.advertisements.values()]
+        return any(not core.interest.wanting(each) and not core.delivery.subscribed(each) for each in topics)
+
     def _remains(self) -> Iterator[str]:
         """Every reason why the run is not over."""
         for client in self.clients.values():
-            if not client.core.connected or client.core.unacknowledged:
+            if not client.core.connected or (client.core.unacknowledged and not self._alone(client)):
                 yield f"{client.name} waits for {client.core.unacknowledged} acknowledgements"
         for name, subscriber in self.checker.subscribers.items():
             for id, each in subscriber.subscriptions.items():
