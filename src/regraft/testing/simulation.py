@@ -74,7 +74,8 @@ class Simulation:
         try:
             clock.run(DURATION)
             self._end_of_trouble()
-            patience = PATIENCE + (SESSION_SECONDS if self.trace.faults["client dies"] else 0)
+            gone = any(client.gone for client in self.clients.values())  # its goodbye may be lost, too
+            patience = PATIENCE + (SESSION_SECONDS if gone else 0)
             while (left := self._left(1)) and clock.now < DURATION + patience:
                 clock.run(clock.now + 0.5)
         except Violation as fault:
