@@ -12,7 +12,8 @@ confirmed and all its neighbours on the topic have the publication. It drops its
 have confirmed to it. What a neighbour said in an earlier life is void: it gets all copies again, those
 included that it had confirmed. A publisher is acknowledged when its broker's own subscribers have
 confirmed, every connected neighbour on the topic has the publication, and k brokers in all keep it (all
-of the topic, if there are fewer). Sessions and their filters are stored; publications are only in memory.
+of the topic, if there are fewer). Sessions, their filters and the neighbours' topics are stored, so that
+a broker that comes back keeps for neighbours that are away; publications are only in memory.
 
 **Why fewer than k crashes lose nothing.** Count a broker as failed from its crash until it again has what
 its neighbours keep for it. Let P be the brokers that have had an acknowledged publication, N those of the
@@ -48,7 +49,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regraft.broker.core.broker import Settings
-from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send
+from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.mesh_delivery import Delivery
 from regraft.broker.core.mesh_flood import Flooding
@@ -115,6 +116,7 @@ class MeshBroker:
         )
         self.pressures = Pressures(id, life, mesh.held_bytes)
         self.flooding.held_up = lambda topic: topic in self.pressures.topics
+        self.interest.restore(stored or {})
         self.sessions.restore(stored or {}, now)
         self._peers: dict[int, MeshLink | Session] = {}
         self._dialled: dict[int, str] = {}
@@ -135,6 +137,7 @@ class MeshBroker:
             Advertise: self.sessions.advertise,
             Subscribe: self.sessions.subscribe,
             Withdraw: self.sessions.withdraw,
+            Settled: lambda session, message: None,
             Bye: self._bye,
         }
 
@@ -195,6 +198,7 @@ class MeshBroker:
             del self._peers[connection]
             self._out.append(Close(connection, "no longer a neighbour"))
         self.interest.unlink(link)
+        self._out.append(Store(f"link/{neighbour}", None))
         for topic in topics:
             self.flooding.check_topic(topic)
         return self._flush()
@@ -256,6 +260,8 @@ class MeshBroker:
     def _update(self, link: MeshLink, update: Update) -> None:
         assert link.connection is not None
         joined, gone = self.interest.heard(link, update)
+        if joined or gone:
+            self._out.append(self.interest.remembered(link))
         self.flooding.renew(link, joined)
         named = [topic for topic, _ in update.subscriptions]
         self._out += [Send(link.connection, answer) for answer in self.flooding.positions(link, named)]

@@ -15,9 +15,15 @@ from. A neighbour that does not mention a stream will send all of it.
 from collections import Counter
 from collections.abc import Iterable
 
+import msgspec
+
+from regraft.broker.core.effects import Store
 from regraft.broker.core.mesh_topics import topic_of
 from regraft.broker.core.messages import Named, Positions, Update
 from regraft.broker.core.peers import Link
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(dict[str, str]).decode
 
 
 class MeshLink(Link):
@@ -126,6 +132,16 @@ class Interest:
             if not self._wanting.get(topic):
                 self._wanting.pop(topic, None)
         return joined, gone
+
+    def remembered(self, link: MeshLink) -> Store:
+        """Beyond a crash: what is kept for a neighbour must be kept although it is away when we return."""
+        return Store(f"link/{link.name}", _encode(link.topics))
+
+    def restore(self, stored: dict[str, bytes]) -> None:
+        """After a start: what our neighbours had told us in the life before."""
+        for name, link in self.links.items():
+            if (value := stored.get(f"link/{name}")) is not None:
+                self.heard(link, Update(subscriptions=list(_decode(value).items())))
 
     def unlink(self, link: MeshLink) -> None:
         self.heard(link, Update(all_subscriptions=True))

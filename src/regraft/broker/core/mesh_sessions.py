@@ -100,6 +100,8 @@ class MeshSessions:
     def restore(self, stored: dict[str, bytes], now: float) -> None:
         """After a start: the sessions of the life before, not connected yet."""
         for key, value in stored.items():
+            if not key.startswith("session/"):
+                continue
             session = Session(key.removeprefix("session/"), now)
             self.all[session.target] = session
             kept = _decode(value)
