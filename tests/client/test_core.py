@@ -9,6 +9,7 @@ from regraft.broker.core.messages import (
     InPlace,
     Refused,
     Run,
+    Settled,
     Subscribe,
     Welcome,
 )
@@ -21,6 +22,7 @@ def client():
     client.opened()
     client.take()
     client.received([Welcome("b1", 4, False)])
+    client.take()
     return client
 
 
@@ -87,7 +89,9 @@ def test_what_was_not_acknowledged_is_sent_again_first_and_in_order(client):
     client.opened()
     client.take()
     client.received([Welcome("b2", 10, False)])
-    assert runs(client.take()) == [[2, 3, 4], [5]]
+    said = client.take()
+    assert runs(said) == [[2, 3, 4], [5]]
+    assert said.index(Settled()) == 1  # after what is sent again, before what is new
 
 
 def test_a_delivery_is_given_once_and_confirmed_when_it_was_consumed(client):

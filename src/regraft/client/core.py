@@ -19,6 +19,7 @@ from regraft.broker.core.messages import (
     InPlace,
     Refused,
     Run,
+    Settled,
     Subscribe,
     Welcome,
     Withdraw,
@@ -183,7 +184,7 @@ class Client:
     def take(self) -> list[AnyMessage]:
         """What has to be sent now."""
         if self.connected:
-            self._send_publications()
+            self._send_publications(len(self._unsent))
         out, self._out = self._out, []
         return out
 
@@ -193,12 +194,15 @@ class Client:
         self.connected = True
         self.home = welcome.broker
         self._credit = welcome.window
+        again = len(self._unacknowledged)
         self._unsent.extendleft(reversed(self._unacknowledged))
         self._unacknowledged.clear()
+        self._send_publications(again)
+        self._out.append(Settled())
         return Connected(welcome.broker, welcome.resumed)
 
-    def _send_publications(self) -> None:
-        room = self._credit - len(self._unacknowledged)
+    def _send_publications(self, most: int) -> None:
+        room = min(most, self._credit - len(self._unacknowledged))
         while self._unsent and room > 0:
             batch = [self._unsent.popleft() for _ in range(min(room, self.most, len(self._unsent)))]
             room -= len(batch)

@@ -78,7 +78,6 @@ class Broker:
         self.claims = Claims(id, self.sessions, self.forwarding)
         self.claims.life = life
         self.sessions.claim = self.claims.begin
-        self.sessions.ended = self.claims.ended
         self.relink = Relink(id, self.tables, self.forwarding)
         self.sessions.restore(stored or {}, now)
         self._peers: dict[int, Link | Session] = {}
@@ -103,6 +102,7 @@ class Broker:
             Advertise: self.sessions.advertise,
             Subscribe: self.sessions.subscribe,
             Withdraw: self.sessions.withdraw,
+            Settled: self.sessions.settle,
             Bye: self._bye,
         }
 
@@ -234,6 +234,7 @@ class Broker:
     def _bye(self, session: Session, bye: Bye) -> None:
         if session.connection is not None:
             del self._peers[session.connection]
+        self.claims.left(session)
         self.sessions.end(session)
 
     def _closed(self, connection: int) -> None:

@@ -48,6 +48,7 @@ class Asked:
     """Whether our own part is in the answer."""
     newest: int = 0
     runs: list[Run] = field(default_factory=list)
+    broken: dict[str, int] = field(default_factory=dict)
     answer: Handover | None = None
     at: float = 0.0
     """When it was last asked."""
@@ -90,10 +91,11 @@ class Claims:
             if session is None or not session.claiming:
                 self.waiting.discard(target)
             elif session.client not in asking and in_place(session):
-                self.number += 1
-                number = self.life * 2**20 + self.number
-                claim = Claim(session.client, self.broker, number, session.visit)
-                self._start(claim, "")
+                self._start(self._claim(session), "")
+
+    def _claim(self, session: Session) -> Claim:
+        self.number += 1
+        return Claim(session.client, self.broker, self.life * 2**20 + self.number, session.visit)
 
     def _start(self, claim: Claim, back: str) -> None:
         others = [name for name in self.forwarding.links if name != back]
@@ -125,6 +127,7 @@ class Claims:
             asked.missing.discard(source)
             asked.newest = max(asked.newest, handover.newest)
             asked.runs += handover.runs
+            _later(asked.broken, handover.broken)
 
     def reconnected(self, name: str) -> None:
         """The neighbour may not have heard our questions, nor that some are settled."""
@@ -150,6 +153,8 @@ class Claims:
 
     def answer(self) -> None:
         """Finish what can be finished."""
+        if not self.asked or self.sessions.unsettled:
+            return
         for key, asked in list(self.asked.items()):
             if key not in self.asked:  # a later claim, answered just now, has overtaken it
                 continue
@@ -158,7 +163,10 @@ class Claims:
                 self._own_part(asked)
             if asked.mine and not asked.missing and asked.answer is None:
                 claim = asked.claim
-                asked.answer = Handover(claim.client, claim.by, claim.number, asked.newest, asked.runs)
+                broken = sorted(asked.broken.items())
+                asked.answer = Handover(
+                    claim.client, claim.by, claim.number, asked.newest, asked.runs, broken
+                )
                 if asked.back:
                     self._tell(asked.back, asked.answer)
                 else:
@@ -166,11 +174,13 @@ class Claims:
 
     def _own_part(self, asked: Asked) -> None:
         asked.mine = True
+        broken = [each for each in self.sessions.all.values() if each.broken >= 0]
+        _later(asked.broken, [(each.client, each.broken) for each in broken])
         session = self.sessions.all.get(f"@{asked.claim.client}")
         if not asked.back or session is None:
             return
         asked.newest = max(asked.newest, session.visit)
-        if session.visit >= asked.claim.visit:
+        if session.visit > asked.claim.visit or (session.visit == asked.claim.visit and not session.moved):
             return
         if session.connection is not None:
             self.out.append(Close(session.connection, f"the client is at {asked.claim.by} now"))
@@ -187,16 +197,19 @@ class Claims:
         claim = asked.claim
         session = self.sessions.all.get(f"@{claim.client}")
         if session is None:
-            return self._done(claim)
+            return None
         if asked.newest > session.visit:  # the client was here, but is elsewhere now
             del self.asked[claim.by, claim.number]
             return self.sessions.end(session)
         if not session.claiming:  # the client has gone on to another broker, which claims for itself
             del self.asked[claim.by, claim.number]
             return None
+        self._distrust(session, asked.broken)
         source = f"{HANDED}{claim.client}"
         rest = self.outstanding.setdefault(source, set())
         for run in sorted(asked.runs, key=lambda run: run.seqs[0]):
+            if run.visit <= asked.broken.get(run.publisher.partition("#")[0], -1):
+                continue
             for at, seq in enumerate(run.seqs):
                 self._take(run.one(at), source, session)
                 rest.add((run.publisher, seq))
@@ -205,6 +218,13 @@ class Claims:
         if not rest:
             self._done(claim)
         return None
+
+    def _distrust(self, session: Session, broken: dict[str, int]) -> None:
+        """Do not deliver what may have gaps before it: it comes again in order, on a later visit."""
+        session.distrusts = broken
+        for held in self.forwarding.store.waiting_for(session.target):
+            if held.run.visit <= broken.get(held.run.publisher.partition("#")[0], -1):
+                self.forwarding.release(held, session.target)
 
     def _take(self, run: Run, source: str, session: Session) -> None:
         stream = self.forwarding.store.stream(run.publisher)
@@ -226,11 +246,11 @@ class Claims:
                 if not asked.back and asked.claim.client == client and asked.answer is not None:
                     self._done(asked.claim)
 
-    def ended(self, session: Session) -> None:
-        """The client is gone for good: nobody need keep anything for it."""
-        for asked in list(self.asked.values()):
-            if not asked.back and asked.claim.client == session.client:
-                self._done(asked.claim)
+    def left(self, session: Session) -> None:
+        """The client has said goodbye: nobody need keep anything for it."""
+        if session.fetching:
+            self._forget(session.client, ours=True)
+            self._done(self._claim(session))
 
     def _done(self, claim: Claim) -> None:
         self.outstanding.pop(f"{HANDED}{claim.client}", None)
@@ -270,6 +290,9 @@ class Claims:
         for key, asked in list(self.asked.items()):
             if asked.back and now - asked.at > FORGOTTEN * AGAIN:
                 del self.asked[key]
+            elif not asked.back and f"@{asked.claim.client}" not in self.sessions.all:
+                del self.asked[key]
+                self.outstanding.pop(f"{HANDED}{asked.claim.client}", None)
             elif not asked.back and now - asked.at > AGAIN:
                 self._repeat(asked)
         self.settled = {each: at for each, at in self.settled.items() if now - at < seconds}
@@ -278,3 +301,8 @@ class Claims:
         link = self.forwarding.links[name]
         if link.connection is not None:
             self.out.append(Send(link.connection, message))
+
+
+def _later(visits: dict[str, int], more: list[tuple[str, int]]) -> None:
+    for client, visit in more:
+        visits[client] = max(visit, visits.get(client, 0))

@@ -135,12 +135,15 @@ class Forwarding:
                 self.sends.append(Send(link.connection, held.run))
                 if self.observe:
                     self.facts.append(Fact("hop", held.run, held.sources[0], target))
-            return
+            return None
         session = self.sessions[target]
         run = held.run
+        if session.distrusts and run.visit <= session.distrusts.get(run.publisher.partition("#")[0], -1):
+            return self.release(held, target)
         if session.connection is not None:
             session.queue.append((run.publisher, run.seqs[0], run.seqs[-1]))
             self.drain(session)
+        return None
 
     def drain(self, session: Session) -> None:
         """Send the client what its window allows."""

@@ -13,7 +13,7 @@ a link is being moved, the agents of the participants through the core's command
 | InPlace | broker → client | the overlay has the filter: from now on the guarantee holds for it |
 | Run | towards subscribers | publications of one publisher, in order |
 | Confirm | towards publishers | these have reached every subscriber behind me |
-| Settled | broker → broker | all that was unconfirmed has been sent again; what follows is new |
+| Settled | broker, client → broker | all that was unconfirmed has been sent again; what follows is new |
 | Claim, Flushed, Handover, Claimed | broker ↔ broker | a client moved here: who holds something for it? |
 | Frozen, Moved | broker ↔ broker | a link is being moved (`relink`) |
 | Positions, Flood, Received, Pressure | broker ↔ broker | in a mesh (`mesh`) |
@@ -131,7 +131,7 @@ class Confirm(Message, frozen=True, tag=10):
 
 
 class Settled(Message, frozen=True, tag=11):
-    pass
+    """From a neighbour or a client: what follows is new."""
 
 
 class Claim(Message, frozen=True, tag=12):
@@ -161,6 +161,9 @@ class Handover(Message, frozen=True, tag=13):
     newest: int
     """The latest visit of the client that is known behind me, 0 if it is not."""
     runs: list[Run]
+    broken: list[tuple[str, int]]
+    """Publishers whose broker came back from a crash and that have not sent again what was unconfirmed,
+    and their visit: of what they sent until then, something may be missing."""
 
 
 class Claimed(Message, frozen=True, tag=14):

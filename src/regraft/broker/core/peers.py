@@ -49,6 +49,14 @@ class Session:
         """Publisher, first and last number of what waits for the client's window."""
         self.inbox: deque[Run] = deque()
         """What it published before all its advertisements were in place."""
+        self.resent = False
+        """It has sent again, on this connection, what was unconfirmed."""
+        self.settled = False
+        """And that has been routed."""
+        self.broken = -1
+        """The broker came back from a crash, and has not got again what was sent until this visit."""
+        self.distrusts: dict[str, int] = {}
+        """Publishers of whose earlier visits something may be missing: it comes again, and all after it."""
         self.claiming = False
         """It came from another broker: deliveries wait until that one has handed over."""
         self.fetching = False

@@ -19,6 +19,7 @@ from regraft.broker.core.messages import (
     Named,
     Refused,
     Run,
+    Settled,
     Subscribe,
     Welcome,
     Withdraw,
@@ -59,7 +60,6 @@ class Sessions:
         """Targets of the sessions whose inbox is not empty."""
         self.claim: Callable[[Session], None] = lambda session: None
         """Called when a session comes from another broker."""
-        self.ended: Callable[[Session], None] = lambda session: None
 
     def restore(self, stored: dict[str, bytes], now: float) -> None:
         """After a start: the sessions of the life before, not connected yet."""
@@ -68,6 +68,7 @@ class Sessions:
             self.all[session.target] = session
             kept = _decode(value)
             session.visit = kept.visit
+            session.broken = kept.visit if kept.advertisements else -1
             if kept.fetching:
                 self.claim(session)
             for id, text in kept.advertisements.items():
@@ -88,7 +89,9 @@ class Sessions:
             self.out.append(Close(session.connection, "the client has connected anew"))
         session.connection, session.epoch, session.window = connection, epoch, max(1, hello.window)
         session.visit = hello.visit
+        session.settled = False
         session.inbox.clear()
+        session.resent = False
         self.out.append(Send(connection, Welcome(self.broker, self.window, known)))
         self._agree(session, hello.advertisements, advertisement=True)
         self._agree(session, hello.subscriptions, advertisement=False)
@@ -116,7 +119,6 @@ class Sessions:
         self.out.append(Store(f"session/{session.client}", None))
         if session.connection is not None:
             self.out.append(Close(session.connection, "the session has ended"))
-        self.ended(session)
 
     def remove_filters(self, session: Session) -> None:
         for id in list(session.advertisements):
@@ -189,6 +191,19 @@ class Sessions:
         self.held_back.add(session.target)
         return None
 
+    def settle(self, session: Session, message: Settled) -> None:
+        """The client has sent again everything; it counts when that has been routed."""
+        session.resent = True
+        self.held_back.add(session.target)
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether a client is about to send again what may be older than anything else of it."""
+        return any(
+            not session.settled and session.connection is not None and bool(session.advertisements)
+            for session in self.all.values()
+        )
+
     def admit(self) -> None:
         """Route what clients published, if everybody who may want it is known."""
         if self.tables.ready:
@@ -208,6 +223,8 @@ class Sessions:
             for piece in self._advertised(session, run, filters):
                 self.forwarding.arrive(piece, session.target)
         self.held_back.discard(session.target)
+        if session.resent:
+            session.settled, session.broken = True, -1
 
     def _advertised(self, session: Session, run: Run, filters: list[Filter]) -> Iterator[Run]:
         """The run without what is no event or not advertised, which is refused."""
