@@ -57,10 +57,9 @@ class MeshChecker(Checker):
             for seq, publication in publications.items():
                 stream = f"{publisher}/{events.attributes(publication.event)['topic']}"
                 for client, subscriptions in publication.owed.items():
-                    subscriber = self.subscribers[client]
-                    if (stream, seq) not in subscriber.received and not subscriber.left:
-                        if publication.acknowledged and any(not each.withdrawn for each in subscriptions):
-                            yield f"lost: {client} has not received {stream} {seq}"
+                    wanted = publication.acknowledged and any(not each.withdrawn for each in subscriptions)
+                    if wanted and (stream, seq) not in self.subscribers[client].received:
+                        yield f"lost: {client} has not received {stream} {seq}"
 
 
 class MeshNode(BrokerNode):

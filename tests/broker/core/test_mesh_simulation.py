@@ -5,12 +5,12 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from tests.broker.core.mesh_simulation import simulate
 
 from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_interest import Interest, MeshLink
 from regraft.broker.core.mesh_streams import Copy, Stream
 from regraft.broker.core.messages import Flood
-from tests.broker.core.mesh_simulation import simulate
 
 SEEDS = 24
 

@@ -99,7 +99,9 @@ class Flooding:
         if sender:
             copy.has.add(sender)
         self.streams.keep(copy)
-        if stream.position is not None and previous < stream.position:
+        if stream.position == 0 and self.interest.own[topic].anew and len(stream.copies) == 1:
+            stream.position = previous
+        elif stream.position is not None and previous < stream.position:
             stream.expect(copy)
         if source:
             self._unacknowledged[name, seq] = copy
@@ -125,6 +127,8 @@ class Flooding:
         """We know where the topic's streams stand (or know better than before)."""
         for stream in self.streams.on(topic):
             start = max(stream.position or 0, self.interest.begins_after(topic, stream.name))
+            if stream.position is None and self.interest.own[topic].anew and stream.order:
+                start = max(start, stream.copies[stream.order[0]].previous)
             if stream.position is None or start > stream.position:
                 for copy in stream.start_after(start):
                     copy.passed = True  # our subscribers had it in our earlier life, or before they came
@@ -186,6 +190,11 @@ class Flooding:
                 copy.told.discard(link.name)
                 self._offer(copy, link.name)
                 self._check(copy)
+
+    def rejoin(self, topic: str) -> None:
+        """Ours again: neighbours that thought us gone say once more what they make of what is left."""
+        for name in self.interest.wanting(topic):
+            self.offer_topic(topic, self.interest.links[name])
 
     def _offer(self, copy: Copy, neighbour: str) -> None:
         if self.interest.links[neighbour].open:

@@ -51,6 +51,8 @@ class Topic:
         self.known: set[str] = set()
         """Those of them that were ready themselves, or not interested."""
         self.heard_all_at: float | None = None
+        self.anew = False
+        """Nobody knew where the streams stood: each begins with what we see of it first."""
 
 
 class Interest:
@@ -81,14 +83,17 @@ class Interest:
 
     # Our own topics
 
-    def join(self, topic: str, restored: bool) -> None:
+    def join(self, topic: str, restored: bool) -> bool:
+        """One filter more; whether it is the first."""
         self._counts[topic] += 1
-        if topic not in self.own:
-            self._joined += 1
-            self.own[topic] = Topic(self._joined, restored)
-            self._unready.add(topic)
-            self._added.add(topic)
-            self._removed.discard(topic)
+        if topic in self.own:
+            return False
+        self._joined += 1
+        self.own[topic] = Topic(self._joined, restored)
+        self._unready.add(topic)
+        self._added.add(topic)
+        self._removed.discard(topic)
+        return True
 
     def leave(self, topic: str) -> bool:
         """One filter less; whether it was the last."""
@@ -192,7 +197,8 @@ class Interest:
             return True
         if topic.heard_all_at is None:
             topic.heard_all_at = now
-        return now - topic.heard_all_at >= self.patience
+        topic.anew = now - topic.heard_all_at >= self.patience
+        return topic.anew
 
     def _slack(self, topic: Topic) -> int:
         return max(0, self.k - 2 if topic.restored else self.k - 1)

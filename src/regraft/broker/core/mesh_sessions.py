@@ -189,7 +189,8 @@ class MeshSessions:
         self._topics[session.target, id] = topics
         self._owed[session.target, id] = None
         for topic in topics:
-            self.interest.join(topic, restored)
+            if self.interest.join(topic, restored):
+                self.flooding.rejoin(topic)
             if filters is session.subscriptions:
                 self.delivery.subscribe(topic, session, id, filter)
         return True
