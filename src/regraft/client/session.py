@@ -29,6 +29,8 @@ FRAME_BYTES = 16 * 2**20
 ON_THE_WAY_BYTES = 16 * 2**20
 """Of our publications; brokers close a client that has four times as much unconfirmed."""
 BATCH_BYTES = 2**20
+PIPELINED = 256
+"""So many publications leave at once, even if the application has not waited for anything yet."""
 
 
 def connect(
@@ -79,6 +81,7 @@ class Session:
         self._scheduled = True
         """Before there is a connection, nothing is: the hello says it all."""
         self._closed = False
+        self._queued = 0
 
     @property
     def name(self) -> str:
@@ -195,7 +198,11 @@ class Session:
             self.core.advertise("TRUE")
         last = self.core.publish(bodies, time.time_ns() // 1000)
         self._outstanding.sent(last, bodies)
-        self._schedule()
+        self._queued += len(bodies)
+        if self._queued >= PIPELINED:
+            self._pump()
+        else:
+            self._schedule()
         return last
 
     async def _room(self) -> None:
@@ -314,6 +321,7 @@ class Session:
 
     def _pump(self) -> None:
         self._scheduled = False
+        self._queued = 0
         link = self._linking.link
         if link is not None and not link.paused and (messages := self.core.take()):
             link.send(messages)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regraft.broker.core.messages import AnyMessage, Bye, Confirm, Handover, Refused, Run, Subscribe
+from regraft.broker.core.messages import AnyMessage, Bye, Confirm, Refused, Run, Subscribe
 from regraft.broker.core.wire import BadFrame, Wire
 from regraft.broker.io.framing import Reader, frames
 
@@ -98,6 +98,5 @@ def test_a_run_that_is_too_long_is_cut_into_runs() -> None:
 
 
 def test_what_can_not_be_cut_is_a_bad_frame() -> None:
-    handover = Handover("c", "b", 1, 1, [Run("p#1", [1], [bytes(2000)], 7)])
-    with pytest.raises(BadFrame, match="a Handover is longer than a frame may be"):
-        list(frames(Wire(limit=1000), [Bye(), handover]))
+    with pytest.raises(BadFrame, match="a Subscribe is longer than a frame may be"):
+        list(frames(Wire(limit=1000), [Bye(), Subscribe("s1", "x" * 2000)]))

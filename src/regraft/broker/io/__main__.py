@@ -45,6 +45,7 @@ async def main() -> int:
         loop.add_signal_handler(number, lines.feed_eof)
     addresses: dict[str, Address] = {}
     server = BrokerServer(from_json(await told), addresses)
+    watching = asyncio.create_task(_give_up(server, lines))
     try:
         _say({"address": await server.listen()})
         while line := await lines.readline():
@@ -56,8 +57,14 @@ async def main() -> int:
         _say({"fault": str(fault)})
         return 1
     finally:
+        watching.cancel()
         await server.stop()
-    return 0
+    return 1 if server.fault else 0
+
+
+async def _give_up(server: BrokerServer, lines: asyncio.StreamReader) -> None:
+    await server.failed.wait()
+    lines.feed_eof()
 
 
 def _say(document: dict[str, object]) -> None:

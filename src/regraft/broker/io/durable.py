@@ -1,7 +1,7 @@
 """Nothing that depends on something stored leaves before that is on the disk.
 
 The disk is synchronised in a thread. What the core sends meanwhile waits for it; what it stores meanwhile
-is written afterwards, together, for the next synchronisation.
+is written afterwards, together, for the next synchronisation. If the disk fails nothing leaves any more.
 """
 
 import asyncio
@@ -29,15 +29,24 @@ class Outgoing:
 class Durable:
     """Passes outgoing things on to `leave`, at once or when what came before is durable."""
 
-    def __init__(self, journal: Journal | None, leave: Callable[[Outgoing], None]) -> None:
+    def __init__(
+        self,
+        journal: Journal | None,
+        leave: Callable[[Outgoing], None],
+        failed: Callable[[OSError], None] = lambda fault: None,
+    ) -> None:
         self._journal = journal
         self._leave = leave
+        self._failed = failed
+        self._broken = False
         self._syncing: asyncio.Task[None] | None = None
         self._after_this = Outgoing()
         self._stores: list[Store] = []
         self._after_next = Outgoing()
 
     def pass_on(self, out: Outgoing, stores: list[Store]) -> None:
+        if self._broken:
+            return
         if self._journal is None or (self._syncing is None and not stores):
             self._leave(out)
         elif self._syncing is None:
@@ -55,13 +64,26 @@ class Durable:
     def _begin(self, out: Outgoing, stores: list[Store]) -> None:
         assert self._journal is not None
         self._after_this = out
-        self._journal.append(stores)
+        try:
+            self._journal.append(stores)
+        except OSError as fault:
+            self._fail(fault)
+            return
         self._syncing = asyncio.create_task(self._sync(self._journal))
 
+    def _fail(self, fault: OSError) -> None:
+        self._broken = True
+        self._failed(fault)
+
     async def _sync(self, journal: Journal) -> None:
-        await asyncio.to_thread(journal.sync)
+        try:
+            await asyncio.to_thread(journal.sync)
+        except OSError as fault:
+            self._fail(fault)
+            return
+        finally:
+            self._syncing = None
         self._leave(self._after_this)
-        self._syncing = None
         if self._stores:
             stores, out = self._stores, self._after_next
             self._stores, self._after_next = [], Outgoing()

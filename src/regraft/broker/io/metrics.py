@@ -46,7 +46,7 @@ def healthz(server: "BrokerServer") -> Answer:
     seen = inside(server.core) if server.core is not None else None
     document = {
         "broker": server.id,
-        "status": "ok" if seen is not None else "starting",
+        "status": server.fault or ("ok" if seen is not None else "starting"),
         "ready": seen is not None and seen.ready,
         "links": seen.links if seen is not None else {},
         "clients": seen.clients if seen is not None else 0,

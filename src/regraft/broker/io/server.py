@@ -45,6 +45,9 @@ class BrokerServer:
         self.connections: dict[int, Connection] = {}
         self.core: Core | None = None
         self.observer: Observer | None = None
+        self.fault = ""
+        """Why the broker has given up, if it has."""
+        self.failed = asyncio.Event()
         self.on_report: Callable[[Report], None] = lambda report: None
         self._next = 1
         self._dialling = Dialling(self._new_connection, addresses, configuration.tls)
@@ -93,7 +96,7 @@ class BrokerServer:
             self._journal = Journal(config.state / f"{file_name(self.id)}.journal")
         stored = dict(self._journal.values) if self._journal is not None else {}
         life = self._journal.life if self._journal is not None else _life_by_the_clock()
-        self._durable = Durable(self._journal, self._leave)
+        self._durable = Durable(self._journal, self._leave, self._fail)
         if config.telemetry is not None:
             self.observer = Observer(self.id, config.telemetry)
             self.observer.known(stored)
@@ -134,6 +137,16 @@ class BrokerServer:
         await self._durable.finish()
         if self._journal is not None:
             self._journal.close()
+
+    def _fail(self, fault: OSError) -> None:
+        """The journal can not be written: better gone than promising what a crash would undo."""
+        self.fault = f"the journal can not be written: {fault}"
+        log.critical("%s: %s", self.id, self.fault)
+        if self._listener is not None:
+            self._listener.close()
+        for connection in list(self.connections.values()):
+            connection.abort()
+        self.failed.set()
 
     # What the agent wants
 

@@ -1,0 +1,91 @@
+"""Nothing that depends on something stored leaves before it is on the disk."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import cast
+
+import pytest
+from tests.broker.io.peers import at, broker, finish
+
+from regraft.broker.core import Close, Store
+from regraft.broker.core.messages import AnyMessage, Bye
+from regraft.broker.io.durable import Durable, Outgoing
+from regraft.broker.io.journal import Journal
+from regraft.client import Unreachable, connect
+
+
+class SlowJournal:
+    """Each synchronisation waits for a permission."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.permissions = threading.Semaphore(0)
+
+    def append(self, changes: Iterable[tuple[str, bytes | None]]) -> None:
+        self.written += [key for key, _ in changes]
+
+    def sync(self) -> None:
+        assert self.permissions.acquire(timeout=10)
+
+
+def out(number: int) -> Outgoing:
+    return Outgoing({1: [Bye(str(number))]}, [])
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.005)
+
+
+def test_what_is_sent_waits_for_what_was_stored_before_it() -> None:
+    async def scenario() -> None:
+        journal, left = SlowJournal(), []
+
+        def leave(outgoing: Outgoing) -> None:
+            left.extend([cast(Bye, each).reason for messages in outgoing.sends.values() for each in messages])
+
+        durable = Durable(cast(Journal, journal), leave)
+        durable.pass_on(out(0), [])
+        assert left == ["0"]  # nothing stored: at once
+        durable.pass_on(out(1), [Store("a", b"")])
+        durable.pass_on(out(2), [])
+        durable.pass_on(out(3), [Store("b", b"")])
+        durable.pass_on(out(4), [])
+        await asyncio.sleep(0.05)
+        assert (left, journal.written) == (["0"], ["a"])
+        journal.permissions.release()
+        await until(lambda: len(journal.written) == 2)
+        assert left == ["0", "1", "2"]  # what came after b waits for b
+        durable.pass_on(out(5), [])
+        journal.permissions.release()
+        await durable.finish()
+        assert left == ["0", "1", "2", "3", "4", "5"]
+
+    finish(scenario())
+
+
+def test_what_leaves_together_keeps_its_order() -> None:
+    first: Outgoing = Outgoing({1: [Bye("a")]}, [])
+    first.add(Outgoing({1: [Bye("b")], 2: [Bye("c")]}, [Close(1, "x")]))
+    expected: dict[int, list[AnyMessage]] = {1: [Bye("a"), Bye("b")], 2: [Bye("c")]}
+    assert first == Outgoing(expected, [Close(1, "x")])
+
+
+def test_a_broker_whose_disk_fails_gives_up_instead_of_promising(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Journal) -> None:
+        raise OSError(28, "No space left on device")
+
+    async def scenario() -> None:
+        async with broker(state=tmp_path) as server:
+            monkeypatch.setattr(Journal, "sync", full)
+            with pytest.raises(Unreachable):
+                async with connect(at(server), timeout=0.5):
+                    pass
+            await server.failed.wait()
+            assert "No space left on device" in server.fault
+
+    finish(scenario())
