@@ -15,16 +15,16 @@ confirmed, every connected neighbour on the topic has the publication, and k bro
 of the topic, if there are fewer). Sessions, their filters and the neighbours' topics are stored, so that
 a broker that comes back keeps for neighbours that are away; publications are only in memory.
 
-**Why fewer than k crashes lose nothing.** Count a broker as failed from its crash until it again has what
-its neighbours keep for it. Let P be the brokers that have had an acknowledged publication, N those of the
-topic that have not, and F the brokers of P with a neighbour in N. F separates P∖F from N, hence |F| ≥ k
-by k-connectedness, unless P∖F is empty; then F = P, and |P| ≥ k by the rule of acknowledgement. So at
-least one of F has not failed, it keeps its copy (a neighbour has not confirmed), and floods it: P grows
-until N is empty. A broker of F that comes back is in F again: it had not confirmed, because a neighbour
-lacked the publication; hence all its neighbours in P keep it for it, and by the same count one of the
-topic does that has not failed. A broker of P∖F whose subscribers lack the publication has not confirmed
-either: all its neighbours keep it. (k brokers or fewer on a topic are a clique: P is then all of them,
-and one survivor serves all that come back.)
+**Why fewer than k crashes lose nothing.** Count a broker as failed from its crash until it again has all
+acknowledged publications that brokers of its topics still keep. Let P be the brokers that have had an
+acknowledged publication, N those of the topic that have not, and F the brokers of P with a neighbour in N.
+F separates P∖F from N, hence |F| ≥ k by k-connectedness, unless P∖F is empty; then F = P, and |P| ≥ k by
+the rule of acknowledgement. So at least one of F has not failed; it keeps its copy, because a neighbour
+has not confirmed, and floods it: P grows until N is empty. A broker that comes back is no longer counted
+as failed when it has the publication again, so at no time are k of F without it. Its own subscribers lose
+nothing either: as long as they lack the publication it has not confirmed, and all its neighbours keep it
+for it. (k brokers or fewer on a topic are a clique: P is then all of them, and one survivor serves all
+that come back.)
 
 **Why order survives.** A broker that comes back asks its neighbours where the streams stand and begins
 each after the smallest answer; each neighbour sends all after its own answer. Clients drop what they have
@@ -39,8 +39,9 @@ are stopped at their publishers (`mesh_pressure`). Bandwidth: a publication cros
 topic's overlay at least once. Availability: publishers wait while fewer than k − 1 neighbours on the topic
 are there (or all, if they are fewer), and a broker that comes back waits for all but k − 2 neighbours.
 
-**Limits.** k or more failures at once may lose what was acknowledged, and after the loss of every broker
-of a topic its streams begin anew. The overlay must be k-topic-connected, publishing brokers included; a
+**Limits.** k or more failures at once may lose what was acknowledged; a broker that left a topic, its
+clients having withdrawn, no longer counts as a survivor. When every broker of a topic has failed, its
+streams begin anew. The overlay must be k-topic-connected, publishing brokers included; a
 broker cannot check that. Order is per publisher and topic. Sessions do not move to other brokers.
 """
 
