@@ -2,9 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from regraft.broker.core.events import Event, Value, encode
 from regraft.client.errors import refused
+from regraft.model import BadInput
+
+FRAME_BYTES = 16 * 2**20
+BATCH_BYTES = 2**20
 
 
 class Outstanding:
@@ -99,3 +104,28 @@ class Outstanding:
                     future.exception()
                 else:
                     future.set_result(None)
+
+
+def event_of(event: Event | Mapping[str, Value], data: bytes) -> Event:
+    return event if isinstance(event, Event) else Event(dict(event), data)
+
+
+def encoded_parts(events_: Iterable[Event]) -> Iterable[list[bytes]]:
+    """Encoded, in parts that are sent together."""
+    part: list[bytes] = []
+    size = 0
+    for event in events_:
+        body = encode(event)
+        check_size(body)
+        part.append(body)
+        size += len(body)
+        if len(part) == 256 or size > BATCH_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def check_size(body: bytes) -> None:
+    if len(body) > FRAME_BYTES - 1024:
+        raise BadInput("event", f"of {len(body)} bytes, at most {FRAME_BYTES - 1024} are allowed")

@@ -20,15 +20,13 @@ from regraft.client.addresses import parse_addresses
 from regraft.client.core import Acknowledged, Client, Connected, Delivered, Happening, Placed
 from regraft.client.errors import Closed, Unreachable, refused
 from regraft.client.link import Linking
-from regraft.client.publishing import Outstanding
+from regraft.client.publishing import FRAME_BYTES, Outstanding, check_size, encoded_parts, event_of
 from regraft.client.subscription import Subscription
+from regraft.client.subscriptions import Subscriptions
 from regraft.filters import parse
-from regraft.model import BadInput
 
-FRAME_BYTES = 16 * 2**20
 ON_THE_WAY_BYTES = 16 * 2**20
 """Of our publications; brokers close a client that has four times as much unconfirmed."""
-BATCH_BYTES = 2**20
 PIPELINED = 256
 """So many publications leave at once, even if the application has not waited for anything yet."""
 
@@ -71,11 +69,7 @@ class Session:
         self._durable = durable
         self._timeout = timeout
         self._outstanding = Outstanding(4096, ON_THE_WAY_BYTES)
-        self._subscriptions: dict[str, Subscription] = {}
-        self._several = False
-        """Whether there has ever been more than one subscription: then events are told apart."""
-        self._shared: dict[tuple[str, int], int] = {}
-        """Events that several subscriptions have, and how many of them are not done with it."""
+        self._subscriptions = Subscriptions()
         self._placing: dict[str, asyncio.Future[None]] = {}
         self._advertised = False
         self._scheduled = True
@@ -132,8 +126,7 @@ class Session:
 
     async def _end(self) -> None:
         self._closed = True
-        for subscription in self._subscriptions.values():
-            subscription.fail(None)
+        self._subscriptions.fail(None)
         self._outstanding.fail(Closed("the session has ended"))
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
@@ -157,11 +150,11 @@ class Session:
 
     async def publish(self, event: Event | Mapping[str, Value], data: bytes = b"") -> None:
         """Returns when the event has reached everybody who subscribed to it."""
-        await self.publish_many([_event(event, data)])
+        await self.publish_many([event_of(event, data)])
 
     async def publish_many(self, events_: Iterable[Event]) -> None:
         """Returns when all of them have; in between, as many as the window allows are on the way."""
-        waiting = [await self._queue(part) for part in _parts(events_)]
+        waiting = [await self._queue(part) for part in encoded_parts(events_)]
         try:
             for each in waiting:
                 await each
@@ -171,8 +164,8 @@ class Session:
 
     async def send(self, event: Event | Mapping[str, Value], data: bytes = b"") -> None:
         """Waits only for room in the window; `flush` waits for what was sent and says what was refused."""
-        body = events.encode(_event(event, data))
-        _check_size(body)
+        body = events.encode(event_of(event, data))
+        check_size(body)
         if self._outstanding.room <= 0:
             await self._room()
         self._publish([body])
@@ -221,39 +214,18 @@ class Session:
         parsed = parse(filter)
         id = self.core.subscribe(str(parsed))
         subscription = Subscription(id, parsed, self._consumed, self._withdraw)
-        self._several |= bool(self._subscriptions)
-        self._subscriptions[id] = subscription
+        self._subscriptions.add(subscription)
         self._schedule()
         return subscription
 
     def _withdraw(self, subscription: Subscription) -> None:
-        self._several = True  # what is still on the way for it is not for the others
-        if self._subscriptions.pop(subscription.id, None) is not None and not self._closed:
+        if self._subscriptions.remove(subscription.id) and not self._closed:
             self.core.withdraw(subscription.id)
             self._schedule()
 
-    def _deliver(self, run: Delivered) -> None:
-        if not self._several and self._subscriptions:
-            next(iter(self._subscriptions.values())).put(run.publisher, run.seqs, run.events)
-            return
-        for seq, event in zip(run.seqs, run.events, strict=True):
-            attributes = events.attributes(event)
-            takers = [each for each in self._subscriptions.values() if each.filter.matches(attributes)]
-            if not takers:
-                self.core.consumed(run.publisher, seq)
-            elif len(takers) > 1:
-                self._shared[run.publisher, seq] = len(takers)
-            for taker in takers:
-                taker.put(run.publisher, [seq], [event])
-
     def _consumed(self, publisher: str, seqs: Sequence[int]) -> None:
-        core, shared = self.core, self._shared
-        for seq in seqs:
-            if shared and (left := shared.get((publisher, seq), 1)) > 1:
-                shared[publisher, seq] = left - 1
-                continue
-            shared.pop((publisher, seq), None)
-            core.consumed(publisher, seq)
+        for seq in self._subscriptions.consumed(publisher, seqs):
+            self.core.consumed(publisher, seq)
         self._schedule()
 
     # What the broker says
@@ -265,7 +237,7 @@ class Session:
 
     def _happened(self, happening: Happening) -> None:
         if isinstance(happening, Delivered):
-            self._deliver(happening)
+            self._subscriptions.deliver(*happening[:3], self.core.consumed)
         elif isinstance(happening, Acknowledged):
             self._outstanding.acknowledged(happening.up_to)
         elif isinstance(happening, Placed):
@@ -280,9 +252,9 @@ class Session:
 
     def _settle(self, id: str, fault: Exception | None) -> None:
         """A filter is in place, or refused."""
-        subscription = self._subscriptions.get(id)
+        subscription = self._subscriptions.by_id.get(id)
         if subscription is not None and fault is not None:
-            del self._subscriptions[id]
+            self._subscriptions.remove(id)
             subscription.fail(fault)
         future = subscription.placed if subscription is not None else self._placing.pop(id, None)
         if future is None or future.done():
@@ -300,8 +272,7 @@ class Session:
         assert isinstance(fault, Exception)
         self._closed = True
         self._outstanding.fail(fault)
-        for subscription in self._subscriptions.values():
-            subscription.fail(fault)
+        self._subscriptions.fail(fault)
         for future in [self._welcomed, *self._placing.values()]:
             if not future.done():
                 future.set_exception(fault)
@@ -325,28 +296,3 @@ class Session:
         link = self._linking.link
         if link is not None and not link.paused and (messages := self.core.take()):
             link.send(messages)
-
-
-def _event(event: Event | Mapping[str, Value], data: bytes) -> Event:
-    return event if isinstance(event, Event) else Event(dict(event), data)
-
-
-def _parts(events_: Iterable[Event]) -> Iterable[list[bytes]]:
-    """Encoded, in parts that are sent together."""
-    part: list[bytes] = []
-    size = 0
-    for event in events_:
-        body = events.encode(event)
-        _check_size(body)
-        part.append(body)
-        size += len(body)
-        if len(part) == 256 or size > BATCH_BYTES:
-            yield part
-            part, size = [], 0
-    if part:
-        yield part
-
-
-def _check_size(body: bytes) -> None:
-    if len(body) > FRAME_BYTES - 1024:
-        raise BadInput("event", f"of {len(body)} bytes, at most {FRAME_BYTES - 1024} are allowed")

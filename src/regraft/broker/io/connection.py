@@ -5,6 +5,7 @@ read, messages wait here unencoded (the core holds the same publications anyway)
 """
 
 import asyncio
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Protocol, cast
 
@@ -141,7 +142,8 @@ class Connection(asyncio.Protocol):
         if self._paused:
             self.transport.abort()
         elif self.transport.can_write_eof():
-            self.transport.write_eof()
+            with contextlib.suppress(RuntimeError):  # lost a moment ago, and we have not been told yet
+                self.transport.write_eof()
         else:
             self.transport.close()
 

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from regraft.broker.core.messages import AnyMessage, Confirm, Refused, Run
+from regraft.broker.io.configuration import Configuration
 
 
 class Unconfirmed:
@@ -41,6 +42,13 @@ class Unconfirmed:
                 publisher, _, seq = message.about.rpartition("#")  # type: ignore[union-attr]
                 if publisher and seq.isdecimal():
                     self._done(publisher, int(seq))
+
+    def excess(self, configuration: Configuration) -> str:
+        """Why this is too much, if it is. Twice the window: what is confirmed right now still counts."""
+        window, most = configuration.settings.window, configuration.allowed.unconfirmed_bytes
+        if self.count > 2 * window:
+            return f"more than the window of {window} publications are unconfirmed"
+        return f"more than {most} bytes published are unconfirmed" if self.bytes > most else ""
 
     def _done(self, publisher: str, last: int) -> None:
         runs = self._runs.get(publisher)

@@ -25,15 +25,13 @@ from regraft.broker.io.dialling import Dialling
 from regraft.broker.io.durable import Durable, Outgoing
 from regraft.broker.io.endpoint import Endpoint
 from regraft.broker.io.inside import Core, held_bytes
-from regraft.broker.io.journal import Journal
+from regraft.broker.io.journal import Journal, life_by_the_clock
 from regraft.broker.io.metrics import Counters, healthz, metrics
 from regraft.broker.io.telemetry import Observer, file_name
 from regraft.broker.io.tls import accepting
 
 log = logging.getLogger("regraft.broker")
 TICK_SECONDS = 0.25
-RECENTLY = 1_700_000_000
-"""Seconds since the epoch: a moment in 2023."""
 
 
 class BrokerServer:
@@ -95,7 +93,7 @@ class BrokerServer:
         if config.state is not None:
             self._journal = Journal(config.state / f"{file_name(self.id)}.journal")
         stored = dict(self._journal.values) if self._journal is not None else {}
-        life = self._journal.life if self._journal is not None else _life_by_the_clock()
+        life = self._journal.life if self._journal is not None else life_by_the_clock()
         self._durable = Durable(self._journal, self._leave, self._fail)
         if config.telemetry is not None:
             self.observer = Observer(self.id, config.telemetry)
@@ -200,7 +198,8 @@ class BrokerServer:
         self.counters.publications_in += sum([len(each.seqs) for each in messages if type(each) is Run])
         if isinstance(connection.hello, ClientHello):
             connection.unconfirmed.published(messages)
-            if self._floods(connection):
+            if excess := connection.unconfirmed.excess(self.configuration):
+                connection.refuse(excess)
                 return
         self._perform(self.core.received(connection.number, messages, time.monotonic()))
 
@@ -224,19 +223,6 @@ class BrokerServer:
                 return False
             connection.introduced(first)
         return True
-
-    def _floods(self, connection: Connection) -> bool:
-        """Twice the window: what was sent again after a reconnection must not count against the client."""
-        unconfirmed, config = connection.unconfirmed, self.configuration
-        if unconfirmed.count > 2 * config.settings.window:
-            connection.refuse(
-                f"more than the window of {config.settings.window} publications are unconfirmed"
-            )
-            return True
-        if unconfirmed.bytes > config.allowed.unconfirmed_bytes:
-            connection.refuse(f"more than {config.allowed.unconfirmed_bytes} bytes published are unconfirmed")
-            return True
-        return False
 
     # What the core wants
 
@@ -305,8 +291,3 @@ class BrokerServer:
             if self.observer is not None and since_health >= self.observer.telemetry.health_seconds:
                 since_health = 0.0
                 self.observer.health(self)
-
-
-def _life_by_the_clock() -> int:
-    """Without a journal: greater at every start, and below 2**32, which is what cores can count."""
-    return int((time.time() - RECENTLY) * 10)
