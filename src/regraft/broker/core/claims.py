@@ -38,6 +38,8 @@ class Asked:
 
     claim: Claim
     back: str
+    others: frozenset[str]
+    """Neighbours that were asked."""
     missing: set[str]
     """Neighbours that have not answered."""
     flushed: set[str] = field(default_factory=set)
@@ -52,6 +54,11 @@ class Asked:
     answer: Handover | None = None
     at: float = 0.0
     """When it was last asked."""
+
+    @property
+    def unheard(self) -> set[str]:
+        """Neighbours that owe us an answer, or (having forgotten the claim in a crash) a `Flushed`."""
+        return self.missing | (self.others - self.flushed)
 
 
 class Claims:
@@ -99,7 +106,7 @@ class Claims:
 
     def _start(self, claim: Claim, back: str) -> None:
         others = [name for name in self.forwarding.links if name != back]
-        self.asked[claim.by, claim.number] = Asked(claim, back, set(others), at=self.now)
+        self.asked[claim.by, claim.number] = Asked(claim, back, frozenset(others), set(others), at=self.now)
         for name in others:
             self._tell(name, claim)
 
@@ -118,7 +125,7 @@ class Claims:
 
     def _repeat(self, asked: Asked) -> None:
         asked.at = self.now
-        for name in sorted(asked.missing):
+        for name in sorted(asked.unheard):
             self._tell(name, asked.claim)
 
     def handover(self, handover: Handover, source: str) -> None:
@@ -135,7 +142,7 @@ class Claims:
             self._tell(name, claimed)
         for asked in self.asked.values():
             asked.told.discard(name)
-            if name in asked.missing:
+            if name in asked.unheard:
                 self._tell(name, asked.claim)
 
     def flushed(self, message: Flushed, source: str) -> None:
