@@ -189,9 +189,9 @@ def forget_to_uncover(self: Showing, id: str) -> list[str]:
     """What a withdrawn subscription hid stays hidden."""
     if (cover := self.hidden_by.pop(id, None)) is not None:
         del self._hides[cover][id]
-        return []
-    for other in self._unshow(id):
-        del self.hidden_by[other]
+    elif id in self.shown:
+        for other in self._unshow(id):
+            del self.hidden_by[other]
     return []
 
 
