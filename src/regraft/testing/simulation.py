@@ -17,10 +17,11 @@ from random import Random
 from regraft.broker.core.broker import Settings
 from regraft.broker.core.events import attributes
 from regraft.filters import parse
+from regraft.testing.broker_node import BrokerNode, World
 from regraft.testing.checker import Checker, Violation
+from regraft.testing.client_node import ClientNode
 from regraft.testing.final_state import remains
 from regraft.testing.network import CALM, Clock, Network, Trace
-from regraft.testing.nodes import BrokerNode, ClientNode, World
 from regraft.testing.script import DURATION, Script, Step, random_event, random_filter, random_script
 
 SESSION_SECONDS = 30.0
