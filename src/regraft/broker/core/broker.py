@@ -80,6 +80,7 @@ class Broker:
         self.sessions.claim = self.claims.begin
         self.relink = Relink(id, self.tables, self.forwarding)
         self.sessions.restore(stored or {}, now)
+        self.claims.restore(now)
         self._peers: dict[int, Link | Session] = {}
         self._dialled: dict[int, str] = {}
         self._epoch = 0

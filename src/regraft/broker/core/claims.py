@@ -80,6 +80,16 @@ class Claims:
         self.out: list[Effect] = []
         self.life = 0
 
+    def restore(self, now: float) -> None:
+        """After a start: fetch what was not fetched; of the others, say again that their past is over."""
+        self.now = now
+        for session in self.sessions.all.values():
+            if session.fetching:
+                self.begin(session)
+            else:
+                claim = self._claim(session)
+                self.settled[Claimed(claim.client, claim.by, claim.number, claim.visit)] = now
+
     # Asking
 
     def begin(self, session: Session) -> None:
@@ -204,13 +214,12 @@ class Claims:
         claim = asked.claim
         session = self.sessions.all.get(f"@{claim.client}")
         if session is None:
-            return None
-        if asked.newest > session.visit:  # the client was here, but is elsewhere now
+            return
+        if asked.newest > session.visit or not session.claiming:
+            # The client has gone on to another broker, which claims for itself what we hold.
             del self.asked[claim.by, claim.number]
-            return self.sessions.end(session)
-        if not session.claiming:  # the client has gone on to another broker, which claims for itself
-            del self.asked[claim.by, claim.number]
-            return None
+            session.claiming = False
+            return
         self._distrust(session, asked.broken)
         source = f"{HANDED}{claim.client}"
         rest = self.outstanding.setdefault(source, set())

@@ -69,8 +69,7 @@ class Sessions:
             kept = _decode(value)
             session.visit = kept.visit
             session.broken = kept.visit if kept.advertisements else -1
-            if kept.fetching:
-                self.claim(session)
+            session.fetching = kept.fetching
             for id, text in kept.advertisements.items():
                 self._add(session, id, text, advertisement=True)
             for id, text in kept.subscriptions.items():
