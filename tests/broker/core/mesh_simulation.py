@@ -16,9 +16,10 @@ import networkx as nx
 from regraft.broker.core import events
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
 from regraft.broker.core.mesh_topics import topic_of
+from regraft.testing.broker_node import BrokerNode, World
 from regraft.testing.checker import Checker, Violation
+from regraft.testing.client_node import ClientNode
 from regraft.testing.network import CALM, Clock, Network, Trace, Weather
-from regraft.testing.nodes import BrokerNode, ClientNode, World
 from regraft.testing.script import Script
 
 DURATION = 8.0
