@@ -80,6 +80,8 @@ class Sessions:
     def hello(self, connection: int, hello: ClientHello, epoch: int, now: float) -> Session:
         session = self.all.get(f"@{hello.client}")
         known = session is not None and not session.moved
+        # Nobody else can have greeted it since it was last here.
+        continued = known and session is not None and session.visit == hello.visit - 1
         if session is None:
             session = self.all[f"@{hello.client}"] = Session(hello.client, now)
         elif hello.visit < session.visit:
@@ -94,7 +96,7 @@ class Sessions:
         self.out.append(Send(connection, Welcome(self.broker, self.window, known)))
         self._agree(session, hello.advertisements, advertisement=True)
         self._agree(session, hello.subscriptions, advertisement=False)
-        if session.moved or hello.home not in ("", self.broker):
+        if session.moved or (hello.home and not continued):
             session.moved = False
             self.claim(session)
         self.store(session)
