@@ -2,6 +2,8 @@
 
 from regraft.model import Limits, Topology
 from regraft.plan import make_plan
+from regraft.plan.problem import Problem
+from regraft.plan.replan import Chain
 
 
 def warm() -> None:
@@ -9,6 +11,8 @@ def warm() -> None:
     line = Topology.of([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")])
     star = Topology.of([("a", "b"), ("a", "c"), ("a", "d"), ("a", "e")])
     make_plan(line, star, Limits(time_limit=120))
+    three = Problem(("a", "b", "c"), frozenset({(0, 1), (1, 2)}), frozenset({(0, 2), (1, 2)}))
+    Chain(three, [[(0, 1, 2)]], seed=0).run(1)
 
 
 if __name__ == "__main__":
