@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from tests.broker.io.peers import at, broker, finish
 
-from regraft.broker.core import Close, Store
+from regraft.broker.core import Broker, Close, Effect, Store
 from regraft.broker.core.messages import AnyMessage, Bye
 from regraft.broker.io.durable import Durable, Outgoing
 from regraft.broker.io.journal import Journal
@@ -87,5 +87,18 @@ def test_a_broker_whose_disk_fails_gives_up_instead_of_promising(
                     pass
             await server.failed.wait()
             assert "No space left on device" in server.fault
+
+    finish(scenario())
+
+
+def test_a_broker_whose_core_fails_in_its_pulse_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Broker, now: float) -> list[Effect]:
+        raise ZeroDivisionError("planted")
+
+    async def scenario() -> None:
+        async with broker() as server:
+            monkeypatch.setattr(Broker, "tick", broken)
+            await server.failed.wait()
+            assert server.fault == "ZeroDivisionError in the core: planted"
 
     finish(scenario())

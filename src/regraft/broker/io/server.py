@@ -94,7 +94,7 @@ class BrokerServer:
             self._journal = Journal(config.state / f"{file_name(self.id)}.journal")
         stored = dict(self._journal.values) if self._journal is not None else {}
         life = self._journal.life if self._journal is not None else life_by_the_clock()
-        self._durable = Durable(self._journal, self._leave, self._fail)
+        self._durable = Durable(self._journal, self._leave, self._disk_failed)
         if config.telemetry is not None:
             self.observer = Observer(self.id, config.telemetry)
             self.observer.known(stored)
@@ -105,6 +105,7 @@ class BrokerServer:
         await self._listener.start_serving()
         self._perform(self.core.start())
         self._beating = asyncio.create_task(self._beat())
+        self._beating.add_done_callback(self._beat_ended)
 
     def _new_core(self, life: int, stored: dict[str, bytes]) -> Core:
         config = self.configuration
@@ -136,9 +137,17 @@ class BrokerServer:
         if self._journal is not None:
             self._journal.close()
 
-    def _fail(self, fault: OSError) -> None:
-        """The journal can not be written: better gone than promising what a crash would undo."""
-        self.fault = f"the journal can not be written: {fault}"
+    def _disk_failed(self, fault: OSError) -> None:
+        """Better gone than promising what a crash would undo."""
+        self._give_up(f"the journal can not be written: {fault}")
+
+    def _beat_ended(self, beating: asyncio.Task[None]) -> None:
+        """Without a pulse a broker only looks alive."""
+        if not beating.cancelled() and (fault := beating.exception()) is not None:
+            self._give_up(f"{type(fault).__name__} in the core: {fault}")
+
+    def _give_up(self, reason: str) -> None:
+        self.fault = reason
         log.critical("%s: %s", self.id, self.fault)
         if self._listener is not None:
             self._listener.close()
