@@ -182,6 +182,8 @@ class Broker:
                 self._client_hello(connection, message)
             return
         if peer is None:
+            if self.relink.early(connection, message):
+                return
             raise BadInput(type(message).__name__, "a connection begins with a hello")
         handlers: dict[type, Callable[[Any, Any], None]] = (
             self._on_link if isinstance(peer, Link) else self._on_session
@@ -235,8 +237,9 @@ class Broker:
     def _bye(self, session: Session, bye: Bye) -> None:
         if session.connection is not None:
             del self._peers[session.connection]
-        self.claims.left(session)
-        self.sessions.end(session)
+        if session.target in self.forwarding.sessions:
+            self.claims.left(session)
+            self.sessions.end(session)
 
     def _closed(self, connection: int) -> None:
         self.relink.lost(connection)
@@ -252,9 +255,11 @@ class Broker:
 
     def _flush(self) -> list[Effect]:
         """Everything that the last event caused."""
-        for connection, link in self.relink.adopted.items():
+        adopted, self.relink.adopted = self.relink.adopted, []
+        for connection, link, early in adopted:
             self._connect(link, connection)
-        self.relink.adopted = {}
+            for message in early:
+                self._received(connection, message)
         self._open_links()
         self.relink.advance()
         if self.sessions.held_back:
@@ -269,6 +274,8 @@ class Broker:
         for part in (self.sessions, self.claims, self.relink):
             out += part.out
             part.out = []
+        out += self.relink.after
+        self.relink.after = []
         out += self.forwarding.take_sends()
         return out
 

@@ -12,7 +12,7 @@ what they know about the subtree, and go on:
 | abort | thaws: nothing has changed | thaws | thaws |
 | commit | k takes the place of j: what came from j counts as k's, what j had not confirmed is sent to k | (waits) | has a new neighbour i, tells it nothing before it has heard all from it |
 | | sends its table and what is unconfirmed, then `Settled` | takes from k what k now knows of the subtree | on `Settled`: what came from j and is for the subtree goes to i; sends j `Moved`, thaws |
-| | **done** when k has told all | on `Moved`: forgets i, thaws, **done** | **done** |
+| | **done** when k has told all | on `Moved`: forgets i, thaws, tells k what the subtree's subscriptions hid and `Moved`, **done** | **done** |
 
 Freezing makes sure that nothing is on the wire of a link that changes; what is unconfirmed is held at
 both of its ends. The publications of the subtree that k holds from j are exactly among those that i
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Report, Send
 from regraft.broker.core.forwarding import Forwarding
-from regraft.broker.core.messages import Frozen, Moved
+from regraft.broker.core.messages import AnyMessage, Frozen, Moved
 from regraft.broker.core.peers import Link
 from regraft.broker.core.tables import Tables
 from regraft.model import BadInput
@@ -52,6 +52,8 @@ class Part:
     """Neighbours from which nothing more will come."""
     connection: int | None = None
     """To the neighbour to be."""
+    early: list[AnyMessage] = field(default_factory=list)
+    """What that one, which has committed before us, has said."""
     ready: bool = False
     committed: bool = False
 
@@ -65,8 +67,10 @@ class Relink:
         self.forwarding = forwarding
         self.parts: dict[str, Part] = {}
         self.out: list[Effect] = []
-        self.adopted: dict[int, Link] = {}
-        """Connections that have become links, for the broker to take note of."""
+        self.after: list[Send] = []
+        """What must not overtake the tables."""
+        self.adopted: list[tuple[int, Link, list[AnyMessage]]] = []
+        """Connections that have become links, and what came on them before."""
 
     # The agent's commands
 
@@ -123,9 +127,11 @@ class Relink:
             self._ready(part)
 
     def moved(self, link: Link, message: Moved) -> None:
-        """We are j: k has the subtree now."""
+        """We are j and k has the subtree now; or we are k and j has told what the subtree's hid."""
         part = self.parts.get(message.change)
-        if part is None or self.broker != part.shift.j:
+        if part is None:
+            if link.name in self.tables.sides:
+                self.tables.drop_shadows(link.name)
             return
         del self.parts[message.change]
         i, k = part.shift.i, part.shift.k
@@ -141,11 +147,13 @@ class Relink:
         self.tables.remove_side(i)
         del self.forwarding.links[i]
         self.thaw(k)
+        assert link.connection is not None
+        self.after.append(Send(link.connection, Moved(message.change)))
         self.out.append(Report(message.change, "done"))
 
     def expects(self, name: str) -> bool:
         """Whether the broker is a neighbour to be."""
-        return any(part.new == name and not part.committed for part in self.parts.values())
+        return any(name == part.new != "" and not part.committed for part in self.parts.values())
 
     def joined(self, name: str, connection: int) -> None:
         """The neighbour to be is connected."""
@@ -153,15 +161,23 @@ class Relink:
         part.connection = connection
         self._ready(part)
 
+    def early(self, connection: int, message: AnyMessage) -> bool:
+        """Whether this comes from a neighbour to be; it is kept until that is one."""
+        part = next((each for each in self.parts.values() if each.connection == connection), None)
+        if part is None or part.committed:
+            return False
+        part.early.append(message)
+        return True
+
     def lost(self, connection: int) -> None:
         for part in self.parts.values():
             if part.connection == connection and not part.committed:
-                part.connection = None
+                part.connection, part.early = None, []
 
     def advance(self) -> None:
         """Finish what the last event made possible."""
         for change, part in list(self.parts.items()):
-            if not part.committed:
+            if not part.committed or not part.new:
                 continue
             link = self.forwarding.links[part.new]
             if self.broker == part.shift.i and link.open:
@@ -186,7 +202,7 @@ class Relink:
         self.thaw(i)
         link = self.forwarding.links[j]
         if link.connection is not None:
-            self.out.append(Send(link.connection, Moved(change)))
+            self.after.append(Send(link.connection, Moved(change)))
         self.thaw(j)
         self.out.append(Report(change, "done"))
 
@@ -207,7 +223,7 @@ class Relink:
 
     def _adopt(self, part: Part) -> None:
         assert part.connection is not None
-        self.adopted[part.connection] = self.forwarding.links[part.new]
+        self.adopted.append((part.connection, self.forwarding.links[part.new], part.early))
 
     def _part(self, shift: Shift) -> Part:
         change, i, j, k = shift

@@ -20,6 +20,7 @@ from regraft.broker.core.messages import Named, Update
 from regraft.broker.core.showing import Showing
 from regraft.filters import Filter, overlaps, parse
 from regraft.filters.index import MatchingIndex
+from regraft.model import BadInput
 
 
 class Entry:
@@ -50,6 +51,8 @@ class Side:
         """It has said "all" at least once in our life."""
         self.knows_subscriptions = False
         self.showing = Showing()
+        self.shadows: list[Entry] = []
+        """Subscriptions that came from it and come from another neighbour now."""
         self.silent = False
         """It is told nothing yet: it was behind another neighbour, and has not said what is behind it."""
         self.start_again()
@@ -92,6 +95,8 @@ class Tables:
             known.owed = True
             return self._advertised(known)
         if known is not None:
+            if known.origin != origin and (known.origin not in self.sides or origin not in self.sides):
+                raise BadInput(f"advertisement {id!r}", f"belongs to {known.origin}, not to {origin}")
             self.unadvertise(id)
         entry = self.advertisements[id] = Entry(id, filter, origin)
         for name, side in self.sides.items():
@@ -140,12 +145,8 @@ class Tables:
             known.owed = True
             return self._subscribed(known)
         if known is not None:
-            self.unsubscribe(id)
-        entry = self.subscriptions[id] = Entry(id, filter, origin, self._next)
-        self._next += 1
-        self.index.add(entry.key, filter)
-        self.by_key[entry.key] = entry
-        self.version += 1
+            self._replace(known, origin)
+        entry = self.subscriptions[id] = self._indexed(id, filter, origin)
         for name, side in self.sides.items():
             if name != origin and self._wanted(side, filter) and not side.showing.want(id, filter):
                 entry.waiting.add(name)
@@ -153,11 +154,41 @@ class Tables:
             self.sides[origin].subscriptions[id] = entry
         return self._subscribed(entry)
 
-    def unsubscribe(self, id: str) -> None:
-        entry = self.subscriptions.pop(id)
+    def _indexed(self, id: str, filter: Filter, origin: str) -> Entry:
+        entry = Entry(id, filter, origin, self._next)
+        self._next += 1
+        self.index.add(entry.key, filter)
+        self.by_key[entry.key] = entry
+        self.version += 1
+        return entry
+
+    def _unindexed(self, entry: Entry) -> None:
         self.index.remove(entry.key)
         del self.by_key[entry.key]
         self.version += 1
+
+    def _replace(self, known: Entry, origin: str) -> None:
+        """A subscription changes, or (while a link is being moved) comes from another neighbour now.
+
+        It may have hidden others of the neighbour that it came from: until that one has told them,
+        publications go there as before.
+        """
+        if known.origin != origin:
+            if known.origin not in self.sides or origin not in self.sides:
+                raise BadInput(f"subscription {known.id!r}", f"belongs to {known.origin}, not to {origin}")
+            shadow = self._indexed(known.id, known.filter, known.origin)
+            self.sides[known.origin].shadows.append(shadow)
+        self.unsubscribe(known.id)
+
+    def drop_shadows(self, name: str) -> None:
+        """The neighbour has told what was hidden by subscriptions that come from elsewhere now."""
+        for shadow in self.sides[name].shadows:
+            self._unindexed(shadow)
+        self.sides[name].shadows = []
+
+    def unsubscribe(self, id: str) -> None:
+        entry = self.subscriptions.pop(id)
+        self._unindexed(entry)
         for name, side in self.sides.items():
             if id in side.showing:
                 self._hide(name, id)
@@ -284,7 +315,7 @@ class Tables:
     def rename(self, old: str, new: str) -> None:
         """Everything that came from one neighbour counts as another's."""
         side = self.sides[new] = self.sides.pop(old)
-        for entry in [*side.advertisements.values(), *side.subscriptions.values()]:
+        for entry in [*side.advertisements.values(), *side.subscriptions.values(), *side.shadows]:
             entry.origin = new
         for entry in [*self.advertisements.values(), *self.subscriptions.values()]:
             if old in entry.waiting:
@@ -297,6 +328,7 @@ class Tables:
 
     def remove_side(self, name: str) -> None:
         """The neighbour is none any more, and what it told and nobody else did is gone."""
+        self.drop_shadows(name)
         side = self.sides[name]
         for id in list(side.subscriptions):
             self.unsubscribe(id)

@@ -1,0 +1,264 @@
+"""Shifts under traffic: whatever the order of events, nothing is lost, repeated or reordered, and the
+tables end up as if the overlay had always been like this; an abort leaves everything as it was.
+
+The cores talk over queues, one for each direction of a connection; a seed decides which moves next.
+"""
+
+from collections import defaultdict, deque
+from random import Random
+
+import pytest
+
+from regraft.broker.core import Broker, Close, Dial, Report, Send, Shift
+from regraft.broker.core import events
+from regraft.client.core import Acknowledged, Client, Delivered
+from regraft.model import BadInput
+
+FILTERS = ["x > 2", "x > 5", "x <= 3", "TRUE", "x > 1 AND x < 7", "k = 'a'"]
+
+
+class Overlay:
+    """Brokers and clients joined by queues."""
+
+    def __init__(self, links, seed):
+        self.random = Random(seed)
+        names = sorted({name for link in links for name in link})
+        around = {name: [a if b == name else b for a, b in links if name in (a, b)] for name in names}
+        self.brokers = {name: Broker(name, around[name]) for name in names}
+        self.clients, self.delivered, self.acknowledged = {}, defaultdict(list), {}
+        self.ends, self.queues, self.reports = {}, {}, []
+        for name, broker in self.brokers.items():
+            self.do(name, broker.start())
+        self.run()
+
+    def connect(self, one, other):
+        numbers = len(self.ends) + 1, len(self.ends) + 2
+        for number, name, peer in ((numbers[0], one, numbers[1]), (numbers[1], other, numbers[0])):
+            self.ends[number] = (name, peer)
+            self.queues[number] = deque()
+        return numbers
+
+    def do(self, name, effects):
+        for effect in effects:
+            if isinstance(effect, Dial):
+                here, there = self.connect(name, effect.neighbour)
+                self.do(name, self.brokers[name].opened(here, effect.neighbour))
+                self.do(effect.neighbour, self.brokers[effect.neighbour].opened(there))
+            elif isinstance(effect, Send) and effect.connection in self.queues:
+                self.queues[effect.connection].append(effect.message)
+            elif isinstance(effect, Close) and effect.connection in self.queues:
+                self.queues[effect.connection].append(None)
+            elif isinstance(effect, Report):
+                self.reports.append((name, effect.change, effect.stage))
+
+    def step(self):
+        """One message, or the end of a connection, reaches its other end."""
+        busy = [number for number, queue in self.queues.items() if queue]
+        if not busy:
+            return False
+        number = self.random.choice(busy)
+        message = self.queues[number].popleft()
+        (name, peer) = self.ends[number]
+        receiver = self.ends[peer][0]
+        if message is None:
+            for end, who in ((number, name), (peer, receiver)):
+                self.queues.pop(end)
+                self.do(who, self.brokers[who].closed(end, 0.0))
+        elif receiver in self.brokers:
+            self.do(receiver, self.brokers[receiver].received(peer, [message], 0.0))
+        else:
+            self.hear(receiver, message)
+        return True
+
+    def run(self, steps=10**6):
+        while steps and self.step():
+            steps -= 1
+
+    def client(self, name, broker):
+        client = self.clients[name] = Client(name, 1)
+        client.number = self.connect(name, broker)[0]
+        client.opened()
+        self.say(name)
+        return client
+
+    def say(self, name):
+        self.queues[self.clients[name].number].extend(self.clients[name].take())
+
+    def hear(self, name, message):
+        client = self.clients[name]
+        for happening in client.received([message]):
+            if isinstance(happening, Delivered):
+                for seq, event in zip(happening.seqs, happening.events, strict=True):
+                    self.delivered[name].append((happening.publisher, seq, events.attributes(event)["n"]))
+                    client.consumed(happening.publisher, seq)
+            elif isinstance(happening, Acknowledged):
+                self.acknowledged[name] = happening.up_to
+        self.say(name)
+
+    def change(self, shift):
+        """Prepare, and what follows when all are ready."""
+        for name in (shift.i, shift.j, shift.k):
+            self.do(name, self.brokers[name].prepare(shift))
+
+    def tables(self):
+        return {
+            name: {
+                neighbour: (sorted(side.advertisements), sorted(side.showing.shown))
+                for neighbour, side in sorted(broker.tables.sides.items())
+            }
+            for name, broker in self.brokers.items()
+        }
+
+
+def random_tree(random, size):
+    return [(f"b{random.randrange(at)}", f"b{at}") for at in range(1, size)]
+
+
+def a_shift(random, links, number):
+    """Some i–j that becomes i–k."""
+    i, j = random.choice(links)[:: random.choice((1, -1))]
+    others = [a if b == j else b for a, b in links if j in (a, b) and i not in (a, b)]
+    return Shift(f"c{number}", i, j, random.choice(others)) if others else None
+
+
+def populate(overlay, random):
+    names = sorted(overlay.brokers)
+    wanted = {}
+    for at in range(4):
+        wanted[f"s{at}"] = random.sample(FILTERS, 2)
+        client = overlay.client(f"s{at}", random.choice(names))
+        for text in wanted[f"s{at}"]:
+            client.subscribe(text)
+        overlay.say(f"s{at}")
+    for at in range(2):
+        overlay.client(f"p{at}", random.choice(names)).advertise("TRUE")
+        overlay.say(f"p{at}")
+    overlay.run()
+    return wanted
+
+
+def publish(overlay, random, published):
+    for name in ("p0", "p1"):
+        batch = []
+        for _ in range(random.randrange(4)):
+            event = {"x": random.randrange(9), "k": random.choice("ab"), "n": len(published)}
+            published.append((name, event))
+            batch.append(events.encode(events.Event(event)))
+        overlay.clients[name].publish(batch, 0)
+        overlay.say(name)
+
+
+def check(overlay, wanted, published):
+    """Everybody has received exactly what matches, in each publisher's order."""
+    from regraft.filters import parse
+
+    for name, texts in wanted.items():
+        filters = [parse(text) for text in texts]
+        for publisher in ("p0", "p1"):
+            due = [e["n"] for p, e in published if p == publisher and any(f.matches(e) for f in filters)]
+            got = [n for p, _, n in overlay.delivered[name] if p == f"{publisher}#1"]
+            assert got == due, (name, publisher)
+    assert all(overlay.clients[name].unacknowledged == 0 for name in ("p0", "p1"))
+    assert all(not list(broker.forwarding.store) for broker in overlay.brokers.values())
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_shifts_under_traffic_lose_repeat_and_reorder_nothing(seed):
+    random = Random(seed)
+    links = random_tree(random, random.randrange(3, 8))
+    overlay = Overlay(links, seed)
+    wanted, published = populate(overlay, random), []
+    for number in range(4):
+        shift = a_shift(random, links, number)
+        if shift is None:
+            continue
+        publish(overlay, random, published)
+        overlay.run(random.randrange(20))
+        overlay.change(shift)
+        publish(overlay, random, published)
+        overlay.run(random.choice((10, 10**6)))
+        while not {(name, shift.change, "ready") for name in shift[1:]} <= set(overlay.reports):
+            assert overlay.step()
+        if random.random() < 0.3:
+            for name in shift[1:]:
+                overlay.do(name, overlay.brokers[name].abort(shift.change))
+            expected = "aborted"
+        else:
+            for name in random.sample([shift.i, shift.k], 2):
+                overlay.do(name, overlay.brokers[name].commit(shift.change))
+                overlay.run(random.randrange(10))
+            links = [link for link in links if set(link) != {shift.i, shift.j}] + [(shift.i, shift.k)]
+            expected = "done"
+        publish(overlay, random, published)
+        overlay.run()
+        assert {(name, shift.change, expected) for name in shift[1:]} <= set(overlay.reports)
+    publish(overlay, random, published)
+    overlay.run()
+    check(overlay, wanted, published)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_abort_leaves_the_tables_of_before(seed):
+    random = Random(seed)
+    links = random_tree(random, random.randrange(3, 8))
+    overlay = Overlay(links, seed)
+    wanted, published = populate(overlay, random), []
+    before = overlay.tables()
+    shift = a_shift(random, links, 0)
+    if shift is None:
+        return
+    overlay.change(shift)
+    overlay.run(random.randrange(30))
+    publish(overlay, random, published)
+    for name in random.sample(list(shift[1:]), 3):
+        overlay.do(name, overlay.brokers[name].abort(shift.change))
+        overlay.run(random.randrange(5))
+    overlay.run()
+    assert overlay.tables() == before
+    check(overlay, wanted, published)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_after_a_shift_the_advertisements_are_those_of_an_overlay_that_was_always_so(seed):
+    random = Random(seed)
+    links = random_tree(random, random.randrange(3, 8))
+    shift = a_shift(random, links, 0)
+    if shift is None:
+        return
+    overlay = Overlay(links, seed)
+    state = random.getstate()
+    populate(overlay, random)
+    overlay.change(shift)
+    overlay.run()
+    for name in (shift.i, shift.k):
+        overlay.do(name, overlay.brokers[name].commit(shift.change))
+    overlay.run()
+    after = [link for link in links if set(link) != {shift.i, shift.j}] + [(shift.i, shift.k)]
+    fresh = Overlay(after, seed)
+    random.setstate(state)
+    populate(fresh, random)
+    assert {name: {n: t[0] for n, t in sides.items()} for name, sides in overlay.tables().items()} == {
+        name: {n: t[0] for n, t in sides.items()} for name, sides in fresh.tables().items()
+    }
+
+
+def test_a_change_that_does_not_fit_the_links_is_refused():
+    overlay = Overlay([("a", "b"), ("b", "c")], 0)
+    for name, shift in (
+        ("a", Shift("c1", "a", "c", "b")),
+        ("a", Shift("c1", "a", "b", "b")),
+        ("x", Shift("c1", "a", "b", "c")),
+    ):
+        with pytest.raises(BadInput):
+            overlay.brokers.get(name, overlay.brokers["a"]).prepare(
+                shift if name != "x" else Shift("c1", "b", "c", "a")._replace(i="z")
+            )
+    with pytest.raises(BadInput, match="not a change that this broker takes part in"):
+        overlay.brokers["a"].commit("c9")
+
+
+def test_a_change_that_is_not_ready_can_not_be_committed():
+    overlay = Overlay([("a", "b"), ("b", "c")], 0)
+    overlay.do("a", overlay.brokers["a"].prepare(Shift("c1", "a", "b", "c")))
+    with pytest.raises(BadInput, match="not ready"):
+        overlay.brokers["a"].commit("c1")
