@@ -6,13 +6,17 @@ what they know about the subtree, and go on:
 
 | stage | i | j | k |
 |---|---|---|---|
-| prepare | freezes j | freezes i and k | freezes j |
-| | connects to k | | connects to i |
-| | each sends `Frozen` on the frozen links; **ready** when it has come from the other side (and the new connection is there) | | |
+| prepare | freezes j, connects to k | freezes i and k | freezes j, connects to i |
+| | sends `Frozen` to j | sends `Frozen` to i and k | sends `Frozen` to j |
+| ready | on `Frozen` from j | on `Frozen` from i and k | on `Frozen` from j |
 | abort | thaws: nothing has changed | thaws | thaws |
-| commit | k takes the place of j: what came from j counts as k's, what j had not confirmed is sent to k | (waits) | has a new neighbour i, tells it nothing before it has heard all from it |
-| | sends its table and what is unconfirmed, then `Settled` | takes from k what k now knows of the subtree | on `Settled`: what came from j and is for the subtree goes to i; sends j `Moved`, thaws |
-| | **done** when k has told all | on `Moved`: forgets i, thaws, tells k what the subtree's subscriptions hid and `Moved`, **done** | **done** |
+| commit | k takes j's place: what came from j counts as k's | (waits) | has a new neighbour i |
+| 1 | tells k its table | | is silent to i |
+| 2 | | | serves i too; tells j of the subtree, then `Moved`; thaws j |
+| 3 | | forgets i, thaws k; tells k what is new for it, then `Moved`; **done** | |
+| 4 | | | tells i its table |
+| 5 | sends what is unconfirmed, `Settled`; **done** | | |
+| 6 | | | sends i what came from j for it; thaws i; **done** |
 
 Freezing makes sure that nothing is on the wire of a link that changes; what is unconfirmed is held at
 both of its ends. The publications of the subtree that k holds from j are exactly among those that i
@@ -56,6 +60,8 @@ class Part:
     """What that one, which has committed before us, has said."""
     ready: bool = False
     committed: bool = False
+    told: bool = False
+    """We are k and have told j (2)."""
 
 
 class Relink:
@@ -127,14 +133,17 @@ class Relink:
             self._ready(part)
 
     def moved(self, link: Link, message: Moved) -> None:
-        """We are j and k has the subtree now; or we are k and j has told what the subtree's hid."""
         part = self.parts.get(message.change)
-        if part is None:
-            if link.name in self.tables.sides:
-                self.tables.drop_shadows(link.name)
-            return
-        del self.parts[message.change]
-        i, k = part.shift.i, part.shift.k
+        if part is not None and self.broker == part.shift.j:
+            self._forget(link, part)
+        elif part is not None and self.broker == part.shift.k:
+            self.tables.drop_shadows(link.name)
+            self.tables.sides[part.shift.i].silent = False
+
+    def _forget(self, link: Link, part: Part) -> None:
+        """We are j (3): k has the subtree now."""
+        change, i, _, k = part.shift
+        del self.parts[change]
         self._leave(i)
         for held in list(self.forwarding.store):
             if i in held.sources:
@@ -148,8 +157,8 @@ class Relink:
         del self.forwarding.links[i]
         self.thaw(k)
         assert link.connection is not None
-        self.after.append(Send(link.connection, Moved(message.change)))
-        self.out.append(Report(message.change, "done"))
+        self.after.append(Send(link.connection, Moved(change)))
+        self.out.append(Report(change, "done"))
 
     def expects(self, name: str) -> bool:
         """Whether the broker is a neighbour to be."""
@@ -175,7 +184,7 @@ class Relink:
                 part.connection, part.early = None, []
 
     def advance(self) -> None:
-        """Finish what the last event made possible."""
+        """Go on with what the last event made possible."""
         for change, part in list(self.parts.items()):
             if not part.committed or not part.new:
                 continue
@@ -184,34 +193,42 @@ class Relink:
                 del self.parts[change]
                 self.out.append(Report(change, "done"))
             elif self.broker == part.shift.k:
-                side = self.tables.sides[part.new]
-                if side.heard_all:
-                    side.silent = False
-                if link.settled:
-                    self._take_over(change, part)
+                if not part.told and self.tables.sides[part.new].heard_all:
+                    self._tell(part)
+                if part.told and link.settled:
+                    self._serve(change, part)
 
-    def _take_over(self, change: str, part: Part) -> None:
-        """We are k and hold what i had to say: serve it, and let j forget it."""
-        i, j = part.shift.i, part.shift.j
-        del self.parts[change]
-        for held in list(self.forwarding.store):
-            if i not in held.sources and i not in held.waiting:
-                for piece in self.forwarding.store.pieces(held):
-                    if i in self.forwarding.targets(piece.run.events[0], piece.sources[0]):
-                        piece.waiting[i] = 0
-        self.thaw(i)
-        link = self.forwarding.links[j]
+    def _tell(self, part: Part) -> None:
+        """We are k and know the subtree (2)."""
+        part.told = True
+        self._add_target(part.shift.i, without=part.shift.j)
+        link = self.forwarding.links[part.shift.j]
         if link.connection is not None:
-            self.after.append(Send(link.connection, Moved(change)))
-        self.thaw(j)
+            self.after.append(Send(link.connection, Moved(part.shift.change)))
+        self.thaw(part.shift.j)
+
+    def _serve(self, change: str, part: Part) -> None:
+        """We are k and have from i what it had for us (6): what j sent is not from the subtree."""
+        del self.parts[change]
+        self._add_target(part.shift.i)
+        self.thaw(part.shift.i)
         self.out.append(Report(change, "done"))
+
+    def _add_target(self, name: str, without: str = "") -> None:
+        """What is held and wanted there waits for it too, unless it came from there or `without`."""
+        for held in list(self.forwarding.store):
+            if name in held.sources or name in held.waiting or without in held.sources:
+                continue
+            for piece in self.forwarding.store.pieces(held):
+                if name in self.forwarding.targets(piece.run.events[0], piece.sources[0]):
+                    piece.waiting[name] = 0
 
     # Parts of it
 
     def thaw(self, name: str) -> None:
         """Publications go again, in order, beginning with what has waited."""
         link = self.forwarding.links[name]
-        link.frozen = any(name in part.frozen for part in self.parts.values())
+        link.frozen = False
         if link.open and not link.frozen:
             self.forwarding.send_unsent(link)
 
@@ -220,6 +237,7 @@ class Relink:
         self.out.append(Hangup(name))
         if link.connection is not None:
             self.out.append(Close(link.connection, "no longer neighbours"))
+            link.lost()
 
     def _adopt(self, part: Part) -> None:
         assert part.connection is not None
