@@ -88,6 +88,9 @@ class Relink:
             link.frozen = True
             if link.connection is not None:
                 self.out.append(Send(link.connection, Frozen(shift.change)))
+        if self.broker == shift.j:
+            # What is behind i must not seem to k to be behind us, while k learns that it is behind it.
+            self.tables.sides[shift.k].silent = True
         if part.new and self.broker < part.new:
             self.out.append(Dial(part.new))
         self._ready(part)
@@ -103,6 +106,7 @@ class Relink:
             if part.connection is not None:
                 self.out.append(Close(part.connection, "the change of links was aborted"))
         for name in part.frozen:
+            self.tables.sides[name].silent = False
             self.thaw(name)
         self.out.append(Report(change, "aborted"))
 
@@ -154,6 +158,7 @@ class Relink:
             if not held.waiting:
                 self.forwarding.complete(held)
         self.tables.remove_side(i)
+        self.tables.sides[k].silent = False
         del self.forwarding.links[i]
         self.thaw(k)
         assert link.connection is not None

@@ -54,7 +54,7 @@ class Side:
         self.shadows: list[Entry] = []
         """Subscriptions that came from it and come from another neighbour now."""
         self.silent = False
-        """It is told nothing yet: it was behind another neighbour, and has not said what is behind it."""
+        """It is told nothing for now: a link is being moved."""
         self.start_again()
 
     def start_again(self) -> None:
