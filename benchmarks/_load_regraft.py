@@ -12,10 +12,10 @@ import time
 import numpy as np
 from benchmarks._load import Bytes, Load, Numbers, column, connect, run_publisher, run_subscriber
 
-from regraft.broker.core.events import Event, Value, encode
-from regraft.broker.core.messages import AnyMessage, Bye, ClientHello, Confirm, InPlace, Named, Run, Welcome
-from regraft.broker.core.wire import Wire
-from regraft.broker.io.framing import Reader
+from regraft.protocol.events import Event, Value, encode
+from regraft.protocol.framing import Reader
+from regraft.protocol.messages import AnyMessage, Bye, ClientHello, Confirm, InPlace, Named, Run, Welcome
+from regraft.protocol.wire import Wire
 
 ATTRIBUTES: dict[str, Value] = {"topic": "bench"}
 FILTER = "topic = 'bench'"

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from regraft.broker.core import Broker
-from regraft.broker.core.events import Event, encode
-from regraft.broker.core.messages import (
+from regraft.protocol.events import Event, encode
+from regraft.protocol.framing import Reader
+from regraft.protocol.messages import (
     Advertise,
     AnyMessage,
     Bye,
@@ -29,8 +30,7 @@ from regraft.broker.core.messages import (
     Update,
     Withdraw,
 )
-from regraft.broker.core.wire import BadFrame, Wire
-from regraft.broker.io.framing import Reader
+from regraft.protocol.wire import BadFrame, Wire
 
 LIMIT = 65536
 EVENT = encode(Event({"a": 1, "b": "x"}, b"data"))

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from regraft.broker.core.events import Event, encode
-from regraft.broker.core.messages import AnyMessage, Bye
+from regraft.protocol.events import Event, encode
+from regraft.protocol.messages import AnyMessage, Bye
 from regraft.testing.checker import Checker, Violation
 from regraft.testing.network import SILENCE, Clock, End, Network, Trace, Weather
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from regraft.broker.core.messages import (
+from regraft.client.core import Acknowledged, Client, Connected, Delivered, Placed, Rejected
+from regraft.protocol.messages import (
     Advertise,
     ClientHello,
     Confirm,
@@ -13,7 +14,6 @@ from regraft.broker.core.messages import (
     Subscribe,
     Welcome,
 )
-from regraft.client.core import Acknowledged, Client, Connected, Delivered, Placed, Rejected
 
 
 @pytest.fixture

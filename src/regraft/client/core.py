@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from regraft.broker.core.messages import (
+from regraft.protocol.messages import (
     Advertise,
     AnyMessage,
     Bye,
@@ -24,7 +24,6 @@ from regraft.broker.core.messages import (
     Welcome,
     Withdraw,
 )
-
 
 SOMEWHERE = "?"
 """Our session may be at a broker that took our hello and could not answer."""

@@ -9,11 +9,11 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from regraft.broker.core.messages import AnyMessage, Refused
-from regraft.broker.core.wire import BadFrame, Wire
-from regraft.broker.io.framing import Reader, frames
 from regraft.client.addresses import Address
 from regraft.client.core import Client
+from regraft.protocol.framing import Reader, frames
+from regraft.protocol.messages import AnyMessage, Refused
+from regraft.protocol.wire import BadFrame, Wire
 
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0

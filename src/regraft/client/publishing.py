@@ -4,9 +4,9 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
-from regraft.broker.core.events import Event, Value, encode
 from regraft.client.errors import refused
 from regraft.model import BadInput
+from regraft.protocol.events import Event, Value, encode
 
 FRAME_BYTES = 16 * 2**20
 BATCH_BYTES = 2**20

@@ -13,9 +13,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 
-from regraft.broker.core import events
-from regraft.broker.core.events import Event, Value
-from regraft.broker.core.messages import AnyMessage
 from regraft.client.addresses import parse_addresses
 from regraft.client.core import Acknowledged, Client, Connected, Delivered, Happening, Placed
 from regraft.client.errors import Closed, Unreachable, refused
@@ -24,6 +21,9 @@ from regraft.client.publishing import FRAME_BYTES, Outstanding, check_size, enco
 from regraft.client.subscription import Subscription
 from regraft.client.subscriptions import Subscriptions
 from regraft.filters import parse
+from regraft.protocol import events
+from regraft.protocol.events import Event, Value
+from regraft.protocol.messages import AnyMessage
 
 ON_THE_WAY_BYTES = 16 * 2**20
 """Of our publications; brokers close a client that has four times as much unconfirmed."""

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from types import TracebackType
 
-from regraft.broker.core.events import Event, decode
 from regraft.filters import Filter
+from regraft.protocol.events import Event, decode
 
 Consumed = Callable[[str, Sequence[int]], None]
 

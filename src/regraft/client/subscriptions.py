@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from regraft.broker.core.events import attributes
 from regraft.client.subscription import Subscription
+from regraft.protocol.events import attributes
 
 
 class Subscriptions:

@@ -14,8 +14,8 @@ from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
-from regraft.broker.core.events import Event, Value
 from regraft.client import session, subscription
+from regraft.protocol.events import Event, Value
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from random import Random
 
 from regraft.broker.core.broker import Broker, Settings
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send, Store
-from regraft.broker.core.messages import AnyMessage
+from regraft.protocol.messages import AnyMessage
 from regraft.testing.checker import Checker
 from regraft.testing.network import Clock, End, Network, Trace
 from regraft.testing.script import Script

@@ -14,13 +14,13 @@ import msgspec
 from regraft.broker.core.claims import Asked, Claims
 from regraft.broker.core.forwarding import Forwarding
 from regraft.broker.core.held import Held
-from regraft.broker.core.messages import Confirm, Run, Update, Welcome
 from regraft.broker.core.peers import Link, Session
 from regraft.broker.core.sessions import Sessions
 from regraft.broker.core.showing import Showing
 from regraft.broker.core.tables import Tables
 from regraft.client.core import Client, Connected, Happening
 from regraft.filters import Filter
+from regraft.protocol.messages import Confirm, Run, Update, Welcome
 
 
 class Bug(NamedTuple):

@@ -10,9 +10,9 @@ its publisher's order, nothing changed on the way, nothing that the client never
 from collections import Counter
 from dataclasses import dataclass, field
 
-from regraft.broker.core import events
 from regraft.broker.core.broker import Broker
 from regraft.filters import Filter, parse
+from regraft.protocol import events
 
 
 class Violation(Exception):

@@ -6,8 +6,8 @@ everything that it does and sees.
 
 from collections import deque
 
-from regraft.broker.core.messages import AnyMessage
 from regraft.client.core import Acknowledged, Client, Delivered, Happening, Placed, Rejected
+from regraft.protocol.messages import AnyMessage
 from regraft.testing.broker_node import World
 from regraft.testing.network import End
 

@@ -14,8 +14,8 @@ from heapq import heappop, heappush
 from random import Random
 from typing import Protocol
 
-from regraft.broker.core.messages import AnyMessage
-from regraft.broker.core.wire import HEADER, BadFrame, Wire
+from regraft.protocol.messages import AnyMessage
+from regraft.protocol.wire import HEADER, BadFrame, Wire
 
 BEAT = 0.5
 """An end that has sent nothing for so long sends an empty frame."""

@@ -7,7 +7,7 @@ kind of trouble there is differs from seed to seed: some runs are all crashes, s
 from dataclasses import dataclass
 from random import Random
 
-from regraft.broker.core.events import Event, encode
+from regraft.protocol.events import Event, encode
 from regraft.testing.network import Weather
 from regraft.testing.trees import random_tree
 

@@ -15,8 +15,8 @@ from itertools import islice
 from random import Random
 
 from regraft.broker.core.broker import Settings
-from regraft.broker.core.events import attributes
 from regraft.filters import parse
+from regraft.protocol.events import attributes
 from regraft.testing.broker_node import BrokerNode, World
 from regraft.testing.checker import Checker, Violation
 from regraft.testing.client_node import ClientNode

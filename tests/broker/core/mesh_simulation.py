@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from regraft.broker.core import events
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
 from regraft.broker.core.mesh_topics import topic_of
+from regraft.protocol import events
 from regraft.testing.broker_node import BrokerNode, World
 from regraft.testing.checker import Checker, Violation
 from regraft.testing.client_node import ClientNode

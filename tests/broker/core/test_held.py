@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regraft.broker.core.held import Held, Store, Stream
-from regraft.broker.core.messages import Run
+from regraft.protocol.messages import Run
 
 
 def held(*seqs, waiting=("b",)):

@@ -4,14 +4,14 @@ from collections import deque
 
 import pytest
 
-from regraft.broker.core import events
 from regraft.broker.core.effects import Close, Effect, Send
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
 from regraft.broker.core.mesh_topics import topics_of
-from regraft.broker.core.messages import AnyMessage, Flood, LinkHello, Received, Update
-from regraft.broker.core.wire import HEADER, Wire
 from regraft.client.core import Acknowledged, Client, Delivered, Happening, Placed, Rejected
 from regraft.filters import parse
+from regraft.protocol import events
+from regraft.protocol.messages import AnyMessage, Flood, LinkHello, Received, Update
+from regraft.protocol.wire import HEADER, Wire
 
 
 class Wires:

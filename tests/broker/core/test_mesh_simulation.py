@@ -10,7 +10,7 @@ from tests.broker.core.mesh_simulation import simulate
 from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_interest import MeshLink
 from regraft.broker.core.mesh_streams import Copy, Stream
-from regraft.broker.core.messages import Flood
+from regraft.protocol.messages import Flood
 
 SEEDS = 20
 

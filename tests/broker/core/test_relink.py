@@ -10,9 +10,9 @@ from random import Random
 import pytest
 
 from regraft.broker.core import Broker, Close, Dial, Report, Send, Shift
-from regraft.broker.core import events
 from regraft.client.core import Acknowledged, Client, Delivered
 from regraft.model import BadInput
+from regraft.protocol import events
 
 FILTERS = ["x > 2", "x > 5", "x <= 3", "TRUE", "x > 1 AND x < 7", "k = 'a'"]
 

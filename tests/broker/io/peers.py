@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from regraft.broker.core.messages import AnyMessage, ClientHello, Refused
-from regraft.broker.core.wire import Wire
 from regraft.broker.io.configuration import Allowed, Configuration
-from regraft.broker.io.framing import Reader
 from regraft.broker.io.overlay import Overlay
 from regraft.broker.io.running import run
 from regraft.broker.io.server import BrokerServer
 from regraft.model import Topology
+from regraft.protocol.framing import Reader
+from regraft.protocol.messages import AnyMessage, ClientHello, Refused
+from regraft.protocol.wire import Wire
 
 T = TypeVar("T")
 HASTY = Allowed(heartbeat_seconds=0.05, hello_seconds=0.3, silent_seconds=30.0)

@@ -8,13 +8,13 @@ import pytest
 import trustme
 from tests.broker.io.peers import at, broker, chain, finish, overlay
 
-from regraft.broker.core.messages import ClientHello, LinkHello
 from regraft.broker.io.admission import refusal
 from regraft.broker.io.configuration import Configuration, Tls, Tokens
 from regraft.broker.io.overlay import Overlay
 from regraft.broker.io.tls import accepting
 from regraft.client import Event, Refused, Unreachable, connect
 from regraft.model import BadInput
+from regraft.protocol.messages import ClientHello, LinkHello
 
 ASK = Configuration("b0", tokens=Tokens("overlay", {"desk": "d", "*": "any"}))
 

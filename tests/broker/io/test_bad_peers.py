@@ -8,9 +8,9 @@ import pytest
 from tests.broker.io.peers import HASTY, RawPeer, at, broker, finish, raw_peer, refusal
 
 from regraft.broker.core import Settings
-from regraft.broker.core.events import Event, encode
-from regraft.broker.core.messages import Bye, ClientHello, LinkHello, Run, Subscribe, Update, Welcome
 from regraft.client import connect
+from regraft.protocol.events import Event, encode
+from regraft.protocol.messages import Bye, ClientHello, LinkHello, Run, Subscribe, Update, Welcome
 
 Attack = Callable[[RawPeer], None]
 LONG = 17 * 2**20

@@ -10,10 +10,10 @@ import pytest
 from tests.broker.io.peers import at, broker, finish
 
 from regraft.broker.core import Broker, Close, Effect, Store
-from regraft.broker.core.messages import AnyMessage, Bye
 from regraft.broker.io.durable import Durable, Outgoing
 from regraft.broker.io.journal import Journal
 from regraft.client import Unreachable, connect
+from regraft.protocol.messages import AnyMessage, Bye
 
 
 class SlowJournal:

@@ -13,7 +13,12 @@ from typing import Any
 from regraft.broker.core.claims import Claims
 from regraft.broker.core.effects import Close, Dial, Effect, Send
 from regraft.broker.core.forwarding import Fact, Forwarding
-from regraft.broker.core.messages import (
+from regraft.broker.core.peers import Link, Session
+from regraft.broker.core.relink import Relink, Shift
+from regraft.broker.core.sessions import Sessions
+from regraft.broker.core.tables import Tables
+from regraft.model import BadInput
+from regraft.protocol.messages import (
     VERSION,
     Advertise,
     AnyMessage,
@@ -34,11 +39,6 @@ from regraft.broker.core.messages import (
     Update,
     Withdraw,
 )
-from regraft.broker.core.peers import Link, Session
-from regraft.broker.core.relink import Relink, Shift
-from regraft.broker.core.sessions import Sessions
-from regraft.broker.core.tables import Tables
-from regraft.model import BadInput
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from regraft.broker.core.effects import Close, Effect, Send
 from regraft.broker.core.forwarding import Forwarding
 from regraft.broker.core.held import Held
-from regraft.broker.core.messages import AnyMessage, Claim, Claimed, Flushed, Handover, Run
 from regraft.broker.core.peers import Session
 from regraft.broker.core.sessions import Sessions
+from regraft.protocol.messages import AnyMessage, Claim, Claimed, Flushed, Handover, Run
 
 AGAIN = 1.0
 """A claim is repeated after so many seconds."""

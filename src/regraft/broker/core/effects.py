@@ -6,7 +6,7 @@ known again after a crash.
 
 from typing import NamedTuple, TypeAlias
 
-from regraft.broker.core.messages import AnyMessage
+from regraft.protocol.messages import AnyMessage
 
 
 class Send(NamedTuple):

@@ -8,14 +8,17 @@ clients drop what they have seen.
 
 from typing import NamedTuple
 
-from regraft.broker.core import events
 from regraft.broker.core.effects import Send
 from regraft.broker.core.held import Held, Store
-from regraft.broker.core.messages import Confirm, Run, Settled
 from regraft.broker.core.peers import Link, Session
 from regraft.broker.core.tables import Tables
+from regraft.protocol import events
+from regraft.protocol.messages import Confirm, Run, Settled
 
 CACHED_ROUTES = 4096
+GIVE_UP_AFTER = 64
+GIVE_UP_FOR = 4096
+"""So many events are looked at as usual after so many whose attributes had not been seen."""
 IDLE_STREAMS = 10_000
 
 
@@ -26,6 +29,18 @@ class Fact(NamedTuple):
     run: Run
     source: str
     to: str
+
+
+class Heads:
+    """Ways of events by the bytes of their attributes, for one source."""
+
+    __slots__ = ("length", "misses", "version", "ways")
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.ways: dict[bytes, tuple[str, ...]] = {}
+        self.length = 0
+        self.misses = 0
 
 
 class Forwarding:
@@ -42,6 +57,7 @@ class Forwarding:
         self._confirms: dict[tuple[str, str], list[int]] = {}
         self._routes: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._routed_at = -1
+        self._heads: dict[str, Heads] = {}
 
     # Arriving
 
@@ -95,7 +111,7 @@ class Forwarding:
 
     def _split(self, run: Run, source: str) -> list[tuple[Run, tuple[str, ...]]]:
         """Cut the run where the targets change."""
-        ways = [self.targets(event, source) for event in run.events]
+        ways = self._ways(run.events, source)
         if len(ways) == 1 or all(way is ways[0] or way == ways[0] for way in ways):
             return [(run, ways[0])]
         pieces = []
@@ -105,6 +121,35 @@ class Forwarding:
                 pieces.append((run.part(slice(start, end)), ways[start]))
                 start = end
         return pieces
+
+    def _ways(self, run: list[bytes], source: str) -> list[tuple[str, ...]]:
+        """The targets of each event.
+
+        Many events have the same attributes, byte for byte: what begins like one that was seen goes
+        the same way, without being decoded. Where all differ, that is given up for a while.
+        """
+        if not self.tables.index.attributes:
+            return [self.targets(run[0], source)] * len(run)
+        heads = self._heads_from(source)
+        known, length = heads.ways, heads.length
+        ways = []
+        for event in run:
+            way = known.get(event[:length])
+            if way is None:
+                way = self.targets(event, source)
+                heads.misses += 1
+                if heads.misses % GIVE_UP_FOR < GIVE_UP_AFTER:
+                    head = events.head(event)
+                    known[head], length = way, len(head)
+            ways.append(way)
+        heads.length = length
+        return ways
+
+    def _heads_from(self, source: str) -> "Heads":
+        heads = self._heads.get(source)
+        if heads is None or heads.version != self.tables.version or len(heads.ways) > CACHED_ROUTES:
+            heads = self._heads[source] = Heads(self.tables.version)
+        return heads
 
     def targets(self, event: bytes, source: str) -> tuple[str, ...]:
         """Everybody who wants the event, except the neighbour that it came from."""
@@ -232,6 +277,7 @@ class Forwarding:
 
     def forget(self, target: str) -> None:
         """Nobody will ever confirm for this target again."""
+        self._heads.pop(target, None)
         for held in self.store.waiting_for(target):
             self.release(held, target)
 

@@ -8,7 +8,7 @@ one run, so that the bookkeeping is per run and not per publication.
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 
-from regraft.broker.core.messages import Run
+from regraft.protocol.messages import Run
 
 
 class Held:

@@ -57,7 +57,9 @@ from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_interest import Interest, MeshLink
 from regraft.broker.core.mesh_pressure import Pressures
 from regraft.broker.core.mesh_sessions import MeshSessions
-from regraft.broker.core.messages import (
+from regraft.broker.core.peers import Session
+from regraft.model import BadInput
+from regraft.protocol.messages import (
     VERSION,
     Advertise,
     AnyMessage,
@@ -76,8 +78,6 @@ from regraft.broker.core.messages import (
     Update,
     Withdraw,
 )
-from regraft.broker.core.peers import Session
-from regraft.model import BadInput
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ To its subscribers a stream is a publisher: `client#life/topic`. Order holds wit
 recognises what it has seen by its highest number in it.
 """
 
-from regraft.broker.core import events
 from regraft.broker.core.effects import Send
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.mesh_flood import MOST_BYTES, MOST_TOGETHER, Flooding
 from regraft.broker.core.mesh_streams import Copy
-from regraft.broker.core.messages import Confirm, Run
 from regraft.broker.core.peers import Session
 from regraft.filters import Filter
+from regraft.protocol import events
+from regraft.protocol.messages import Confirm, Run
 
 
 class Delivery:

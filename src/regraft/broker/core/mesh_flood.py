@@ -16,8 +16,8 @@ from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.mesh_interest import Interest, MeshLink
 from regraft.broker.core.mesh_streams import Copy, Stream, Streams
 from regraft.broker.core.mesh_topics import topic_of
-from regraft.broker.core.messages import Confirm, Flood, Positions, Received, Run, Settled
 from regraft.model import BadInput
+from regraft.protocol.messages import Confirm, Flood, Positions, Received, Run, Settled
 
 MOST_TOGETHER = 512
 MOST_BYTES = 2**20

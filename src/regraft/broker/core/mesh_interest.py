@@ -19,8 +19,8 @@ import msgspec
 
 from regraft.broker.core.effects import Store
 from regraft.broker.core.mesh_topics import topic_of
-from regraft.broker.core.messages import Named, Positions, Update
 from regraft.broker.core.peers import Link
+from regraft.protocol.messages import Named, Positions, Update
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(dict[str, str]).decode

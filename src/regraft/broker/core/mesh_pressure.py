@@ -8,7 +8,7 @@ no more than its window.
 
 from collections.abc import Iterable
 
-from regraft.broker.core.messages import Pressure
+from regraft.protocol.messages import Pressure
 
 LIVES_APART = 2**32
 

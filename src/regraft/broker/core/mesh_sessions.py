@@ -9,7 +9,6 @@ from collections import deque
 
 import msgspec
 
-from regraft.broker.core import events
 from regraft.broker.core.effects import Close, Effect, Send, Store
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.mesh_delivery import Delivery
@@ -17,7 +16,11 @@ from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_interest import Interest
 from regraft.broker.core.mesh_streams import Copy
 from regraft.broker.core.mesh_topics import TOPIC, stream_of, topics_of
-from regraft.broker.core.messages import (
+from regraft.broker.core.peers import Session
+from regraft.filters import BadFilter, Filter, parse
+from regraft.model import BadInput
+from regraft.protocol import events
+from regraft.protocol.messages import (
     Advertise,
     ClientHello,
     Confirm,
@@ -28,9 +31,6 @@ from regraft.broker.core.messages import (
     Welcome,
     Withdraw,
 )
-from regraft.broker.core.peers import Session
-from regraft.filters import BadFilter, Filter, parse
-from regraft.model import BadInput
 
 
 class Stored(msgspec.Struct, array_like=True):

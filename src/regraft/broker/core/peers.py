@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from regraft.broker.core.messages import Run
+from regraft.protocol.messages import Run
 
 
 class Link:

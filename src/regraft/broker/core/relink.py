@@ -28,10 +28,10 @@ from typing import NamedTuple
 
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Report, Send
 from regraft.broker.core.forwarding import Forwarding
-from regraft.broker.core.messages import AnyMessage, Frozen, Moved
 from regraft.broker.core.peers import Link
 from regraft.broker.core.tables import Tables
 from regraft.model import BadInput
+from regraft.protocol.messages import AnyMessage, Frozen, Moved
 
 
 class Shift(NamedTuple):

@@ -16,11 +16,11 @@ Rules (IPITT §III-A, OCBR §2, and what makes them hold across crashes):
 
 from collections.abc import Iterable
 
-from regraft.broker.core.messages import Named, Update
 from regraft.broker.core.showing import Showing
 from regraft.filters import Filter, overlaps, parse
 from regraft.filters.index import MatchingIndex
 from regraft.model import BadInput
+from regraft.protocol.messages import Named, Update
 
 
 class Entry:

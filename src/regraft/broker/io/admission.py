@@ -4,8 +4,8 @@ import hmac
 from collections.abc import Mapping
 from typing import Any
 
-from regraft.broker.core.messages import ClientHello, LinkHello
 from regraft.broker.io.configuration import Configuration
+from regraft.protocol.messages import ClientHello, LinkHello
 
 
 def refusal(

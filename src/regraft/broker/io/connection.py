@@ -9,11 +9,11 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Protocol, cast
 
-from regraft.broker.core.messages import AnyMessage, ClientHello, Handover, LinkHello, Refused, Run
-from regraft.broker.core.wire import BadFrame, Wire
 from regraft.broker.io.configuration import Allowed
 from regraft.broker.io.flood import Unconfirmed
-from regraft.broker.io.framing import Reader, frames
+from regraft.protocol.framing import Reader, frames
+from regraft.protocol.messages import AnyMessage, ClientHello, Handover, LinkHello, Refused, Run
+from regraft.protocol.wire import BadFrame, Wire
 
 HIGH_WATER = 512 * 1024
 """Bytes in the transport above which messages wait unencoded."""

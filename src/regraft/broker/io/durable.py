@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from regraft.broker.core import Close, Store
-from regraft.broker.core.messages import AnyMessage
 from regraft.broker.io.journal import Journal
+from regraft.protocol.messages import AnyMessage
 
 
 @dataclass

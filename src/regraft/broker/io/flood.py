@@ -6,8 +6,8 @@ The core promises the client a window and the client's core obeys it; this is fo
 from collections import deque
 from collections.abc import Sequence
 
-from regraft.broker.core.messages import AnyMessage, Confirm, Refused, Run
 from regraft.broker.io.configuration import Configuration
+from regraft.protocol.messages import AnyMessage, Confirm, Refused, Run
 
 
 class Unconfirmed:

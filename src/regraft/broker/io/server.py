@@ -16,7 +16,6 @@ import msgspec
 from regraft.broker.core import Broker, Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.effects import Report
 from regraft.broker.core.mesh import MeshBroker
-from regraft.broker.core.messages import AnyMessage, Bye, ClientHello, LinkHello, Run
 from regraft.broker.core.relink import Shift
 from regraft.broker.io.admission import refusal
 from regraft.broker.io.configuration import Address, Configuration
@@ -29,6 +28,7 @@ from regraft.broker.io.journal import Journal, life_by_the_clock
 from regraft.broker.io.metrics import Counters, healthz, metrics
 from regraft.broker.io.telemetry import Observer, file_name
 from regraft.broker.io.tls import accepting
+from regraft.protocol.messages import AnyMessage, Bye, ClientHello, LinkHello, Run
 
 log = logging.getLogger("regraft.broker")
 TICK_SECONDS = 0.25

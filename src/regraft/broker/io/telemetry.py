@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from regraft.broker.core import Store, events
+from regraft.broker.core import Store
 from regraft.broker.core.forwarding import Fact
-from regraft.broker.core.messages import Run
 from regraft.broker.io.configuration import Telemetry
 from regraft.broker.io.inside import inside
 from regraft.broker.io.records import Delivery, Health, Hop, Interest, Publication, Record
 from regraft.broker.io.spool import Spool
+from regraft.protocol import events
+from regraft.protocol.messages import Run
 
 if TYPE_CHECKING:
     from regraft.broker.io.server import BrokerServer

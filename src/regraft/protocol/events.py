@@ -25,9 +25,18 @@ class _Head(msgspec.Struct, array_like=True, gc=False):
     attributes: dict[str, Value]
 
 
+class _RawHead(msgspec.Struct, array_like=True, gc=False):
+    attributes: msgspec.Raw
+
+
 encode = msgspec.msgpack.Encoder().encode
 decode = msgspec.msgpack.Decoder(Event).decode
 _head = msgspec.msgpack.Decoder(_Head).decode
+_raw = msgspec.msgpack.Decoder(_RawHead).decode
+TWO = 0x92
+"""How an event begins: an array of two."""
+SHORT = 4096
+"""An event of so many bytes is decoded whole sooner than its data are skipped."""
 
 
 class NotAnEvent(BadInput):
@@ -37,6 +46,23 @@ class NotAnEvent(BadInput):
 def attributes(event: bytes) -> dict[str, Value]:
     """What an encoded event is routed by."""
     try:
-        return _head(event).attributes
+        return decode(event).attributes if len(event) < SHORT else _head(event).attributes
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise NotAnEvent("event", str(fault)) from None
+
+
+def is_event(event: bytes) -> bool:
+    """Whether these bytes are an encoded event."""
+    try:
+        decode(event)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def head(event: bytes) -> bytes:
+    """The bytes that hold its attributes: an event that begins with them has the same ones."""
+    try:
+        return event[: 1 + len(_raw(event).attributes)] if event[0] == TWO else event
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise NotAnEvent("event", str(fault)) from None

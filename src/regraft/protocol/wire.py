@@ -6,8 +6,8 @@ the next: the connection is then given up, and everything unconfirmed comes agai
 
 import msgspec
 
-from regraft.broker.core.messages import AnyMessage
 from regraft.model import BadInput
+from regraft.protocol.messages import AnyMessage
 
 HEADER = 4
 _encoder = msgspec.msgpack.Encoder()

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regraft.broker.core.messages import AnyMessage, Bye, Confirm, Refused, Run, Subscribe
-from regraft.broker.core.wire import BadFrame, Wire
-from regraft.broker.io.framing import Reader, frames
+from regraft.protocol.framing import Reader, frames
+from regraft.protocol.messages import AnyMessage, Bye, Confirm, Refused, Run, Subscribe
+from regraft.protocol.wire import BadFrame, Wire
 
 TEXT = st.text(max_size=20)
 NUMBER = st.integers(0, 2**40)

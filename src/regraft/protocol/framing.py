@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from regraft.broker.core.messages import AnyMessage, Run
-from regraft.broker.core.wire import HEADER, BadFrame, Wire
+from regraft.protocol.messages import AnyMessage, Run
+from regraft.protocol.wire import HEADER, BadFrame, Wire
 
 
 class Reader:

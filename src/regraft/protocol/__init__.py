@@ -1,0 +1,1 @@
+"""What brokers and clients say to each other: messages, events, frames. No sockets."""
