@@ -11,7 +11,7 @@ from benchmarks._load_run import Outcome, run
 from benchmarks._peers import Peer, PeerFailed
 from benchmarks._peers_mqtt import Amqtt, Mosquitto
 from benchmarks._peers_rabbitmq import RabbitMQ
-from benchmarks._plan_parts import Line
+from benchmarks._table import Line
 
 PAYLOAD = 256
 FIRST_TRY = 2_000

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from benchmarks._downward import CONFIGURATIONS, fast_downward
+from benchmarks._table import Line
 
 from regraft.lab.records import Records
 from regraft.lab.trial import Measurement, Trial, measure
@@ -38,16 +39,6 @@ PROBED = (
     10_000,
 )
 """Sizes tried, in this order, to find the largest that a rival solves."""
-
-
-class Line(NamedTuple):
-    """A row of the result: `met` is None where nothing was promised or nothing could be compared."""
-
-    what: str
-    wanted: str
-    measured: str
-    met: bool | None
-    data: dict[str, Any]
 
 
 @dataclass

@@ -6,14 +6,13 @@ are started here and stopped again; nothing else should run on the machine meanw
 """
 
 import argparse
-import json
 import signal
 import sys
 from pathlib import Path
 
+from benchmarks._peer_regraft import Regraft
 from benchmarks._peers_parts import PARTS, Bench
-from benchmarks._plan_parts import Line
-from benchmarks.plan import machine
+from benchmarks._table import show
 from rich.console import Console
 
 
@@ -23,18 +22,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     console = Console(stderr=True, highlight=False)
     trials, seconds, latency_seconds = (3, 1.0, 2.0) if options.quick else (5, 5.0, 10.0)
-    bench = Bench(trials, seconds, latency_seconds, console.log)
-    print(f"{machine()}; median of {trials}, {seconds:g} s each (latency {latency_seconds:g} s)\n")
-    print("| what | wanted | measured | met |\n|---|---|---|---|", flush=True)
-    lines: list[Line] = []
-    for name in options.part or PARTS:
-        for line in PARTS[name](bench):
-            lines.append(line)
-            met = {True: "yes", False: "**no**", None: "-"}[line.met]
-            print(f"| {line.what} | {line.wanted} | {line.measured} | {met} |", flush=True)
-            if options.out:
-                content = {"machine": machine(), "lines": [line._asdict() for line in lines]}
-                options.out.write_text(json.dumps(content, indent=1) + "\n")
+    bench = Bench(trials, seconds, latency_seconds, console.log, ours=Regraft())
+    lines = (line for name in options.part or PARTS for line in PARTS[name](bench))
+    show(lines, f"median of {trials}, {seconds:g} s each (latency {latency_seconds:g} s)", options.out)
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
-from benchmarks.plan import machine
+from benchmarks._table import machine
 
 from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.processes import Processes

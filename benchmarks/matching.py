@@ -7,9 +7,6 @@ adds the stock quotes of the PADRES group (files in their syntax, `*.txt` or `*.
 """
 
 import argparse
-import json
-import os
-import platform
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +19,7 @@ from typing import Any, NamedTuple
 import duckdb
 import numpy as np
 import numpy.typing as npt
+from benchmarks._table import Line, show
 from rich.console import Console
 
 from regraft.filters.expression import parse
@@ -37,16 +35,6 @@ PROMISED = 10**6
 SCAN_WANTED = 100
 GROWTH_WANTED = 10
 """From 10^4 to 10^6 subscriptions at a fixed match count; linear would be 100."""
-
-
-class Line(NamedTuple):
-    """A row of the result: `met` is None where nothing was promised."""
-
-    what: str
-    wanted: str
-    measured: str
-    met: bool | None
-    data: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -75,16 +63,8 @@ def main() -> None:
     options = arguments().parse_args()
     say = Console(stderr=True, highlight=False).log
     sizes = (10**4, 10**5) if options.quick else (10**4, 10**5, 10**6)
-    print(f"{machine()}; DuckDB {duckdb.__version__}; median of {ROUNDS} rounds\n")
-    print("| what | wanted | measured | met |\n|---|---|---|---|", flush=True)
-    lines: list[Line] = []
-    for line in all_lines(sizes, options.quotes, say):
-        lines.append(line)
-        met = {True: "yes", False: "**no**", None: "-"}[line.met]
-        print(f"| {line.what} | {line.wanted} | {line.measured} | {met} |", flush=True)
-    if options.out:
-        content = {"machine": machine(), "lines": [line._asdict() for line in lines]}
-        options.out.write_text(json.dumps(content, indent=1) + "\n")
+    about = f"DuckDB {duckdb.__version__}; median of {ROUNDS} rounds"
+    show(all_lines(sizes, options.quotes, say), about, options.out)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -305,12 +285,6 @@ def few_filters() -> Iterator[Line]:
         yield Line(
             f"IPITT, {count} subscriptions: one event", "", f"{micros:.2g} µs", None, {"micros": micros}
         )
-
-
-def machine() -> str:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    python = f"Python {platform.python_version()}"
-    return f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.machine()}, {python}"
 
 
 if __name__ == "__main__":

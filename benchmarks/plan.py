@@ -6,12 +6,10 @@ with a limit of one minute, `--resume FILE` keeps every row and does not measure
 """
 
 import argparse
-import json
-import os
-import platform
 from pathlib import Path
 
-from benchmarks._plan_parts import PARTS, Bench, Line
+from benchmarks._plan_parts import PARTS, Bench
+from benchmarks._table import show
 from rich.console import Console
 
 from regraft.lab.records import Records
@@ -26,16 +24,9 @@ def main() -> None:
         console.log,
         Records(options.resume) if options.resume else None,
     )
-    print(f"{machine()}; {'quick, ' if bench.quick else ''}time limit {bench.time_limit:g} s\n")
-    print("| what | wanted | measured | met |\n|---|---|---|---|", flush=True)
-    lines: list[Line] = []
-    for name in options.part or PARTS:
-        for line in PARTS[name](bench):
-            lines.append(line)
-            met = {True: "yes", False: "**no**", None: "-"}[line.met]
-            print(f"| {line.what} | {line.wanted} | {line.measured} | {met} |", flush=True)
-            if options.out:
-                options.out.write_text(document(lines, bench))
+    lines = (line for name in options.part or PARTS for line in PARTS[name](bench))
+    about = f"{'quick, ' if bench.quick else ''}time limit {bench.time_limit:g} s"
+    show(lines, about, options.out, quick=bench.quick, time_limit=bench.time_limit)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -48,22 +39,6 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, metavar="FILE", help="write everything measured as JSON")
     parser.add_argument("--resume", type=Path, metavar="FILE", help="CSV of rows to keep and to continue")
     return parser
-
-
-def document(lines: list[Line], bench: Bench) -> str:
-    content = {
-        "machine": machine(),
-        "quick": bench.quick,
-        "time_limit": bench.time_limit,
-        "lines": [line._asdict() for line in lines],
-    }
-    return json.dumps(content, indent=1) + "\n"
-
-
-def machine() -> str:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    python = f"Python {platform.python_version()}"
-    return f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.machine()}, {python}"
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from benchmarks._load_run import Outcome
 from benchmarks._peers import Peer, Unavailable
 from benchmarks._peers_mqtt import Mosquitto
 from benchmarks._peers_parts import Bench, chain, latency, throughput
-from benchmarks._plan_parts import Line
+from benchmarks._table import Line
 
 
 def outcome(rate: float, p99: float = 100.0, lost: int = 0) -> Outcome:
