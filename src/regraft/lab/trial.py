@@ -1,7 +1,7 @@
 """One planner on one pair of trees, in a process of its own: time, plan, peak memory.
 
 A process of its own because a solver may hang, crash or eat the machine's memory: the experiment
-goes on and records which. Time is measured inside it, after one small plan as warm-up, so that
+goes on and records which. Time is measured inside it, after small plans as warm-up, so that
 loading and compiling count for no planner; memory is the high-water mark of the whole process.
 """
 
@@ -15,6 +15,7 @@ from regraft.lab.workload import SHAPES, trees
 from regraft.model import Infeasible, Limits, Plan
 from regraft.model.limits import Minimise
 from regraft.plan import make_plan
+from regraft.plan.warm import warm
 from regraft.plan.watch import Progress, Watch
 
 Status = Literal["found", "none found", "out of time", "out of memory", "failed", "not tried"]
@@ -83,6 +84,7 @@ def attempt(trial: Trial) -> Measurement:
     """Run the trial in this process."""
     shape = next(shape for shape in SHAPES if str(shape) == trial.topology)
     limits = Limits(minimise=trial.minimise, time_limit=trial.time_limit)
+    warm()
     make_plan(*trees(6, 0.4, shape), Limits(minimise=trial.minimise, time_limit=1.0), trial.planner)
     current, goal = trees(trial.size, trial.change / 100, shape)
     improved: list[tuple[int, int, float]] = []
