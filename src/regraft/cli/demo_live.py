@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from regraft.broker.core.relink import Shift
 from regraft.broker.io.inside import inside
-from regraft.model import Action, BadInput, Ends, RegraftError, Step, ends
+from regraft.model import Action, BadInput, Ends, Plan, RegraftError, Step, ends
 
 if TYPE_CHECKING:
     from regraft.broker.core.effects import Report
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0
 """Seconds for one stage of a shift; milliseconds are normal."""
+
+
+BETWEEN = 0.4
+"""Seconds of traffic after each step."""
 
 
 class NotCarriedOut(RegraftError):
@@ -54,7 +58,7 @@ def rounds(step: Step) -> list[list[Action]]:
         needs = concerned(action)
         for taken, group in groups:
             if not taken & needs:
-                taken |= needs
+                taken.update(needs)
                 group.append(action)
                 break
         else:
@@ -155,3 +159,13 @@ def links_of(servers: "Mapping[str, BrokerServer]") -> set[Ends]:
             if state != "up" or id not in near.get(other, {}):
                 raise NotCarriedOut(f"the link {id}-{other} is not whole after the change")
     return {ends(id, other) for id, links in near.items() for other in links}
+
+
+async def carry_out(plan: Plan, executor: Executor, told: Callable[[StepDone], None]) -> list[StepDone]:
+    """One step after the other."""
+    done: list[StepDone] = []
+    for number, step in enumerate(plan.steps, 1):
+        done.append(await executor.step(number, step))
+        told(done[-1])
+        await asyncio.sleep(BETWEEN)
+    return done
