@@ -83,6 +83,8 @@ class Broker:
         self.claims.restore(now)
         self._peers: dict[int, Link | Session] = {}
         self._dialled: dict[int, str] = {}
+        self._over: set[int] = set()
+        """Connections on which nothing more is heard: a goodbye or a fault was the last of them."""
         self._epoch = 0
         self._out: list[Effect] = []
         self._on_link: dict[type, Callable[[Link, Any], None]] = {
@@ -124,17 +126,21 @@ class Broker:
         """The peer said something."""
         self.now = now
         for message in messages:
+            if connection in self._over:
+                break
             try:
                 self._received(connection, message)
             except BadInput as fault:
                 self._out += [Send(connection, Refused("", str(fault))), Close(connection, str(fault))]
                 self._closed(connection)
+                self._over.add(connection)
                 break
         return self._flush()
 
     def closed(self, connection: int, now: float) -> list[Effect]:
         """The connection is gone."""
         self.now = now
+        self._over.discard(connection)
         self._closed(connection)
         return self._flush()
 
@@ -237,6 +243,7 @@ class Broker:
     def _bye(self, session: Session, bye: Bye) -> None:
         if session.connection is not None:
             del self._peers[session.connection]
+            self._over.add(session.connection)
         if session.target in self.forwarding.sessions:
             self.claims.left(session)
             self.sessions.end(session)

@@ -121,6 +121,8 @@ class MeshBroker:
         self.sessions.restore(stored or {}, now)
         self._peers: dict[int, MeshLink | Session] = {}
         self._dialled: dict[int, str] = {}
+        self._over: set[int] = set()
+        """Connections on which nothing more is heard: a goodbye or a fault was the last of them."""
         self._epoch = 0
         self._out: list[Effect] = []
         self._on_link: dict[type, Callable[[MeshLink, Any], None]] = {
@@ -159,17 +161,21 @@ class MeshBroker:
         """The peer said something."""
         self.now = now
         for message in messages:
+            if connection in self._over:
+                break
             try:
                 self._received(connection, message)
             except BadInput as fault:
                 self._out += [Send(connection, Refused("", str(fault))), Close(connection, str(fault))]
                 self._closed(connection)
+                self._over.add(connection)
                 break
         return self._flush()
 
     def closed(self, connection: int, now: float) -> list[Effect]:
         """The connection is gone."""
         self.now = now
+        self._over.discard(connection)
         self._closed(connection)
         return self._flush()
 
@@ -197,6 +203,7 @@ class MeshBroker:
         self._out.append(Hangup(neighbour))
         if connection is not None:
             del self._peers[connection]
+            self._over.add(connection)
             self._out.append(Close(connection, "no longer a neighbour"))
         self.interest.unlink(link)
         self._out.append(Store(f"link/{neighbour}", None))
@@ -288,6 +295,7 @@ class MeshBroker:
     def _bye(self, session: Session, bye: Bye) -> None:
         if session.connection is not None:
             del self._peers[session.connection]
+            self._over.add(session.connection)
         self.sessions.end(session)
 
     def _closed(self, connection: int) -> None:

@@ -308,8 +308,8 @@ def _topic(event: bytes, filters: list[Filter]) -> tuple[str, str]:
     """The topic of an event, or why it may not be published."""
     try:
         attributes = events.attributes(event)
-    except msgspec.DecodeError as fault:
-        return "", f"not an event: {fault}"
+    except events.NotAnEvent as fault:
+        return "", str(fault)
     topic = attributes.get(TOPIC)
     if not isinstance(topic, str) or not topic:
         return "", f"an event in a mesh has a string attribute {TOPIC!r}"

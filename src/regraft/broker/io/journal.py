@@ -135,7 +135,7 @@ def _records(content: bytes, path: Path) -> Iterator[tuple[str, bytes | None]]:
     at, end = 0, len(content)
     while at < end:
         header = content[at : at + HEADER]
-        if len(header) < HEADER or not any(content[at:end]):
+        if len(header) < HEADER or (not any(header) and not any(content[at:end])):
             return  # cut short; some file systems leave zeros
         if _crc(header[:4]) != header[4:8]:
             raise Damaged(f"{path}: offset {at}", "the journal is damaged: the header of a record is wrong")

@@ -162,7 +162,7 @@ class Observer:
     def _publication(self, at: datetime, publisher: str, seq: int, event: bytes) -> Publication:
         try:
             attributes = events.attributes(event)
-        except msgspec.DecodeError:
+        except events.NotAnEvent:
             attributes = {}
         topic = attributes.get("topic")
         return Publication(

@@ -1,0 +1,75 @@
+"""What peers may and may not do, message by message."""
+
+import pytest
+
+from regraft.broker.core import Broker, Close, Send
+from regraft.broker.core.mesh import MeshBroker
+from regraft.protocol.messages import (
+    VERSION,
+    Bye,
+    ClientHello,
+    Confirm,
+    LinkHello,
+    Refused,
+    Run,
+    Subscribe,
+    Update,
+)
+
+
+def hello(name="c", visit=1):
+    return ClientHello(name, [], [], visit)
+
+
+def refusals(effects):
+    return [effect.message.reason for effect in effects if isinstance(getattr(effect, "message", 0), Refused)]
+
+
+@pytest.mark.parametrize("core", [Broker, MeshBroker])
+def test_nothing_is_heard_after_a_goodbye_not_even_a_hello(core):
+    broker = core("b0", ["b1"])
+    effects = broker.received(1, [hello(), Bye(), LinkHello("b1", 1), hello("other")], 0.0)
+    assert any(isinstance(effect, Close) for effect in effects)
+    assert not any(isinstance(effect, Send) and isinstance(effect.message, LinkHello) for effect in effects)
+    assert broker.received(1, [LinkHello("b1", 1)], 0.0) == []
+
+
+@pytest.mark.parametrize("core", [Broker, MeshBroker])
+def test_nothing_is_heard_after_a_fault(core):
+    broker = core("b0", ["b1"])
+    effects = broker.received(1, [Subscribe("s1", "TRUE"), hello()], 0.0)
+    assert refusals(effects) == ["Subscribe: a connection begins with a hello"]
+    assert broker.received(1, [hello()], 0.0) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ([LinkHello("b9", 1)], "hello: 'b9' is not a neighbour of 'b0'"),
+        (
+            [ClientHello("c", [], [], 1, version=VERSION + 1)],
+            f"hello: protocol version {VERSION + 1}, this broker speaks {VERSION}",
+        ),
+        ([hello(), hello()], "hello: comes once, at the beginning"),
+        ([hello(), Update()], "Update: not a message that this peer may send"),
+        ([hello("a#b")], "hello: a client's name is not empty and has no '#' or '/'"),
+        ([hello()] + [Run("other#1", [1], [b""], 0)], "'other#1' is not a publisher of this client"),
+        ([hello()] + [Run("c#1", [2, 1], [b"", b""], 0)], "numbers must ascend, one for each event"),
+    ],
+)
+def test_what_breaks_a_rule_is_refused_with_the_rule(said, reason):
+    assert refusals(Broker("b0", ["b1"]).received(1, said, 0.0)) == [reason]
+
+
+def test_a_neighbour_can_not_take_the_filters_of_a_client():
+    broker = Broker("b0", ["b1"])
+    broker.received(1, [ClientHello("c", [], [("s1", "TRUE")], 1)], 0.0)
+    broker.received(2, [LinkHello("b1", 1)], 0.0)
+    effects = broker.received(2, [Update(subscriptions=[("b0/c/s1", "FALSE")])], 0.0)
+    assert refusals(effects) == ["subscription 'b0/c/s1': belongs to @c, not to b1"]
+
+
+def test_confirmations_of_what_was_never_sent_change_nothing():
+    broker = Broker("b0", [])
+    broker.received(1, [hello()], 0.0)
+    assert broker.received(1, [Confirm("p#1", [1, 5, 7]), Confirm("p#1", [9, 2])], 0.0) == []
