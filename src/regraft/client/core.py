@@ -70,14 +70,24 @@ Happening: TypeAlias = Delivered | Acknowledged | Placed | Rejected | Connected
 class Client:
     """One client; `life` tells this process from earlier ones of the same name, and is greater."""
 
-    def __init__(self, name: str, life: int, window: int = 4096, token: str = "", most: int = 512) -> None:
+    def __init__(
+        self,
+        name: str,
+        life: int,
+        window: int = 4096,
+        token: str = "",
+        most: int = 512,
+        *,
+        returning: bool = False,
+    ) -> None:
         self.name = name
         self.publisher = f"{name}#{life}"
         self.window = window
         self.token = token
         self.most = most
         """So many publications travel in one run at most."""
-        self.home = ""
+        self.home = SOMEWHERE if returning else ""
+        """Who has our session; some broker may, if an earlier process of this name left it."""
         self.connected = False
         """The broker has let us in: publications may go."""
         self.advertisements: dict[str, str] = {}

@@ -47,7 +47,8 @@ def connect(
     its own that is `durable` survives the process: what it has subscribed to is kept for it for as long
     as the broker allows. `timeout` is for the first connection, and at the end for the next acknowledgement.
     """
-    core = Client(name or f"client-{secrets.token_hex(8)}", time.time_ns() // 1_000_000, window, token)
+    name = name or f"client-{secrets.token_hex(8)}"
+    core = Client(name, time.time_ns() // 1_000_000, window, token, returning=durable)
     return Session(core, parse_addresses(where), tls, durable=durable, timeout=timeout)
 
 

@@ -143,6 +143,8 @@ class Claim(Message, frozen=True, tag=12):
     number: int
     visit: int
     """The client's visit there: a later one is not disturbed by it."""
+    answered: bool = False
+    """I have your answer, and the client has not confirmed all of it yet: go on keeping it."""
 
 
 class Flushed(Message, frozen=True, tag=19):

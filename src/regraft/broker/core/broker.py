@@ -49,6 +49,8 @@ class Settings:
     """Publications that a client may have unconfirmed."""
     session_seconds: float = 60.0
     """A client may be away for so long before its session ends."""
+    settle_seconds: float = 10.0
+    """So soon after its hello a client must have sent again what was unconfirmed."""
     filters_per_client: int = 1000
     observe: bool = False
     """Whether facts for the telemetry are collected."""
@@ -131,9 +133,7 @@ class Broker:
             try:
                 self._received(connection, message)
             except BadInput as fault:
-                self._out += [Send(connection, Refused("", str(fault))), Close(connection, str(fault))]
-                self._closed(connection)
-                self._over.add(connection)
+                self._refuse(connection, str(fault))
                 break
         return self._flush()
 
@@ -148,8 +148,13 @@ class Broker:
         """Time has passed."""
         self.now = now
         for session in list(self.forwarding.sessions.values()):
-            if session.connection is None and now - session.left_at > self.settings.session_seconds:
-                self.sessions.end(session)
+            if session.connection is None:
+                if now - session.left_at > self.settings.session_seconds:
+                    self.sessions.end(session)
+            elif not session.resent and now - session.greeted_at > self.settings.settle_seconds:
+                self._refuse(
+                    session.connection, "hello: not followed in time by what was unconfirmed, and Settled"
+                )
         self.claims.tick(now, self.settings.session_seconds)
         return self._flush()
 
@@ -248,6 +253,11 @@ class Broker:
             self.claims.left(session)
             self.sessions.end(session)
 
+    def _refuse(self, connection: int, reason: str) -> None:
+        self._out += [Send(connection, Refused("", reason)), Close(connection, reason)]
+        self._closed(connection)
+        self._over.add(connection)
+
     def _closed(self, connection: int) -> None:
         self.relink.lost(connection)
         peer = self._peers.pop(connection, None)
@@ -262,6 +272,10 @@ class Broker:
 
     def _flush(self) -> list[Effect]:
         """Everything that the last event caused."""
+        self.claims.now = self.now
+        if self.relink.changed:
+            self.relink.changed = False
+            self.claims.relinked()
         adopted, self.relink.adopted = self.relink.adopted, []
         for connection, link, early in adopted:
             self._connect(link, connection)

@@ -17,6 +17,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from regraft.broker.core.effects import Close, Effect, Send
 from regraft.broker.core.forwarding import Forwarding
 from regraft.broker.core.held import Held
@@ -123,6 +125,8 @@ class Claims:
     # Answering
 
     def claim(self, claim: Claim, source: str) -> None:
+        if claim.answered:
+            return self._renew(claim, source)
         known = self.asked.get((claim.by, claim.number))
         if known is None or known.back != source:
             return self._start(claim, source)
@@ -133,10 +137,25 @@ class Claims:
             self._repeat(known)
         return None
 
+    def _renew(self, claim: Claim, source: str) -> None:
+        """The client is alive elsewhere: what is kept for it must not expire meanwhile."""
+        known = self.asked.get((claim.by, claim.number))
+        if known is not None:
+            known.at = self.now
+        session = self.sessions.all.get(f"@{claim.client}")
+        if session is not None and session.visit <= claim.visit:
+            session.left_at = self.now
+        for name in self.forwarding.links:
+            if name != source:
+                self._tell(name, claim)
+
     def _repeat(self, asked: Asked) -> None:
         asked.at = self.now
+        if asked.answer is not None:
+            return self._renew(msgspec.structs.replace(asked.claim, answered=True), "")
         for name in sorted(asked.unheard):
             self._tell(name, asked.claim)
+        return None
 
     def handover(self, handover: Handover, source: str) -> None:
         asked = self.asked.get((handover.by, handover.number))
@@ -201,7 +220,7 @@ class Claims:
             return
         if session.connection is not None:
             self.out.append(Close(session.connection, f"the client is at {asked.claim.by} now"))
-            session.connection = None
+        session.lost(self.now)
         session.moved, session.claiming = True, False
         session.visit = asked.claim.visit
         self.outstanding.pop(f"{HANDED}{session.client}", None)
@@ -313,9 +332,15 @@ class Claims:
                 self._repeat(asked)
         self.settled = {each: at for each, at in self.settled.items() if now - at < seconds}
 
+    def relinked(self) -> None:
+        """Our links have changed: begin anew what was not answered; whoever asked us asks again."""
+        for key, asked in list(self.asked.items()):
+            if asked.back or asked.answer is None:
+                del self.asked[key]
+
     def _tell(self, name: str, message: AnyMessage) -> None:
-        link = self.forwarding.links[name]
-        if link.connection is not None:
+        link = self.forwarding.links.get(name)
+        if link is not None and link.connection is not None:
             self.out.append(Send(link.connection, message))
 
 

@@ -38,6 +38,7 @@ class Session:
         self.epoch = 0
         self.visit = 0
         """The client's latest connection, here or (if it has moved) elsewhere."""
+        self.greeted_at = now
         self.left_at = now
         """When its last connection ended (or the broker started)."""
         self.advertisements: dict[str, str] = {}

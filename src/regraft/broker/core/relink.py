@@ -73,6 +73,8 @@ class Relink:
         self.forwarding = forwarding
         self.parts: dict[str, Part] = {}
         self.out: list[Effect] = []
+        self.changed = False
+        """Whether the set of our links has changed since the broker looked."""
         self.after: list[Send] = []
         """What must not overtake the tables."""
         self.adopted: list[tuple[int, Link, list[AnyMessage]]] = []
@@ -112,9 +114,9 @@ class Relink:
 
     def commit(self, change: str) -> None:
         part = self._known(change)
-        if not part.ready:
+        if not part.ready or (part.new and part.connection is None):
             raise BadInput(change, "is not ready")
-        part.committed = True
+        part.committed = self.changed = True
         shift = part.shift
         if self.broker == shift.i:
             self._leave(shift.j)
@@ -148,6 +150,7 @@ class Relink:
         """We are j (3): k has the subtree now."""
         change, i, _, k = part.shift
         del self.parts[change]
+        self.changed = True
         self._leave(i)
         for held in list(self.forwarding.store):
             if i in held.sources:

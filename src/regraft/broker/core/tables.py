@@ -134,8 +134,9 @@ class Tables:
         """Tell `name` about the subscriptions that its new advertisement made interesting."""
         showing = self.sides[name].showing
         for entry in self.subscriptions.values():
-            if entry.origin != name and entry.id not in showing and overlaps(filter, entry.filter):
-                showing.want(entry.id, entry.filter)
+            wanted = entry.origin != name and entry.id not in showing and overlaps(filter, entry.filter)
+            if wanted and not showing.want(entry.id, entry.filter):
+                entry.waiting.add(name)
 
     # Subscriptions
 
