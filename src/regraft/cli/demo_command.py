@@ -147,7 +147,7 @@ def write(plan: Plan, current: Topology, goal: Topology, out: Path) -> list[Path
 
 
 def draw(plan: Plan, current: Topology, goal: Topology, out: Path) -> list[Path]:
-    """Last of all: it takes seconds, and what it leaves in memory would hold up live brokers."""
+    """Last of all: it takes seconds, and what it leaves in memory would slow live brokers down."""
     from regraft.cli.draw import draw_plan
 
     paths = [out / name for name in ("plan.svg", "plan.png")]

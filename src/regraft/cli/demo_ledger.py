@@ -23,9 +23,9 @@ class Interest(NamedTuple):
 
 
 INTERESTS = (
-    Interest("Roma", "TRUE", lambda at: True),
+    Interest("Frankfurt", "TRUE", lambda at: True),
     Interest("Dublin", "kind = 'alarm'", lambda at: at["kind"] == "alarm"),
-    Interest("Athens", "load > 90", lambda at: int(at["load"]) > 90),
+    Interest("Roma", "load > 90", lambda at: int(at["load"]) > 90),
     Interest("Lyon", "city IN ('Madrid', 'Milan')", lambda at: at["city"] in ("Madrid", "Milan")),
     Interest(
         "Kiev",

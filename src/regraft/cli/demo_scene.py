@@ -1,6 +1,7 @@
 """The live part of the demo: brokers on free ports, traffic, the plan carried out, what is shown of it."""
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -74,12 +75,21 @@ async def under_traffic(plan: Plan, current: Topology, told: Told) -> Outcome:
 
 def play(plan: Plan, current: Topology, goal: Topology, quiet: bool) -> Outcome:
     """Nothing is left running, however it ends."""
-    if quiet:
-        return run(under_traffic(plan, current, lambda step, deliveries: None))
-    introduce(current)
-    outcome = run(under_traffic(plan, current, show_step))
-    show_outcome(outcome, goal)
+    if not quiet:
+        introduce(current)
+    gc.collect()
+    gc.freeze()  # what the planner left in memory is not for the brokers to search through
+    try:
+        outcome = run(under_traffic(plan, current, ignore if quiet else show_step))
+    finally:
+        gc.unfreeze()
+    if not quiet:
+        show_outcome(outcome, goal)
     return outcome
+
+
+def ignore(done: StepDone, deliveries: int) -> None:
+    """For programs, the end is enough."""
 
 
 def introduce(current: Topology) -> None:

@@ -152,10 +152,12 @@ class Claims:
     def _repeat(self, asked: Asked) -> None:
         asked.at = self.now
         if asked.answer is not None:
-            return self._renew(msgspec.structs.replace(asked.claim, answered=True), "")
+            session = self.sessions.all.get(f"@{asked.claim.client}")
+            if session is not None and session.connection is not None:
+                self._renew(msgspec.structs.replace(asked.claim, answered=True), "")
+            return
         for name in sorted(asked.unheard):
             self._tell(name, asked.claim)
-        return None
 
     def handover(self, handover: Handover, source: str) -> None:
         asked = self.asked.get((handover.by, handover.number))
