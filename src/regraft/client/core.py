@@ -82,6 +82,7 @@ class Client:
     ) -> None:
         self.name = name
         self.publisher = f"{name}#{life}"
+        self._life = life
         self.window = window
         self.token = token
         self.most = most
@@ -279,7 +280,7 @@ class Client:
 
     def _id(self, kind: str) -> str:
         self._next_id += 1
-        return f"{kind}{self._next_id}"
+        return f"{kind}{self._life}-{self._next_id}"
 
     def _say(self, message: AnyMessage) -> None:
         if self._open:  # otherwise the next hello says it

@@ -4,10 +4,11 @@ Shared by brokers and clients; it holds at most one unfinished frame.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
-from regraft.protocol.messages import AnyMessage, Run
+from regraft.protocol.messages import AnyMessage, Handover, Run, Update
 from regraft.protocol.wire import HEADER, BadFrame, Wire
 
 
@@ -67,9 +68,48 @@ def _halves(messages: Sequence[AnyMessage]) -> tuple[Sequence[AnyMessage], Seque
     if len(messages) > 1:
         middle = len(messages) // 2
         return messages[:middle], messages[middle:]
-    run = messages[0]
-    if not isinstance(run, Run) or len(run.seqs) < 2:
-        raise BadFrame("frame", f"a {type(run).__name__} is longer than a frame may be")
-    middle = len(run.seqs) // 2
-    first = msgspec.structs.replace(run, seqs=run.seqs[:middle], events=run.events[:middle])
-    return [first], [msgspec.structs.replace(run, seqs=run.seqs[middle:], events=run.events[middle:])]
+    parts = _cut(messages[0])
+    if parts is None:
+        raise BadFrame("frame", f"a {type(messages[0]).__name__} is longer than a frame may be")
+    return [parts[0]], [parts[1]]
+
+
+def _cut(message: AnyMessage) -> tuple[AnyMessage, AnyMessage] | None:
+    """Two messages that together say the same, or None."""
+    if isinstance(message, Run) and len(message.seqs) > 1:
+        middle = len(message.seqs) // 2
+        return message.part(slice(None, middle)), message.part(slice(middle, None))
+    if isinstance(message, Handover) and message.runs:
+        return _cut_handover(message)
+    if isinstance(message, Update):
+        return _cut_update(message)
+    return None
+
+
+def _cut_handover(message: Handover) -> tuple[Handover, Handover] | None:
+    runs = message.runs
+    if len(runs) == 1:
+        parts = _cut(runs[0])
+        if parts is None:
+            return None
+        runs = [part for part in parts if isinstance(part, Run)]
+    middle = len(runs) // 2
+    replace = msgspec.structs.replace
+    return replace(message, runs=runs[:middle], last=False), replace(message, runs=runs[middle:])
+
+
+def _cut_update(message: Update) -> tuple[Update, Update] | None:
+    """Additions go first, half of them; or else half of the rest. What holds for all of it goes last."""
+    for names in (ADDED, OTHERS):
+        now: dict[str, list[Any]] = {}
+        later: dict[str, list[Any]] = {}
+        for name in names:
+            values = getattr(message, name)
+            now[name], later[name] = values[: len(values) // 2], values[len(values) // 2 :]
+        if any(now.values()):
+            return msgspec.structs.replace(Update(), **now), msgspec.structs.replace(message, **later)
+    return None
+
+
+ADDED = ("advertisements", "subscriptions")
+OTHERS = ("gone_subscriptions", "gone_advertisements", "placed_advertisements", "placed_subscriptions")

@@ -166,6 +166,8 @@ class Handover(Message, frozen=True, tag=13):
     broken: list[tuple[str, int]]
     """Publishers whose broker came back from a crash and that have not sent again what was unconfirmed,
     and their visit: of what they sent until then, something may be missing."""
+    last: bool = True
+    """More runs of the same answer follow, if not."""
 
 
 class Claimed(Message, frozen=True, tag=14):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regraft.broker.core import Broker, Close, Send
+from regraft.broker.core import Broker, Close, Send, Store
 from regraft.broker.core.mesh import MeshBroker
 from regraft.protocol.messages import (
     VERSION,
@@ -14,6 +14,7 @@ from regraft.protocol.messages import (
     Run,
     Subscribe,
     Update,
+    Withdraw,
 )
 
 
@@ -52,9 +53,12 @@ def test_nothing_is_heard_after_a_fault(core):
         ),
         ([hello(), hello()], "hello: comes once, at the beginning"),
         ([hello(), Update()], "Update: not a message that this peer may send"),
-        ([hello("a#b")], "hello: a client's name is not empty and has no '#' or '/'"),
-        ([hello()] + [Run("other#1", [1], [b""], 0)], "'other#1' is not a publisher of this client"),
-        ([hello()] + [Run("c#1", [2, 1], [b"", b""], 0)], "numbers must ascend, one for each event"),
+        ([hello("a#b")], "hello: a client's name has 1 to 255 bytes, and no '#' or '/'"),
+        ([hello(), Run("other#1", [1], [b""], 0)], "run: 'other#1' is not a publisher of this client"),
+        (
+            [hello(), Run("c#1", [2, 1], [b"", b""], 0)],
+            "run: numbers must ascend from 1, one for each event, and at least one",
+        ),
     ],
 )
 def test_what_breaks_a_rule_is_refused_with_the_rule(said, reason):
@@ -67,6 +71,12 @@ def test_a_neighbour_can_not_take_the_filters_of_a_client():
     broker.received(2, [LinkHello("b1", 1)], 0.0)
     effects = broker.received(2, [Update(subscriptions=[("b0/c/s1", "FALSE")])], 0.0)
     assert refusals(effects) == ["subscription 'b0/c/s1': belongs to @c, not to b1"]
+
+
+def test_a_session_is_stored_once_however_much_a_client_says_at_once():
+    broker = Broker("b0", [])
+    said = [hello(), *(Subscribe(f"s{at}", f"x > {at}") for at in range(50)), *[Withdraw("q")] * 50]
+    assert len([effect for effect in broker.received(1, said, 0.0) if isinstance(effect, Store)]) == 1
 
 
 def test_confirmations_of_what_was_never_sent_change_nothing():

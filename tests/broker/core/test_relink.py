@@ -242,6 +242,51 @@ def test_after_a_shift_the_advertisements_are_those_of_an_overlay_that_was_alway
     }
 
 
+def move(overlay, client, old, new):
+    """The client leaves one broker for another."""
+    here = client.number
+    there = overlay.ends[here][1]
+    client.closed()
+    overlay.queues.pop(here, None)
+    overlay.queues.pop(there, None)
+    overlay.do(old, overlay.brokers[old].closed(there, 0.0))
+    client.number = overlay.connect(client.name, new)[0]
+    client.opened()
+    overlay.say(client.name)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_client_that_moves_while_a_link_is_moved_loses_nothing(seed):
+    random = Random(seed)
+    overlay = Overlay([("a", "b"), ("b", "c"), ("a", "d"), ("c", "e")], seed)
+    homes, published = random.sample("abcde", 2), []
+    shift = Shift("c0", *random.choice(["abc", "cba"]))
+    client = overlay.client("s", homes[0])
+    client.subscribe("TRUE")
+    overlay.say("s")
+    for name in ("p0", "p1"):
+        overlay.client(name, random.choice("abcde")).advertise("TRUE")
+        overlay.say(name)
+    overlay.run()
+    events_of = [lambda: move(overlay, client, *homes), lambda: overlay.change(shift)]
+    for event in random.sample(events_of, 2):
+        publish(overlay, random, published)
+        overlay.run(random.randrange(30))
+        event()
+    while not {(name, "c0", "ready") for name in "abc"} <= set(overlay.reports):
+        assert overlay.step()
+    for name in random.sample([shift.i, shift.k], 2):
+        overlay.do(name, overlay.brokers[name].commit("c0"))
+        publish(overlay, random, published)
+        overlay.run(random.randrange(15))
+    for now in range(1, 15):  # claims are repeated now and then
+        overlay.run()
+        for name, broker in overlay.brokers.items():
+            overlay.do(name, broker.tick(now * 1.5))
+    overlay.run()
+    check(overlay, {"s": ["TRUE"]}, published)
+
+
 def test_a_change_that_does_not_fit_the_links_is_refused():
     overlay = Overlay([("a", "b"), ("b", "c")], 0)
     for name, shift in (

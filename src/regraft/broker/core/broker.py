@@ -15,7 +15,7 @@ from regraft.broker.core.effects import Close, Dial, Effect, Send
 from regraft.broker.core.forwarding import Fact, Forwarding
 from regraft.broker.core.peers import Link, Session
 from regraft.broker.core.relink import Relink, Shift
-from regraft.broker.core.sessions import Sessions
+from regraft.broker.core.sessions import NAME_BYTES, Sessions
 from regraft.broker.core.tables import Tables
 from regraft.model import BadInput
 from regraft.protocol.messages import (
@@ -231,8 +231,8 @@ class Broker:
         self.claims.reconnected(link.name)
 
     def _client_hello(self, connection: int, hello: ClientHello) -> None:
-        if not hello.client or "#" in hello.client or "/" in hello.client:
-            raise BadInput("hello", "a client's name is not empty and has no '#' or '/'")
+        if not 0 < len(hello.client.encode()) <= NAME_BYTES or "#" in hello.client or "/" in hello.client:
+            raise BadInput("hello", f"a client's name has 1 to {NAME_BYTES} bytes, and no '#' or '/'")
         self._epoch += 1
         self._peers[connection] = self.sessions.hello(connection, hello, self._epoch, self.now)
 
@@ -242,6 +242,10 @@ class Broker:
         self.forwarding.arrive(run, link.name)
 
     def _client_confirm(self, session: Session, confirm: Confirm) -> None:
+        if len(confirm.ranges) > 2 * session.window:
+            raise BadInput(
+                "confirm", f"has {len(confirm.ranges)} numbers, {session.window} ranges are allowed"
+            )
         self.forwarding.confirmed(confirm, session.target, session.epoch)
         self.claims.confirmed(session.client, confirm.publisher, confirm.ranges)
 
@@ -287,7 +291,7 @@ class Broker:
             self.sessions.admit()
         self.claims.ask(self._filters_in_place)
         self.claims.answer()
-        out, self._out = self._out, []
+        out, self._out = [*self.sessions.stores(), *self._out], []
         for name, link in self.forwarding.links.items():
             if link.connection is not None and (update := self.tables.update(name)) is not None:
                 out.append(Send(link.connection, update))

@@ -156,13 +156,15 @@ class Claims:
             if session is not None and session.connection is not None:
                 self._renew(msgspec.structs.replace(asked.claim, answered=True), "")
             return
+        asked.told -= asked.unheard  # they may have forgotten that too
         for name in sorted(asked.unheard):
             self._tell(name, asked.claim)
 
     def handover(self, handover: Handover, source: str) -> None:
         asked = self.asked.get((handover.by, handover.number))
         if asked is not None and source in asked.missing:
-            asked.missing.discard(source)
+            if handover.last:
+                asked.missing.discard(source)
             asked.newest = max(asked.newest, handover.newest)
             asked.runs += handover.runs
             _later(asked.broken, handover.broken)

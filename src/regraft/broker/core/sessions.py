@@ -6,6 +6,7 @@ back from a crash keeps what its clients are owed.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import msgspec
 
@@ -30,6 +31,11 @@ from regraft.protocol.messages import (
 )
 
 EVERYTHING = parse("TRUE")
+EVENT_BYTES = 15 * 2**20
+"""An event must fit into a frame with room to spare: brokers add to what they pass on."""
+FILTER_BYTES = 2**20
+"""All filters of a client together: its hello, which names them, must fit into a frame too."""
+NAME_BYTES = 255
 
 
 class Stored(msgspec.Struct, array_like=True):
@@ -56,6 +62,7 @@ class Sessions:
         self.most_filters = most
         self.all = forwarding.sessions
         self.out: list[Effect] = []
+        self.dirty: dict[str, Session] = {}
         self.held_back: set[str] = set()
         """Targets of the sessions whose inbox is not empty."""
         self.claim: Callable[[Session], None] = lambda session: None
@@ -143,7 +150,6 @@ class Sessions:
             self._remove(session, message.id, advertisement=True)
         elif message.id in session.subscriptions:
             self._remove(session, message.id, advertisement=False)
-        self.store(session)
         self._say(session, InPlace(message.id))
 
     def _add(self, session: Session, id: str, text: str, *, advertisement: bool) -> bool:
@@ -152,6 +158,10 @@ class Sessions:
             self._say(
                 session, Refused(id, f"a client may have {self.most_filters} filters, this is one more")
             )
+            return False
+        in_all = sum(map(len, [*session.advertisements.values(), *session.subscriptions.values(), text]))
+        if in_all > FILTER_BYTES:
+            self._say(session, Refused(id, f"a client's filters may have {FILTER_BYTES} characters in all"))
             return False
         try:
             filter = parse(text)
@@ -164,6 +174,7 @@ class Sessions:
         return True
 
     def _remove(self, session: Session, id: str, *, advertisement: bool) -> None:
+        self.store(session)
         if advertisement:
             del session.advertisements[id]
             self.tables.unadvertise(self._name(session, id))
@@ -183,15 +194,15 @@ class Sessions:
 
     def publish(self, session: Session, run: Run) -> None:
         """Route the run, or keep it until everybody who may want it is known."""
-        if run.publisher.partition("#")[0] != session.client or not run.seqs:
-            return self._say(session, Refused("", f"{run.publisher!r} is not a publisher of this client"))
-        if len(run.seqs) != len(run.events) or any(
-            a >= b for a, b in zip(run.seqs, run.seqs[1:], strict=False)
-        ):
-            return self._say(session, Refused("", "numbers must ascend, one for each event"))
+        if run.publisher.partition("#")[0] != session.client:
+            raise BadInput("run", f"{run.publisher[:80]!r} is not a publisher of this client")
+        ascending = all(a < b for a, b in pairwise([0, *run.seqs]))
+        if not run.seqs or len(run.seqs) != len(run.events) or not ascending:
+            raise BadInput("run", "numbers must ascend from 1, one for each event, and at least one")
+        if max(map(len, run.events)) > EVENT_BYTES:
+            raise BadInput("run", f"an event may have {EVENT_BYTES} bytes, one is longer")
         session.inbox.append(run)
         self.held_back.add(session.target)
-        return None
 
     def settle(self, session: Session, message: Settled) -> None:
         """The client has sent again everything; it counts when that has been routed."""
@@ -260,7 +271,15 @@ class Sessions:
             self.out.append(Send(session.connection, message))
 
     def store(self, session: Session) -> None:
+        """What is known of the session is to be remembered, once for all that happens now."""
+        self.dirty[session.target] = session
+
+    def stores(self) -> list[Effect]:
+        dirty, self.dirty = self.dirty, {}
+        return [self._stored(session) for target, session in dirty.items() if target in self.all]
+
+    def _stored(self, session: Session) -> Store:
         value = _encode(
             Stored(session.advertisements, session.subscriptions, session.visit, session.fetching)
         )
-        self.out.append(Store(f"session/{session.client}", value))
+        return Store(f"session/{session.client}", value)

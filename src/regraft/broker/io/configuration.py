@@ -19,7 +19,7 @@ class Allowed:
     """How much one peer may take of the broker; whoever takes more is told so and closed."""
 
     frame_bytes: int = 16 * 2**20
-    hello_bytes: int = 2**20
+    hello_bytes: int = 2 * 2**20
     """Of the first frame: before it, nobody knows who sends."""
     connections: int = 10_000
     queue_bytes: int = 64 * 2**20

@@ -29,6 +29,10 @@ class Shell(Protocol):
     def gone(self, connection: "Connection") -> None: ...
 
 
+TURN = 256
+"""Messages of one connection that are handled before the others get their turn."""
+
+
 class Connection(asyncio.Protocol):
     """`neighbour` is the one that we dialled; empty if the peer called us."""
 
@@ -54,6 +58,7 @@ class Connection(asyncio.Protocol):
         self._paused = False
         self._waiting: list[AnyMessage] = []
         self._waiting_bytes = 0
+        self._unheard: list[AnyMessage] = []
         self._heard = self._wrote = False
         self._silent = self._stalled = 0.0
         self._age = 0.0
@@ -73,9 +78,30 @@ class Connection(asyncio.Protocol):
         try:
             for messages in self._parts(data):
                 if messages:
-                    self._shell.said(self, messages)
+                    self._hand_over(messages)
         except BadFrame as fault:
             self.refuse(str(fault))
+
+    def _hand_over(self, messages: list[AnyMessage]) -> None:
+        """To the shell, so many at a time that the others get their turn between."""
+        if self._unheard:
+            self._unheard += messages
+            return
+        self._shell.said(self, messages[:TURN])
+        if len(messages) > TURN:
+            self._unheard = messages[TURN:]
+            assert self.transport is not None
+            self.transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        messages, self._unheard = self._unheard, []
+        if self.reason or self.transport is None or self.transport.is_closing():
+            return
+        self._heard = True
+        self._hand_over(messages)
+        if not self._unheard:
+            self.transport.resume_reading()
 
     def _parts(self, data: bytes) -> Iterator[list[AnyMessage]]:
         """The hello alone: it decides whether the rest is read, and with which limit."""
