@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from regraft.client.errors import refused
 from regraft.model import BadInput
-from regraft.protocol.events import Event, Value, encode
+from regraft.protocol.events import EVENT_BYTES, Event, Value, encode
 
 FRAME_BYTES = 16 * 2**20
 BATCH_BYTES = 2**20
@@ -127,5 +127,5 @@ def encoded_parts(events_: Iterable[Event]) -> Iterable[list[bytes]]:
 
 
 def check_size(body: bytes) -> None:
-    if len(body) > FRAME_BYTES - 1024:
-        raise BadInput("event", f"of {len(body)} bytes, at most {FRAME_BYTES - 1024} are allowed")
+    if len(body) > EVENT_BYTES:
+        raise BadInput("event", f"of {len(body)} bytes, at most {EVENT_BYTES} are allowed")

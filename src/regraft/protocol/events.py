@@ -9,6 +9,9 @@ import msgspec
 
 from regraft.model import BadInput
 
+EVENT_BYTES = 16 * 2**20 - 2**16
+"""An encoded event must fit into a frame with room to spare: brokers add to what they pass on."""
+
 Value: TypeAlias = str | int | float | bool
 
 

@@ -32,7 +32,7 @@ def oversized(peer: RawPeer) -> None:
 
 
 def oversized_hello(peer: RawPeer) -> None:
-    peer.say(ClientHello("raw", [], [("s1", "x" * 2**20)]))
+    peer.say(ClientHello("raw", [], [("s1", "x" * 2**21)]))
 
 
 def out_of_order(peer: RawPeer) -> None:
@@ -71,9 +71,9 @@ def nested(peer: RawPeer) -> None:
 
 ATTACKS: list[tuple[Attack, str]] = [
     (garbage, "not a message of this protocol"),
-    (not_even_frames, "at most 1048576 are allowed"),
+    (not_even_frames, "at most 2097152 are allowed"),
     (oversized, f"of {LONG} bytes, at most 16777216 are allowed"),
-    (oversized_hello, "at most 1048576 are allowed"),
+    (oversized_hello, "at most 2097152 are allowed"),
     (out_of_order, "number 3 came after 1: frames are missing"),
     (wrong_version, "protocol version 99, this broker speaks 1"),
     (no_hello, "a connection begins with a hello"),

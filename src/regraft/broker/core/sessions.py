@@ -31,8 +31,6 @@ from regraft.protocol.messages import (
 )
 
 EVERYTHING = parse("TRUE")
-EVENT_BYTES = 15 * 2**20
-"""An event must fit into a frame with room to spare: brokers add to what they pass on."""
 FILTER_BYTES = 2**20
 """All filters of a client together: its hello, which names them, must fit into a frame too."""
 NAME_BYTES = 255
@@ -199,8 +197,8 @@ class Sessions:
         ascending = all(a < b for a, b in pairwise([0, *run.seqs]))
         if not run.seqs or len(run.seqs) != len(run.events) or not ascending:
             raise BadInput("run", "numbers must ascend from 1, one for each event, and at least one")
-        if max(map(len, run.events)) > EVENT_BYTES:
-            raise BadInput("run", f"an event may have {EVENT_BYTES} bytes, one is longer")
+        if max(map(len, run.events)) > events.EVENT_BYTES:
+            raise BadInput("run", f"an event may have {events.EVENT_BYTES} bytes, one is longer")
         session.inbox.append(run)
         self.held_back.add(session.target)
 
