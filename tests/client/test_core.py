@@ -5,6 +5,7 @@ import pytest
 from regraft.client.core import Acknowledged, Client, Connected, Delivered, Placed, Rejected
 from regraft.protocol.messages import (
     Advertise,
+    AnyMessage,
     ClientHello,
     Confirm,
     InPlace,
@@ -17,7 +18,7 @@ from regraft.protocol.messages import (
 
 
 @pytest.fixture
-def client():
+def client() -> Client:
     client = Client("c", 1, most=3)
     client.opened()
     client.take()
@@ -26,36 +27,42 @@ def client():
     return client
 
 
-def run(*seqs, publisher="p#1"):
+def run(*seqs: int, publisher: str = "p#1") -> Run:
     return Run(publisher, list(seqs), [str(seq).encode() for seq in seqs], 0)
 
 
-def runs(messages):
+def runs(messages: list[AnyMessage]) -> list[list[int]]:
     return [message.seqs for message in messages if isinstance(message, Run)]
 
 
-def test_it_says_hello_with_all_its_filters_and_where_its_session_was(client):
+def hello(client: Client) -> ClientHello:
+    first = client.take()[0]
+    assert isinstance(first, ClientHello)
+    return first
+
+
+def test_it_says_hello_with_all_its_filters_and_where_its_session_was(client: Client) -> None:
     one, two = client.advertise("TRUE"), client.subscribe("x > 1")
     client.closed()
     client.opened()
-    hello = client.take()[0]
-    assert (hello.advertisements, hello.subscriptions) == ([(one, "TRUE")], [(two, "x > 1")])
-    assert hello.home == "b1"
+    said = hello(client)
+    assert (said.advertisements, said.subscriptions) == ([(one, "TRUE")], [(two, "x > 1")])
+    assert said.home == "b1"
 
 
-def test_every_connection_is_a_later_visit(client):
+def test_every_connection_is_a_later_visit(client: Client) -> None:
     visits = []
     for _ in range(3):
         client.closed()
         client.opened()
-        visits.append(client.take()[0].visit)
+        visits.append(hello(client).visit)
     assert visits == sorted(set(visits))
     other = Client("c", 2)
     other.opened()
-    assert other.take()[0].visit > visits[-1]
+    assert hello(other).visit > visits[-1]
 
 
-def test_nothing_but_the_hello_is_sent_before_the_welcome():
+def test_nothing_but_the_hello_is_sent_before_the_welcome() -> None:
     client = Client("c", 1)
     client.subscribe("TRUE")
     client.publish([b"1"], 0)
@@ -65,14 +72,14 @@ def test_nothing_but_the_hello_is_sent_before_the_welcome():
     assert runs(client.take()) == [[1]]
 
 
-def test_publications_leave_in_runs_within_the_window(client):
+def test_publications_leave_in_runs_within_the_window(client: Client) -> None:
     client.publish([b"x"] * 6, 0)
     assert runs(client.take()) == [[1, 2, 3], [4]]
     assert client.received([Confirm("c#1", [1, 2])]) == [Acknowledged(2)]
     assert runs(client.take()) == [[5, 6]]
 
 
-def test_an_acknowledgement_waits_for_the_earlier_ones(client):
+def test_an_acknowledgement_waits_for_the_earlier_ones(client: Client) -> None:
     client.publish([b"x"] * 4, 0)
     client.take()
     assert client.received([Confirm("c#1", [2, 3])]) == []
@@ -80,7 +87,7 @@ def test_an_acknowledgement_waits_for_the_earlier_ones(client):
     assert client.unacknowledged == 1
 
 
-def test_what_was_not_acknowledged_is_sent_again_first_and_in_order(client):
+def test_what_was_not_acknowledged_is_sent_again_first_and_in_order(client: Client) -> None:
     client.publish([b"x"] * 4, 0)
     client.take()
     client.received([Confirm("c#1", [1, 1])])
@@ -94,7 +101,7 @@ def test_what_was_not_acknowledged_is_sent_again_first_and_in_order(client):
     assert said.index(Settled()) == 1  # after what is sent again, before what is new
 
 
-def test_a_delivery_is_given_once_and_confirmed_when_it_was_consumed(client):
+def test_a_delivery_is_given_once_and_confirmed_when_it_was_consumed(client: Client) -> None:
     assert client.received([run(3, 7)]) == [Delivered("p#1", [3, 7], [b"3", b"7"], 0)]
     assert client.take() == []
     client.consumed("p#1", 3)
@@ -104,7 +111,7 @@ def test_a_delivery_is_given_once_and_confirmed_when_it_was_consumed(client):
     assert client.take() == [Confirm("p#1", [3, 3]), Confirm("p#1", [7, 7])]
 
 
-def test_a_repetition_of_what_is_still_being_consumed_is_not_confirmed_yet(client):
+def test_a_repetition_of_what_is_still_being_consumed_is_not_confirmed_yet(client: Client) -> None:
     client.received([run(3)])
     assert client.received([run(3)]) == []
     assert client.take() == []
@@ -112,7 +119,7 @@ def test_a_repetition_of_what_is_still_being_consumed_is_not_confirmed_yet(clien
     assert client.take() == [Confirm("p#1", [3, 3])]
 
 
-def test_confirmations_wait_for_earlier_deliveries_of_the_same_publisher(client):
+def test_confirmations_wait_for_earlier_deliveries_of_the_same_publisher(client: Client) -> None:
     client.received([run(1, 2)])
     client.consumed("p#1", 2)
     assert client.take() == []
@@ -120,12 +127,12 @@ def test_confirmations_wait_for_earlier_deliveries_of_the_same_publisher(client)
     assert client.take() == [Confirm("p#1", [1, 2])]
 
 
-def test_publishers_are_told_apart(client):
+def test_publishers_are_told_apart(client: Client) -> None:
     client.received([run(5)])
     assert client.received([run(4, publisher="q#1")]) == [Delivered("q#1", [4], [b"4"], 0)]
 
 
-def test_a_refused_publication_does_not_hold_up_the_others(client):
+def test_a_refused_publication_does_not_hold_up_the_others(client: Client) -> None:
     client.publish([b"x"] * 2, 0)
     client.take()
     assert client.received([Refused("c#1#1", "not advertised")]) == [
@@ -135,16 +142,16 @@ def test_a_refused_publication_does_not_hold_up_the_others(client):
     assert client.received([Confirm("c#1", [2, 2])]) == [Acknowledged(2)]
 
 
-def test_a_refused_filter_is_not_asked_for_again(client):
+def test_a_refused_filter_is_not_asked_for_again(client: Client) -> None:
     id = client.subscribe("x >")
     assert client.take() == [Subscribe(id, "x >")]
     assert client.received([Refused(id, "why")]) == [Rejected(id, "why")]
     client.closed()
     client.opened()
-    assert client.take()[0].subscriptions == []
+    assert hello(client).subscriptions == []
 
 
-def test_a_filter_in_place_is_reported(client):
+def test_a_filter_in_place_is_reported(client: Client) -> None:
     id = client.advertise("TRUE")
     assert client.take() == [Advertise(id, "TRUE")]
     assert client.received([InPlace(id)]) == [Placed(id)]

@@ -43,7 +43,7 @@ def test_filters_say_what_the_columns_say() -> None:
     some = subscriptions(30, 4)
     for event in islice(events(5), 200):
         point = np.array([event["x"], event["y"]])
-        inside = ((some.low <= point) & (point <= some.high)).all(axis=1)
+        inside = np.all((some.low <= point) & (point <= some.high), axis=1)
         wanted = [
             bool(inside[i]) and event["class"] == f"c{number}"
             for i, number in enumerate(some.classes.tolist())

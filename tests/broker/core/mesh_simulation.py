@@ -6,7 +6,8 @@ lasting interest; the others are complete graphs, where brokers join and leave t
 
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import combinations
 from random import Random
 from typing import Any, NamedTuple
@@ -100,6 +101,7 @@ def random_overlay(rng: Random) -> Overlay:
     for topic in ("red", "blue", "green")[: rng.randint(1, 3)]:
         some = rng.sample(brokers, rng.randint(min(len(brokers), k), len(brokers)))
         members[topic] = some
+        pairs: Iterable[tuple[str, str]]
         if complete or len(some) <= k:
             pairs = combinations(some if not complete else brokers, 2)
         else:
@@ -203,11 +205,12 @@ class MeshSimulation:
                 at = rng.uniform(first, DURATION)
                 self.clock.after(at, lambda: step(*(rng.choice(each) for each in those if each)))
 
+        def publish_some(client: ClientNode) -> None:
+            self._publish(client, rng.randint(1, 6))
+
         for client in publishers:
             for _ in range(rng.randint(5, 30)):
-                self.clock.after(
-                    rng.uniform(0.5, DURATION), lambda client=client: self._publish(client, rng.randint(1, 6))
-                )
+                self.clock.after(rng.uniform(0.5, DURATION), partial(publish_some, client))
         often(2, 1, lambda client: self._publish(client, 60), publishers)
         often(rng.choice((0, 8)), 0.5, self._reset)
         often(rng.choice((0, 6, 20)), 0.5, self._crash)
@@ -253,7 +256,7 @@ class MeshSimulation:
         for client in self.clients.values():
             if client.broker == name:
                 client.pause = 0.3
-                self.clock.after(1.0, lambda client=client: setattr(client, "pause", 0.002))
+                self.clock.after(1.0, partial(setattr, client, "pause", 0.002))
         publishers = [client for client in self.clients.values() if client.core.advertisements]
         nearby = [client for client in publishers if client.broker == name]
         self._publish(self.rng.choice(nearby or publishers), 8)

@@ -7,12 +7,12 @@ from regraft.broker.core.held import Held, Store, Stream
 from regraft.protocol.messages import Run
 
 
-def held(*seqs, waiting=("b",)):
+def held(*seqs: int, waiting: tuple[str, ...] = ("b",)) -> Held:
     run = Run("p#1", list(seqs), [str(seq).encode() for seq in seqs], 0)
-    return Held(run, "a", dict.fromkeys(waiting, 0))
+    return Held(run, ["a"], dict.fromkeys(waiting, 0))
 
 
-def test_a_run_is_cut_where_a_confirmation_ends():
+def test_a_run_is_cut_where_a_confirmation_ends() -> None:
     stream = Stream()
     stream.add(held(1, 3, 5, 7))
     assert [each.run.seqs for each in stream.within(3, 6)] == [[3, 5]]
@@ -20,13 +20,16 @@ def test_a_run_is_cut_where_a_confirmation_ends():
     assert [each.run.events for each in stream] == [[b"1"], [b"3", b"5"], [b"7"]]
 
 
-def test_the_pieces_of_a_cut_run_are_released_one_by_one():
+def test_the_pieces_of_a_cut_run_are_released_one_by_one() -> None:
     stream = Stream()
     stream.add(held(1, 2, waiting=("b", "c")))
     first = stream.within(1, 1)[0]
     del first.waiting["b"]
-    assert stream.find(2).waiting == {"b": 0, "c": 0}
-    assert stream.find(1).waiting == {"c": 0}
+    one, two = stream.find(1), stream.find(2)
+    assert one is not None
+    assert two is not None
+    assert two.waiting == {"b": 0, "c": 0}
+    assert one.waiting == {"c": 0}
 
 
 @settings(max_examples=200, deadline=None)
@@ -34,9 +37,12 @@ def test_the_pieces_of_a_cut_run_are_released_one_by_one():
     st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=6, unique=True), max_size=8),
     st.lists(st.tuples(st.integers(1, 60), st.integers(0, 20)), max_size=8),
 )
-def test_finding_and_cutting_agree_with_a_dictionary(groups, ranges):
-    stream, model = Stream(), {}
-    taken = set()
+def test_finding_and_cutting_agree_with_a_dictionary(
+    groups: list[list[int]], ranges: list[tuple[int, int]]
+) -> None:
+    stream = Stream()
+    model: dict[int, bool] = {}
+    taken: set[int] = set()
     for group in groups:
         low, high = min(group), max(group)
         if any(low <= seq <= high for seq in taken):
@@ -51,7 +57,7 @@ def test_finding_and_cutting_agree_with_a_dictionary(groups, ranges):
         assert (stream.find(seq) is not None) == (seq in model)
 
 
-def test_the_store_counts_the_bytes_that_it_holds():
+def test_the_store_counts_the_bytes_that_it_holds() -> None:
     store = Store()
     one = held(1, 2)
     store.keep(one)

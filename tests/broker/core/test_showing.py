@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regraft.broker.core.showing import Showing
-from regraft.filters import covers, parse
+from regraft.filters import Filter, covers, parse
 
 FILTERS = [parse(f"x > {low} AND x <= {high}") for low in range(4) for high in range(low + 1, 5)]
 CHANGES = st.lists(
@@ -13,7 +13,7 @@ CHANGES = st.lists(
 )
 
 
-def apply(told, showing):
+def apply(told: dict[str, Filter], showing: Showing) -> None:
     """What the neighbour has after it was told, additions before removals."""
     told.update(showing.added)
     for id in showing.removed:
@@ -23,8 +23,12 @@ def apply(told, showing):
 
 @settings(max_examples=200, deadline=None)
 @given(CHANGES, st.integers(1, 5))
-def test_the_neighbour_always_has_a_cover_of_everything_wanted_and_nothing_superfluous(changes, batch):
-    showing, wanted, told = Showing(), {}, {}
+def test_the_neighbour_always_has_a_cover_of_everything_wanted_and_nothing_superfluous(
+    changes: list[tuple[str, int, Filter]], batch: int
+) -> None:
+    showing = Showing()
+    wanted: dict[str, Filter] = {}
+    told: dict[str, Filter] = {}
     for count, (kind, number, filter) in enumerate(changes):
         id = f"s{number}"
         if kind == "want" and id not in wanted:
@@ -44,7 +48,7 @@ def test_the_neighbour_always_has_a_cover_of_everything_wanted_and_nothing_super
     assert not any(covers(a, b) for i, a in enumerate(shown) for j, b in enumerate(shown) if i != j)
 
 
-def test_what_is_hidden_is_in_place_as_soon_as_its_cover_is():
+def test_what_is_hidden_is_in_place_as_soon_as_its_cover_is() -> None:
     showing = Showing()
     assert not showing.want("wide", parse("x > 0"))
     assert not showing.want("narrow", parse("x > 5"))
@@ -52,7 +56,7 @@ def test_what_is_hidden_is_in_place_as_soon_as_its_cover_is():
     assert showing.want("narrower", parse("x > 6"))
 
 
-def test_a_dropped_cover_brings_back_what_it_hid_before_it_is_gone():
+def test_a_dropped_cover_brings_back_what_it_hid_before_it_is_gone() -> None:
     showing = Showing()
     showing.want("wide", parse("x > 0"))
     showing.want("narrow", parse("x > 5"))
@@ -62,7 +66,7 @@ def test_a_dropped_cover_brings_back_what_it_hid_before_it_is_gone():
     assert showing.removed == {"wide"}
 
 
-def test_a_wider_one_that_comes_later_replaces_what_was_shown():
+def test_a_wider_one_that_comes_later_replaces_what_was_shown() -> None:
     showing = Showing()
     showing.want("narrow", parse("x > 5"))
     showing.added.clear()
