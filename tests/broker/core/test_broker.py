@@ -2,10 +2,11 @@
 
 import pytest
 
-from regraft.broker.core import Broker, Close, Send, Store
+from regraft.broker.core import Broker, Close, Effect, Send, Store
 from regraft.broker.core.mesh import MeshBroker
 from regraft.protocol.messages import (
     VERSION,
+    AnyMessage,
     Bye,
     ClientHello,
     Confirm,
@@ -18,16 +19,17 @@ from regraft.protocol.messages import (
 )
 
 
-def hello(name="c", visit=1):
+def hello(name: str = "c", visit: int = 1) -> ClientHello:
     return ClientHello(name, [], [], visit)
 
 
-def refusals(effects):
-    return [effect.message.reason for effect in effects if isinstance(getattr(effect, "message", 0), Refused)]
+def refusals(effects: list[Effect]) -> list[str]:
+    messages = [effect.message for effect in effects if isinstance(effect, Send)]
+    return [message.reason for message in messages if isinstance(message, Refused)]
 
 
 @pytest.mark.parametrize("core", [Broker, MeshBroker])
-def test_nothing_is_heard_after_a_goodbye_not_even_a_hello(core):
+def test_nothing_is_heard_after_a_goodbye_not_even_a_hello(core: type[Broker] | type[MeshBroker]) -> None:
     broker = core("b0", ["b1"])
     effects = broker.received(1, [hello(), Bye(), LinkHello("b1", 1), hello("other")], 0.0)
     assert any(isinstance(effect, Close) for effect in effects)
@@ -36,7 +38,7 @@ def test_nothing_is_heard_after_a_goodbye_not_even_a_hello(core):
 
 
 @pytest.mark.parametrize("core", [Broker, MeshBroker])
-def test_nothing_is_heard_after_a_fault(core):
+def test_nothing_is_heard_after_a_fault(core: type[Broker] | type[MeshBroker]) -> None:
     broker = core("b0", ["b1"])
     effects = broker.received(1, [Subscribe("s1", "TRUE"), hello()], 0.0)
     assert refusals(effects) == ["Subscribe: a connection begins with a hello"]
@@ -61,11 +63,11 @@ def test_nothing_is_heard_after_a_fault(core):
         ),
     ],
 )
-def test_what_breaks_a_rule_is_refused_with_the_rule(said, reason):
+def test_what_breaks_a_rule_is_refused_with_the_rule(said: list[AnyMessage], reason: str) -> None:
     assert refusals(Broker("b0", ["b1"]).received(1, said, 0.0)) == [reason]
 
 
-def test_a_neighbour_can_not_take_the_filters_of_a_client():
+def test_a_neighbour_can_not_take_the_filters_of_a_client() -> None:
     broker = Broker("b0", ["b1"])
     broker.received(1, [ClientHello("c", [], [("s1", "TRUE")], 1)], 0.0)
     broker.received(2, [LinkHello("b1", 1)], 0.0)
@@ -73,13 +75,14 @@ def test_a_neighbour_can_not_take_the_filters_of_a_client():
     assert refusals(effects) == ["subscription 'b0/c/s1': belongs to @c, not to b1"]
 
 
-def test_a_session_is_stored_once_however_much_a_client_says_at_once():
+def test_a_session_is_stored_once_however_much_a_client_says_at_once() -> None:
     broker = Broker("b0", [])
-    said = [hello(), *(Subscribe(f"s{at}", f"x > {at}") for at in range(50)), *[Withdraw("q")] * 50]
+    subscribes = [Subscribe(f"s{at}", f"x > {at}") for at in range(50)]
+    said: list[AnyMessage] = [hello(), *subscribes, *[Withdraw("q")] * 50]
     assert len([effect for effect in broker.received(1, said, 0.0) if isinstance(effect, Store)]) == 1
 
 
-def test_confirmations_of_what_was_never_sent_change_nothing():
+def test_confirmations_of_what_was_never_sent_change_nothing() -> None:
     broker = Broker("b0", [])
     broker.received(1, [hello()], 0.0)
     assert broker.received(1, [Confirm("p#1", [1, 5, 7]), Confirm("p#1", [9, 2])], 0.0) == []

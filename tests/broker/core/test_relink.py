@@ -5,40 +5,55 @@ The cores talk over queues, one for each direction of a connection; a seed decid
 """
 
 from collections import defaultdict, deque
+from collections.abc import Callable, Iterable
 from random import Random
+from typing import TypeAlias
 
 import pytest
 
-from regraft.broker.core import Broker, Close, Dial, Report, Send, Shift
+from regraft.broker.core import Broker, Close, Dial, Effect, Report, Send, Shift
 from regraft.client.core import Acknowledged, Client, Delivered
 from regraft.model import BadInput
 from regraft.protocol import events
+from regraft.protocol.messages import AnyMessage
 
 FILTERS = ["x > 2", "x > 5", "x <= 3", "TRUE", "x > 1 AND x < 7", "k = 'a'"]
+
+Links: TypeAlias = list[tuple[str, str]]
+Published: TypeAlias = list[tuple[str, dict[str, events.Value]]]
+"""By whom, and the attributes; `n` counts."""
 
 
 class Overlay:
     """Brokers and clients joined by queues."""
 
-    def __init__(self, links, seed):
+    def __init__(self, links: Links, seed: int) -> None:
         self.random = Random(seed)
         names = sorted({name for link in links for name in link})
         around = {name: [a if b == name else b for a, b in links if name in (a, b)] for name in names}
         self.brokers = {name: Broker(name, around[name]) for name in names}
-        self.clients, self.delivered, self.acknowledged = {}, defaultdict(list), {}
-        self.ends, self.queues, self.reports = {}, {}, []
+        self.clients: dict[str, Client] = {}
+        self.numbers: dict[str, int] = {}
+        """The client's end of its connection."""
+        self.delivered: defaultdict[str, list[tuple[str, int, events.Value]]] = defaultdict(list)
+        self.acknowledged: dict[str, int] = {}
+        self.ends: dict[int, tuple[str, int]] = {}
+        """Whose each is, and the number of the other."""
+        self.queues: dict[int, deque[AnyMessage | None]] = {}
+        """What was sent from each end; None closes the connection."""
+        self.reports: list[tuple[str, str, str]] = []
         for name, broker in self.brokers.items():
             self.do(name, broker.start())
         self.run()
 
-    def connect(self, one, other):
+    def connect(self, one: str, other: str) -> tuple[int, int]:
         numbers = len(self.ends) + 1, len(self.ends) + 2
         for number, name, peer in ((numbers[0], one, numbers[1]), (numbers[1], other, numbers[0])):
             self.ends[number] = (name, peer)
             self.queues[number] = deque()
         return numbers
 
-    def do(self, name, effects):
+    def do(self, name: str, effects: Iterable[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Dial):
                 here, there = self.connect(name, effect.neighbour)
@@ -51,7 +66,7 @@ class Overlay:
             elif isinstance(effect, Report):
                 self.reports.append((name, effect.change, effect.stage))
 
-    def step(self):
+    def step(self) -> bool:
         """One message, or the end of a connection, reaches its other end."""
         busy = [number for number, queue in self.queues.items() if queue]
         if not busy:
@@ -70,21 +85,21 @@ class Overlay:
             self.hear(receiver, message)
         return True
 
-    def run(self, steps=10**6):
+    def run(self, steps: int = 10**6) -> None:
         while steps and self.step():
             steps -= 1
 
-    def client(self, name, broker):
+    def client(self, name: str, broker: str) -> Client:
         client = self.clients[name] = Client(name, 1)
-        client.number = self.connect(name, broker)[0]
+        self.numbers[name] = self.connect(name, broker)[0]
         client.opened()
         self.say(name)
         return client
 
-    def say(self, name):
-        self.queues[self.clients[name].number].extend(self.clients[name].take())
+    def say(self, name: str) -> None:
+        self.queues[self.numbers[name]].extend(self.clients[name].take())
 
-    def hear(self, name, message):
+    def hear(self, name: str, message: AnyMessage) -> None:
         client = self.clients[name]
         for happening in client.received([message]):
             if isinstance(happening, Delivered):
@@ -95,12 +110,12 @@ class Overlay:
                 self.acknowledged[name] = happening.up_to
         self.say(name)
 
-    def change(self, shift):
+    def change(self, shift: Shift) -> None:
         """Prepare, and what follows when all are ready."""
         for name in (shift.i, shift.j, shift.k):
             self.do(name, self.brokers[name].prepare(shift))
 
-    def tables(self):
+    def tables(self) -> dict[str, dict[str, tuple[list[str], list[str]]]]:
         return {
             name: {
                 neighbour: (sorted(side.advertisements), sorted(side.showing.shown))
@@ -110,18 +125,18 @@ class Overlay:
         }
 
 
-def random_tree(random, size):
+def random_tree(random: Random, size: int) -> Links:
     return [(f"b{random.randrange(at)}", f"b{at}") for at in range(1, size)]
 
 
-def a_shift(random, links, number):
+def a_shift(random: Random, links: Links, number: int) -> Shift | None:
     """Some i–j that becomes i–k."""
     i, j = random.choice(links)[:: random.choice((1, -1))]
     others = [a if b == j else b for a, b in links if j in (a, b) and i not in (a, b)]
     return Shift(f"c{number}", i, j, random.choice(others)) if others else None
 
 
-def populate(overlay, random):
+def populate(overlay: Overlay, random: Random) -> dict[str, list[str]]:
     names = sorted(overlay.brokers)
     wanted = {}
     for at in range(4):
@@ -137,18 +152,22 @@ def populate(overlay, random):
     return wanted
 
 
-def publish(overlay, random, published):
+def publish(overlay: Overlay, random: Random, published: Published) -> None:
     for name in ("p0", "p1"):
         batch = []
         for _ in range(random.randrange(4)):
-            event = {"x": random.randrange(9), "k": random.choice("ab"), "n": len(published)}
+            event: dict[str, events.Value] = {
+                "x": random.randrange(9),
+                "k": random.choice("ab"),
+                "n": len(published),
+            }
             published.append((name, event))
             batch.append(events.encode(events.Event(event)))
         overlay.clients[name].publish(batch, 0)
         overlay.say(name)
 
 
-def check(overlay, wanted, published):
+def check(overlay: Overlay, wanted: dict[str, list[str]], published: Published) -> None:
     """Everybody has received exactly what matches, in each publisher's order."""
     from regraft.filters import parse
 
@@ -163,11 +182,12 @@ def check(overlay, wanted, published):
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_shifts_under_traffic_lose_repeat_and_reorder_nothing(seed):
+def test_shifts_under_traffic_lose_repeat_and_reorder_nothing(seed: int) -> None:
     random = Random(seed)
     links = random_tree(random, random.randrange(3, 8))
     overlay = Overlay(links, seed)
-    wanted, published = populate(overlay, random), []
+    wanted = populate(overlay, random)
+    published: Published = []
     for number in range(4):
         shift = a_shift(random, links, number)
         if shift is None:
@@ -198,11 +218,12 @@ def test_shifts_under_traffic_lose_repeat_and_reorder_nothing(seed):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_an_abort_leaves_the_tables_of_before(seed):
+def test_an_abort_leaves_the_tables_of_before(seed: int) -> None:
     random = Random(seed)
     links = random_tree(random, random.randrange(3, 8))
     overlay = Overlay(links, seed)
-    wanted, published = populate(overlay, random), []
+    wanted = populate(overlay, random)
+    published: Published = []
     before = overlay.tables()
     shift = a_shift(random, links, 0)
     if shift is None:
@@ -219,7 +240,7 @@ def test_an_abort_leaves_the_tables_of_before(seed):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_after_a_shift_the_advertisements_are_those_of_an_overlay_that_was_always_so(seed):
+def test_after_a_shift_the_advertisements_are_those_of_an_overlay_that_was_always_so(seed: int) -> None:
     random = Random(seed)
     links = random_tree(random, random.randrange(3, 8))
     shift = a_shift(random, links, 0)
@@ -242,24 +263,25 @@ def test_after_a_shift_the_advertisements_are_those_of_an_overlay_that_was_alway
     }
 
 
-def move(overlay, client, old, new):
+def move(overlay: Overlay, client: Client, old: str, new: str) -> None:
     """The client leaves one broker for another."""
-    here = client.number
+    here = overlay.numbers[client.name]
     there = overlay.ends[here][1]
     client.closed()
     overlay.queues.pop(here, None)
     overlay.queues.pop(there, None)
     overlay.do(old, overlay.brokers[old].closed(there, 0.0))
-    client.number = overlay.connect(client.name, new)[0]
+    overlay.numbers[client.name] = overlay.connect(client.name, new)[0]
     client.opened()
     overlay.say(client.name)
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_a_client_that_moves_while_a_link_is_moved_loses_nothing(seed):
+def test_a_client_that_moves_while_a_link_is_moved_loses_nothing(seed: int) -> None:
     random = Random(seed)
     overlay = Overlay([("a", "b"), ("b", "c"), ("a", "d"), ("c", "e")], seed)
-    homes, published = random.sample("abcde", 2), []
+    homes = random.sample("abcde", 2)
+    published: Published = []
     shift = Shift("c0", *random.choice(["abc", "cba"]))
     client = overlay.client("s", homes[0])
     client.subscribe("TRUE")
@@ -268,7 +290,10 @@ def test_a_client_that_moves_while_a_link_is_moved_loses_nothing(seed):
         overlay.client(name, random.choice("abcde")).advertise("TRUE")
         overlay.say(name)
     overlay.run()
-    events_of = [lambda: move(overlay, client, *homes), lambda: overlay.change(shift)]
+    events_of: list[Callable[[], None]] = [
+        lambda: move(overlay, client, *homes),
+        lambda: overlay.change(shift),
+    ]
     for event in random.sample(events_of, 2):
         publish(overlay, random, published)
         overlay.run(random.randrange(30))
@@ -287,7 +312,7 @@ def test_a_client_that_moves_while_a_link_is_moved_loses_nothing(seed):
     check(overlay, {"s": ["TRUE"]}, published)
 
 
-def test_a_change_that_does_not_fit_the_links_is_refused():
+def test_a_change_that_does_not_fit_the_links_is_refused() -> None:
     overlay = Overlay([("a", "b"), ("b", "c")], 0)
     for name, shift in (
         ("a", Shift("c1", "a", "c", "b")),
@@ -302,7 +327,7 @@ def test_a_change_that_does_not_fit_the_links_is_refused():
         overlay.brokers["a"].commit("c9")
 
 
-def test_a_change_that_is_not_ready_can_not_be_committed():
+def test_a_change_that_is_not_ready_can_not_be_committed() -> None:
     overlay = Overlay([("a", "b"), ("b", "c")], 0)
     overlay.do("a", overlay.brokers["a"].prepare(Shift("c1", "a", "b", "c")))
     with pytest.raises(BadInput, match="not ready"):
