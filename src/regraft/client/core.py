@@ -194,7 +194,7 @@ class Client:
     def take(self) -> list[AnyMessage]:
         """What has to be sent now."""
         if self.connected:
-            self._send_publications(len(self._unsent))
+            self._send_publications(self._credit - len(self._unacknowledged))
         out, self._out = self._out, []
         return out
 
@@ -207,12 +207,11 @@ class Client:
         again = len(self._unacknowledged)
         self._unsent.extendleft(reversed(self._unacknowledged))
         self._unacknowledged.clear()
-        self._send_publications(again)
+        self._send_publications(again)  # all of them, whatever the window here: they are older than the rest
         self._out.append(Settled())
         return Connected(welcome.broker, welcome.resumed)
 
-    def _send_publications(self, most: int) -> None:
-        room = min(most, self._credit - len(self._unacknowledged))
+    def _send_publications(self, room: int) -> None:
         while self._unsent and room > 0:
             batch = [self._unsent.popleft() for _ in range(min(room, self.most, len(self._unsent)))]
             room -= len(batch)

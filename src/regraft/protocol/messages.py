@@ -25,6 +25,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from regraft.model import BadInput
+
 VERSION = 1
 """Of the protocol. Peers of different versions refuse each other with both numbers."""
 
@@ -113,6 +115,13 @@ class Run(Message, frozen=True, tag=9):
     visit: int = 0
     """The publisher's connection on which they were sent: if they are sent again from elsewhere, the
     later way is the one that counts."""
+
+    def check(self) -> "Run":
+        """Itself, if it is well formed."""
+        seqs = self.seqs
+        if not seqs or seqs[0] < 1 or len(seqs) != len(self.events) or seqs != sorted(set(seqs)):
+            raise BadInput("run", "numbers must ascend from 1, one for each event, and at least one")
+        return self
 
     def part(self, part: slice) -> "Run":
         """Some of them."""

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import pytest
 
-from regraft.broker.core import Broker, Close, Dial, Effect, Report, Send, Shift
+from regraft.broker.core import Broker, Close, Dial, Effect, Report, Send, Shift, Store
 from regraft.client.core import Acknowledged, Client, Delivered
 from regraft.model import BadInput
 from regraft.protocol import events
@@ -42,6 +42,7 @@ class Overlay:
         self.queues: dict[int, deque[AnyMessage | None]] = {}
         """What was sent from each end; None closes the connection."""
         self.reports: list[tuple[str, str, str]] = []
+        self.stored: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
         for name, broker in self.brokers.items():
             self.do(name, broker.start())
         self.run()
@@ -63,6 +64,8 @@ class Overlay:
                 self.queues[effect.connection].append(effect.message)
             elif isinstance(effect, Close) and effect.connection in self.queues:
                 self.queues[effect.connection].append(None)
+            elif isinstance(effect, Store) and effect.value is not None:
+                self.stored[name][effect.key] = effect.value
             elif isinstance(effect, Report):
                 self.reports.append((name, effect.change, effect.stage))
 
@@ -112,8 +115,17 @@ class Overlay:
 
     def change(self, shift: Shift) -> None:
         """Prepare, and what follows when all are ready."""
-        for name in (shift.i, shift.j, shift.k):
+        for name in self.random.sample([shift.i, shift.j, shift.k], 3):
             self.do(name, self.brokers[name].prepare(shift))
+            self.run(self.random.choice((0, 0, 5, 40)))
+
+    def reset(self, one: str, other: str) -> None:
+        """The connection between two brokers breaks; what was on it is lost."""
+        for number, (name, peer) in list(self.ends.items()):
+            if (name, self.ends[peer][0]) == (one, other) and number in self.queues:
+                for end, who in ((number, one), (peer, other)):
+                    self.queues.pop(end)
+                    self.do(who, self.brokers[who].closed(end, 0.0))
 
     def tables(self) -> dict[str, dict[str, tuple[list[str], list[str]]]]:
         return {
@@ -310,6 +322,47 @@ def test_a_client_that_moves_while_a_link_is_moved_loses_nothing(seed: int) -> N
             overlay.do(name, broker.tick(now * 1.5))
     overlay.run()
     check(overlay, {"s": ["TRUE"]}, published)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_links_that_break_during_a_shift_delay_it_and_lose_nothing(seed: int) -> None:
+    random = Random(seed)
+    links = random_tree(random, random.randrange(3, 8))
+    overlay = Overlay(links, seed)
+    wanted = populate(overlay, random)
+    published: Published = []
+    shift = a_shift(random, links, 0)
+    if shift is None:
+        return
+    concerned = [(shift.i, shift.j), (shift.j, shift.k), (shift.i, shift.k)]
+    overlay.change(shift)
+    publish(overlay, random, published)
+    overlay.run(random.randrange(40))
+    overlay.reset(*random.choice(concerned))
+    overlay.run()
+    for name in random.sample([shift.i, shift.k], 2):
+        overlay.do(name, overlay.brokers[name].commit(shift.change))
+        publish(overlay, random, published)
+        for _ in range(2):
+            overlay.run(random.randrange(25))
+            overlay.reset(*random.choice(concerned))
+    overlay.run()
+    assert {(name, shift.change, "done") for name in shift[1:]} <= set(overlay.reports)
+    publish(overlay, random, published)
+    overlay.run()
+    check(overlay, wanted, published)
+
+
+def test_a_broker_that_restarts_after_a_shift_knows_its_new_neighbours() -> None:
+    overlay = Overlay([("a", "b"), ("b", "c")], 0)
+    overlay.change(Shift("c0", "a", "b", "c"))
+    overlay.run()
+    for name in ("a", "c"):
+        overlay.do(name, overlay.brokers[name].commit("c0"))
+    overlay.run()
+    again = Broker("a", ["b"], life=2, stored=overlay.stored["a"])
+    assert list(again.tables.sides) == ["c"]
+    assert list(Broker("a", ["d"], life=2, stored=overlay.stored["a"]).tables.sides) == ["d"]
 
 
 def test_a_change_that_does_not_fit_the_links_is_refused() -> None:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from regraft.broker.core.claims import Claims
-from regraft.broker.core.effects import Close, Dial, Effect, Send
+from regraft.broker.core.effects import Close, Dial, Effect, Send, Store
 from regraft.broker.core.forwarding import Fact, Forwarding
 from regraft.broker.core.peers import Link, Session
 from regraft.broker.core.relink import Relink, Shift
@@ -56,6 +58,19 @@ class Settings:
     """Whether facts for the telemetry are collected."""
 
 
+NEIGHBOURS = "neighbours"
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[list[str], list[str]]).decode
+
+
+def neighbours_after(configured: list[str], stored: bytes | None) -> list[str]:
+    """Those of the last change of links, unless the configuration has changed since."""
+    if stored is None:
+        return configured
+    before, changed = _decode(stored)
+    return changed if before == configured else configured
+
+
 class Broker:
     """The core of a broker: routing, reliability, sessions, and its part in changes of links."""
 
@@ -72,7 +87,9 @@ class Broker:
         self.life = life
         self.settings = settings
         self.now = now
-        self.tables = Tables(neighbours)
+        stored = stored or {}
+        self.configured = sorted(neighbours)
+        self.tables = Tables(neighbours_after(self.configured, stored.get(NEIGHBOURS)))
         self.forwarding = Forwarding(self.tables, settings.observe)
         self.sessions = Sessions(
             id, self.tables, self.forwarding, settings.window, settings.filters_per_client
@@ -81,7 +98,7 @@ class Broker:
         self.claims.life = life
         self.sessions.claim = self.claims.begin
         self.relink = Relink(id, self.tables, self.forwarding)
-        self.sessions.restore(stored or {}, now)
+        self.sessions.restore(stored, now)
         self.claims.restore(now)
         self._peers: dict[int, Link | Session] = {}
         self._dialled: dict[int, str] = {}
@@ -229,6 +246,7 @@ class Broker:
         self._peers[connection] = link
         self.tables.connected(link.name)
         self.claims.reconnected(link.name)
+        self.relink.reconnected(link)
 
     def _client_hello(self, connection: int, hello: ClientHello) -> None:
         if not 0 < len(hello.client.encode()) <= NAME_BYTES or "#" in hello.client or "/" in hello.client:
@@ -237,9 +255,7 @@ class Broker:
         self._peers[connection] = self.sessions.hello(connection, hello, self._epoch, self.now)
 
     def _link_run(self, link: Link, run: Run) -> None:
-        if len(run.seqs) != len(run.events) or not run.seqs:
-            raise BadInput("run", "has one number for each event, and at least one event")
-        self.forwarding.arrive(run, link.name)
+        self.forwarding.arrive(run.check(), link.name)
 
     def _client_confirm(self, session: Session, confirm: Confirm) -> None:
         if len(confirm.ranges) > 2 * session.window:
@@ -280,6 +296,7 @@ class Broker:
         if self.relink.changed:
             self.relink.changed = False
             self.claims.relinked()
+            self._out.insert(0, Store(NEIGHBOURS, _encode((self.configured, sorted(self.tables.sides)))))
         adopted, self.relink.adopted = self.relink.adopted, []
         for connection, link, early in adopted:
             self._connect(link, connection)

@@ -162,6 +162,8 @@ class Claims:
 
     def handover(self, handover: Handover, source: str) -> None:
         asked = self.asked.get((handover.by, handover.number))
+        for run in handover.runs:
+            run.check()
         if asked is not None and source in asked.missing:
             if handover.last:
                 asked.missing.discard(source)
@@ -261,6 +263,7 @@ class Claims:
     def _distrust(self, session: Session, broken: dict[str, int]) -> None:
         """Do not deliver what may have gaps before it: it comes again in order, on a later visit."""
         session.distrusts = broken
+        self.sessions.store(session)
         for held in self.forwarding.store.waiting_for(session.target):
             if held.run.visit <= broken.get(held.run.publisher.partition("#")[0], -1):
                 self.forwarding.release(held, session.target)

@@ -183,8 +183,6 @@ class Forwarding:
             return None
         session = self.sessions[target]
         run = held.run
-        if session.distrusts and run.visit <= session.distrusts.get(run.publisher.partition("#")[0], -1):
-            return self.release(held, target)
         if session.connection is not None:
             session.queue.append((run.publisher, run.seqs[0], run.seqs[-1]))
             self.drain(session)
@@ -200,6 +198,9 @@ class Forwarding:
             for held in stream.within(first, last):
                 room = session.window - session.on_the_way
                 if held.waiting.get(session.target, session.epoch) == session.epoch:
+                    continue
+                if session.doubts(held.run):
+                    self.release(held, session.target)
                     continue
                 if room < len(held.run.seqs):
                     session.queue.appendleft((publisher, held.run.seqs[room], last))

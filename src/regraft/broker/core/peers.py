@@ -65,6 +65,10 @@ class Session:
         self.moved = False
         """It has gone to another broker, which has been handed what was left."""
 
+    def doubts(self, run: Run) -> bool:
+        """Whether something of the publisher may be missing before this, which comes again then."""
+        return run.visit <= self.distrusts.get(run.publisher.partition("#")[0], -1)
+
     def lost(self, now: float) -> None:
         self.connection = None
         self.left_at = now

@@ -23,6 +23,7 @@ both of its ends. The publications of the subtree that k holds from j are exactl
 sends again, so that after `Settled` k knows which of the rest to send to i.
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -64,6 +65,9 @@ class Part:
     """We are k and have told j (2)."""
 
 
+EARLY = 64
+
+
 class Relink:
     """The changes of links in which this broker takes part; each concerns other links."""
 
@@ -73,6 +77,10 @@ class Relink:
         self.forwarding = forwarding
         self.parts: dict[str, Part] = {}
         self.out: list[Effect] = []
+        self.finished: deque[str] = deque(maxlen=64)
+        """The last changes in which we were j."""
+        self.heard_early: dict[str, set[str]] = {}
+        """Neighbours that are frozen for a change that we have not been told of yet."""
         self.changed = False
         """Whether the set of our links has changed since the broker looked."""
         self.after: list[Send] = []
@@ -85,6 +93,7 @@ class Relink:
     def prepare(self, shift: Shift) -> None:
         part = self._part(shift)
         self.parts[shift.change] = part
+        part.heard = self.heard_early.pop(shift.change, set())
         for name in part.frozen:
             link = self.forwarding.links[name]
             link.frozen = True
@@ -113,7 +122,12 @@ class Relink:
         self.out.append(Report(change, "aborted"))
 
     def commit(self, change: str) -> None:
+        """At i and k; j follows when k tells it."""
+        if change in self.finished:
+            return
         part = self._known(change)
+        if self.broker == part.shift.j:
+            return
         if not part.ready or (part.new and part.connection is None):
             raise BadInput(change, "is not ready")
         part.committed = self.changed = True
@@ -137,11 +151,15 @@ class Relink:
         if part is not None:
             part.heard.add(link.name)
             self._ready(part)
+        elif len(self.heard_early) < EARLY:
+            self.heard_early.setdefault(message.change, set()).add(link.name)
 
     def moved(self, link: Link, message: Moved) -> None:
         part = self.parts.get(message.change)
         if part is not None and self.broker == part.shift.j:
             self._forget(link, part)
+        elif part is None and message.change in self.finished and link.connection is not None:
+            self.after.append(Send(link.connection, message))  # it has not heard our answer
         elif part is not None and self.broker == part.shift.k:
             self.tables.drop_shadows(link.name)
             self.tables.sides[part.shift.i].silent = False
@@ -150,6 +168,7 @@ class Relink:
         """We are j (3): k has the subtree now."""
         change, i, _, k = part.shift
         del self.parts[change]
+        self.finished.append(change)
         self.changed = True
         self._leave(i)
         for held in list(self.forwarding.store):
@@ -167,6 +186,15 @@ class Relink:
         assert link.connection is not None
         self.after.append(Send(link.connection, Moved(change)))
         self.out.append(Report(change, "done"))
+
+    def reconnected(self, link: Link) -> None:
+        """What was said on the connection before may be lost."""
+        assert link.connection is not None
+        for change, part in self.parts.items():
+            if link.name in part.frozen and not part.committed:
+                self.out.append(Send(link.connection, Frozen(change)))
+            if part.told and link.name == part.shift.j:
+                self.after.append(Send(link.connection, Moved(change)))
 
     def expects(self, name: str) -> bool:
         """Whether the broker is a neighbour to be."""

@@ -6,7 +6,6 @@ back from a crash keeps what its clients are owed.
 """
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 import msgspec
 
@@ -43,6 +42,7 @@ class Stored(msgspec.Struct, array_like=True):
     subscriptions: dict[str, str]
     visit: int
     fetching: bool
+    distrusts: dict[str, int]
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -69,12 +69,14 @@ class Sessions:
     def restore(self, stored: dict[str, bytes], now: float) -> None:
         """After a start: the sessions of the life before, not connected yet."""
         for key, value in stored.items():
+            if not key.startswith("session/"):
+                continue
             session = Session(key.removeprefix("session/"), now)
             self.all[session.target] = session
             kept = _decode(value)
             session.visit = kept.visit
             session.broken = kept.visit if kept.advertisements else -1
-            session.fetching = kept.fetching
+            session.fetching, session.distrusts = kept.fetching, kept.distrusts
             for id, text in kept.advertisements.items():
                 self._add(session, id, text, advertisement=True)
             for id, text in kept.subscriptions.items():
@@ -126,6 +128,7 @@ class Sessions:
         self.out.append(Store(f"session/{session.client}", None))
         if session.connection is not None:
             self.out.append(Close(session.connection, "the session has ended"))
+            session.connection = None  # what still comes on it is nobody's
 
     def remove_filters(self, session: Session) -> None:
         for id in list(session.advertisements):
@@ -194,10 +197,7 @@ class Sessions:
         """Route the run, or keep it until everybody who may want it is known."""
         if run.publisher.partition("#")[0] != session.client:
             raise BadInput("run", f"{run.publisher[:80]!r} is not a publisher of this client")
-        ascending = all(a < b for a, b in pairwise([0, *run.seqs]))
-        if not run.seqs or len(run.seqs) != len(run.events) or not ascending:
-            raise BadInput("run", "numbers must ascend from 1, one for each event, and at least one")
-        if max(map(len, run.events)) > events.EVENT_BYTES:
+        if max(map(len, run.check().events)) > events.EVENT_BYTES:
             raise BadInput("run", f"an event may have {events.EVENT_BYTES} bytes, one is longer")
         session.inbox.append(run)
         self.held_back.add(session.target)
@@ -245,11 +245,10 @@ class Sessions:
             return
         allowed = []
         for at, event in enumerate(run.events):
-            try:
-                attributes = events.attributes(event)
-            except events.NotAnEvent as fault:
-                self._say(session, Refused(f"{run.publisher}#{run.seqs[at]}", str(fault)))
+            if not events.is_event(event):
+                self._say(session, Refused(f"{run.publisher}#{run.seqs[at]}", "not an event"))
                 continue
+            attributes = events.attributes(event)
             if everything or any(filter.matches(attributes) for filter in filters):
                 allowed.append(at)
             else:
@@ -278,6 +277,12 @@ class Sessions:
 
     def _stored(self, session: Session) -> Store:
         value = _encode(
-            Stored(session.advertisements, session.subscriptions, session.visit, session.fetching)
+            Stored(
+                session.advertisements,
+                session.subscriptions,
+                session.visit,
+                session.fetching,
+                session.distrusts,
+            )
         )
         return Store(f"session/{session.client}", value)

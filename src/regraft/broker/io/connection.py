@@ -6,6 +6,7 @@ read, messages wait here unencoded (the core holds the same publications anyway)
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol, cast
 
@@ -58,7 +59,8 @@ class Connection(asyncio.Protocol):
         self._paused = False
         self._waiting: list[AnyMessage] = []
         self._waiting_bytes = 0
-        self._unheard: list[AnyMessage] = []
+        self._unheard: deque[AnyMessage] = deque()
+        """Read, and waiting for this connection's next turn; meanwhile nothing more is read."""
         self._heard = self._wrote = False
         self._silent = self._stalled = 0.0
         self._age = 0.0
@@ -88,20 +90,27 @@ class Connection(asyncio.Protocol):
             self._unheard += messages
             return
         self._shell.said(self, messages[:TURN])
-        if len(messages) > TURN:
-            self._unheard = messages[TURN:]
+        if len(messages) > TURN and self._open:
+            self._unheard.extend(messages[TURN:])
             assert self.transport is not None
             self.transport.pause_reading()
             asyncio.get_running_loop().call_soon(self._next_turn)
 
     def _next_turn(self) -> None:
-        messages, self._unheard = self._unheard, []
-        if self.reason or self.transport is None or self.transport.is_closing():
+        unheard = self._unheard
+        if self._open:
+            self._heard = True
+            self._shell.said(self, [unheard.popleft() for _ in range(min(TURN, len(unheard)))])
+        if unheard and self._open:
+            asyncio.get_running_loop().call_soon(self._next_turn)
             return
-        self._heard = True
-        self._hand_over(messages)
-        if not self._unheard:
-            self.transport.resume_reading()
+        unheard.clear()
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()  # also of who was refused: its end must be noticed
+
+    @property
+    def _open(self) -> bool:
+        return not self.reason and self.transport is not None and not self.transport.is_closing()
 
     def _parts(self, data: bytes) -> Iterator[list[AnyMessage]]:
         """The hello alone: it decides whether the rest is read, and with which limit."""
@@ -141,7 +150,7 @@ class Connection(asyncio.Protocol):
         self._in.limit = self._allowed.frame_bytes
 
     def send(self, messages: list[AnyMessage]) -> None:
-        if self.transport is None or self.reason or self.transport.is_closing():
+        if not self._open:
             return
         if self._paused:
             self._wait(messages)

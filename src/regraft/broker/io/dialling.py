@@ -39,6 +39,10 @@ class Dialling:
         if (call := self._calls.pop(neighbour, None)) is not None:
             call.cancel()
 
+    def hangup_all(self) -> None:
+        for neighbour in list(self._calls):
+            self.hangup(neighbour)
+
     async def stop(self) -> None:
         calls = list(self._calls.values())
         for call in calls:

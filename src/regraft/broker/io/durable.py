@@ -33,7 +33,7 @@ class Durable:
         self,
         journal: Journal | None,
         leave: Callable[[Outgoing], None],
-        failed: Callable[[OSError], None] = lambda fault: None,
+        failed: Callable[[Exception], None] = lambda fault: None,
     ) -> None:
         self._journal = journal
         self._leave = leave
@@ -66,24 +66,25 @@ class Durable:
         self._after_this = out
         try:
             self._journal.append(stores)
-        except OSError as fault:
+        except Exception as fault:
             self._fail(fault)
             return
         self._syncing = asyncio.create_task(self._sync(self._journal))
 
-    def _fail(self, fault: OSError) -> None:
+    def _fail(self, fault: Exception) -> None:
         self._broken = True
         self._failed(fault)
 
     async def _sync(self, journal: Journal) -> None:
+        """Nobody waits for this task: every fault has to be told."""
         try:
             await asyncio.to_thread(journal.sync)
-        except OSError as fault:
+            self._syncing = None
+            self._leave(self._after_this)
+        except Exception as fault:
+            self._syncing = None
             self._fail(fault)
             return
-        finally:
-            self._syncing = None
-        self._leave(self._after_this)
         if self._stores:
             stores, out = self._stores, self._after_next
             self._stores, self._after_next = [], Outgoing()

@@ -28,6 +28,7 @@ from regraft.broker.io.journal import Journal, life_by_the_clock
 from regraft.broker.io.metrics import Counters, healthz, metrics
 from regraft.broker.io.telemetry import Observer, file_name
 from regraft.broker.io.tls import accepting
+from regraft.model import BadInput, RegraftError
 from regraft.protocol.messages import AnyMessage, Bye, ClientHello, LinkHello, Run
 
 log = logging.getLogger("regraft.broker")
@@ -137,20 +138,35 @@ class BrokerServer:
         if self._journal is not None:
             self._journal.close()
 
-    def _disk_failed(self, fault: OSError) -> None:
+    def _disk_failed(self, fault: Exception) -> None:
         """Better gone than promising what a crash would undo."""
-        self._give_up(f"the journal can not be written: {fault}")
+        if isinstance(fault, OSError):
+            self._give_up(f"the journal can not be written: {fault}")
+        else:
+            self._core_failed(fault)
 
     def _beat_ended(self, beating: asyncio.Task[None]) -> None:
         """Without a pulse a broker only looks alive."""
         if not beating.cancelled() and (fault := beating.exception()) is not None:
-            self._give_up(f"{type(fault).__name__} in the core: {fault}")
+            self._core_failed(fault)
+
+    def _core_failed(self, fault: BaseException) -> None:
+        """Half of a change may be done: whoever goes on from there promises what it can not keep."""
+        if not self.fault:
+            log.error("%s: what failed", self.id, exc_info=fault)
+        self._give_up(f"{type(fault).__name__} in the core: {fault}")
 
     def _give_up(self, reason: str) -> None:
+        """Gone at once and for good: neighbours and clients find another way, or a broker that restarts."""
+        if self.fault:
+            return
         self.fault = reason
         log.critical("%s: %s", self.id, self.fault)
         if self._listener is not None:
             self._listener.close()
+        if self._beating is not None:
+            self._beating.cancel()
+        self._dialling.hangup_all()
         for connection in list(self.connections.values()):
             connection.abort()
         self.failed.set()
@@ -159,20 +175,32 @@ class BrokerServer:
 
     def prepare(self, shift: Shift) -> None:
         """Begin to take part in a change of links; what comes of it is reported to `on_report`."""
-        self._perform(self._tree().prepare(shift))
+        self._change(lambda: self._tree().prepare(shift))
 
     def commit(self, change: str) -> None:
-        self._perform(self._tree().commit(change))
+        self._change(lambda: self._tree().commit(change))
 
     def abort(self, change: str) -> None:
-        self._perform(self._tree().abort(change))
+        self._change(lambda: self._tree().abort(change))
 
     def link(self, neighbour: str) -> None:
         """A mesh gets a link."""
-        self._perform(self._mesh().link(neighbour))
+        self._change(lambda: self._mesh().link(neighbour))
 
     def unlink(self, neighbour: str) -> None:
-        self._perform(self._mesh().unlink(neighbour))
+        self._change(lambda: self._mesh().unlink(neighbour))
+
+    def _change(self, change: Callable[[], Sequence[Effect]]) -> None:
+        """What the core refuses is the agent's to mend; anything else is a fault of the core."""
+        if self.fault:
+            raise RegraftError(f"broker {self.id!r} has given up: {self.fault}")
+        try:
+            self._perform(change())
+        except BadInput:
+            raise
+        except Exception as fault:
+            self._core_failed(fault)
+            raise
 
     def _tree(self) -> Broker:
         assert isinstance(self.core, Broker), "shifts are for trees"
@@ -190,6 +218,9 @@ class BrokerServer:
 
     def connected(self, connection: Connection) -> None:
         assert self.core is not None
+        if self.fault:
+            connection.abort()
+            return
         self.connections[connection.number] = connection
         self.counters.accepted += 1
         if len(self.connections) > self.configuration.allowed.connections:
@@ -197,10 +228,15 @@ class BrokerServer:
             connection.send([Bye(f"this broker has {self.configuration.allowed.connections} connections")])
             connection.close("too many connections")
             return
-        self._perform(self.core.opened(connection.number, connection.neighbour))
+        try:
+            self._perform(self.core.opened(connection.number, connection.neighbour))
+        except Exception as fault:
+            self._core_failed(fault)
 
     def said(self, connection: Connection, messages: list[AnyMessage]) -> None:
         assert self.core is not None
+        if self.fault:
+            return
         if connection.hello is None and not self._admitted(connection, messages[0]):
             return
         self.counters.messages_in += len(messages)
@@ -210,7 +246,10 @@ class BrokerServer:
             if excess := connection.unconfirmed.excess(self.configuration):
                 connection.refuse(excess)
                 return
-        self._perform(self.core.received(connection.number, messages, time.monotonic()))
+        try:
+            self._perform(self.core.received(connection.number, messages, time.monotonic()))
+        except Exception as fault:
+            self._core_failed(fault)
 
     def gone(self, connection: Connection) -> None:
         if self.connections.pop(connection.number, None) is None or self.core is None:
@@ -220,7 +259,12 @@ class BrokerServer:
         if connection.reason:
             self.counters.refused += 1
             log.info("%s closed connection %d: %s", self.id, connection.number, connection.reason)
-        self._perform(self.core.closed(connection.number, time.monotonic()))
+        if self.fault:
+            return
+        try:
+            self._perform(self.core.closed(connection.number, time.monotonic()))
+        except Exception as fault:
+            self._core_failed(fault)
 
     def _admitted(self, connection: Connection, first: AnyMessage) -> bool:
         """Whether the peer may talk to the core, which refuses what is no hello."""
