@@ -329,6 +329,7 @@ class MeshBroker:
         if weighed is not None:
             self._spread(weighed, "")
         out, self._out = self._out, []
+        out += self.sessions.stores()
         out += self.sessions.out
         self.sessions.out = []
         out += self.delivery.take_sends()

@@ -88,6 +88,7 @@ class MeshSessions:
         self.most_filters = most
         self.all = delivery.sessions
         self.out: list[Effect] = []
+        self._dirty: dict[str, Session] = {}
         self._topics: dict[tuple[str, str], frozenset[str]] = {}
         """By target and id of a filter."""
         self._owed: dict[tuple[str, str], None] = {}
@@ -161,8 +162,9 @@ class MeshSessions:
             self._store(session)
 
     def withdraw(self, session: Session, message: Withdraw) -> None:
-        self._remove(session, message.id)
-        self._store(session)
+        if message.id in session.advertisements or message.id in session.subscriptions:
+            self._remove(session, message.id)
+            self._store(session)
         self._say(session, InPlace(message.id))
 
     def _add(
@@ -300,8 +302,16 @@ class MeshSessions:
             self.out.append(Send(session.connection, message))
 
     def _store(self, session: Session) -> None:
-        value = _encode(Stored(session.advertisements, session.subscriptions))
-        self.out.append(Store(f"session/{session.client}", value))
+        """What is known of the session is to be remembered, once for all that happens now."""
+        self._dirty[session.target] = session
+
+    def stores(self) -> list[Effect]:
+        dirty, self._dirty = self._dirty, {}
+        return [
+            Store(f"session/{session.client}", _encode(Stored(session.advertisements, session.subscriptions)))
+            for target, session in dirty.items()
+            if self.all.get(target) is session
+        ]
 
 
 def _topic(event: bytes, filters: list[Filter]) -> tuple[str, str]:
