@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.broker.io.peers import at, broker, finish
+from tests.broker.io.peers import at, broker, finish, raw_peer
 
 from regraft.broker.core import Broker, Close, Effect, Store
 from regraft.broker.io.durable import Durable, Outgoing
 from regraft.broker.io.journal import Journal
 from regraft.client import Unreachable, connect
-from regraft.protocol.messages import AnyMessage, Bye
+from regraft.model import BadInput, RegraftError
+from regraft.protocol.messages import AnyMessage, Bye, Welcome
 
 
 class SlowJournal:
@@ -100,5 +101,69 @@ def test_a_broker_whose_core_fails_in_its_pulse_gives_up(monkeypatch: pytest.Mon
             monkeypatch.setattr(Broker, "tick", broken)
             await server.failed.wait()
             assert server.fault == "ZeroDivisionError in the core: planted"
+
+    finish(scenario())
+
+
+@pytest.mark.parametrize("call", ["opened", "received", "closed"])
+def test_a_broker_whose_core_fails_on_a_connection_gives_up(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only that connection: the core may be half-way through a change."""
+
+    def broken(self: Broker, *_: object) -> list[Effect]:
+        raise ZeroDivisionError("planted")
+
+    async def scenario() -> None:
+        async with broker() as server, raw_peer(server) as other:
+            where = server.address
+            other.hello("other")
+            await other.hears(Welcome)
+            monkeypatch.setattr(Broker, call, broken)
+            async with raw_peer(server) as peer:
+                peer.hello()
+            await server.failed.wait()
+            assert server.fault == "ZeroDivisionError in the core: planted"
+            await other.heard()  # ends: everybody is let go
+            with pytest.raises(ConnectionError):
+                await asyncio.open_connection(*where)
+
+    finish(scenario())
+
+
+def test_a_change_that_the_core_can_not_make_ends_the_broker_and_is_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(self: Broker, change: str) -> list[Effect]:
+        raise KeyError(change)
+
+    async def scenario() -> None:
+        async with broker() as server:
+            with pytest.raises(BadInput):
+                server.commit("unknown")
+            assert not server.failed.is_set()
+            monkeypatch.setattr(Broker, "commit", broken)
+            with pytest.raises(KeyError):
+                server.commit("c1")
+            assert server.fault == "KeyError in the core: 'c1'"
+            with pytest.raises(RegraftError, match="has given up: KeyError"):
+                server.commit("c2")
+
+    finish(scenario())
+
+
+def test_a_fault_while_something_durable_leaves_is_told() -> None:
+    async def scenario() -> None:
+        journal = SlowJournal()
+        told: list[Exception] = []
+
+        def leave(outgoing: Outgoing) -> None:
+            raise ZeroDivisionError("planted")
+
+        durable = Durable(cast(Journal, journal), leave, told.append)
+        journal.permissions.release()
+        durable.pass_on(out(1), [Store("a", b"")])
+        await durable.finish()
+        assert [str(fault) for fault in told] == ["planted"]
 
     finish(scenario())

@@ -23,6 +23,7 @@ from regraft.broker.io.connection import Connection
 from regraft.broker.io.dialling import Dialling
 from regraft.broker.io.durable import Durable, Outgoing
 from regraft.broker.io.endpoint import Endpoint
+from regraft.broker.io.fail_stop import FailStop
 from regraft.broker.io.inside import Core, held_bytes
 from regraft.broker.io.journal import Journal, life_by_the_clock
 from regraft.broker.io.metrics import Counters, healthz, metrics
@@ -48,6 +49,7 @@ class BrokerServer:
         """Why the broker has given up, if it has."""
         self.failed = asyncio.Event()
         self.on_report: Callable[[Report], None] = lambda report: None
+        self._fail_stop = FailStop(self._core_failed)
         self._next = 1
         self._dialling = Dialling(self._new_connection, addresses, configuration.tls)
         self._journal: Journal | None = None
@@ -151,17 +153,14 @@ class BrokerServer:
             self._core_failed(fault)
 
     def _core_failed(self, fault: BaseException) -> None:
-        """Half of a change may be done: whoever goes on from there promises what it can not keep."""
-        if not self.fault:
-            log.error("%s: what failed", self.id, exc_info=fault)
-        self._give_up(f"{type(fault).__name__} in the core: {fault}")
+        self._give_up(f"{type(fault).__name__} in the core: {fault}", fault)
 
-    def _give_up(self, reason: str) -> None:
+    def _give_up(self, reason: str, fault: BaseException | None = None) -> None:
         """Gone at once and for good: neighbours and clients find another way, or a broker that restarts."""
         if self.fault:
             return
         self.fault = reason
-        log.critical("%s: %s", self.id, self.fault)
+        log.critical("%s: %s", self.id, self.fault, exc_info=fault)
         if self._listener is not None:
             self._listener.close()
         if self._beating is not None:
@@ -228,10 +227,8 @@ class BrokerServer:
             connection.send([Bye(f"this broker has {self.configuration.allowed.connections} connections")])
             connection.close("too many connections")
             return
-        try:
+        with self._fail_stop:
             self._perform(self.core.opened(connection.number, connection.neighbour))
-        except Exception as fault:
-            self._core_failed(fault)
 
     def said(self, connection: Connection, messages: list[AnyMessage]) -> None:
         assert self.core is not None
@@ -246,10 +243,8 @@ class BrokerServer:
             if excess := connection.unconfirmed.excess(self.configuration):
                 connection.refuse(excess)
                 return
-        try:
+        with self._fail_stop:
             self._perform(self.core.received(connection.number, messages, time.monotonic()))
-        except Exception as fault:
-            self._core_failed(fault)
 
     def gone(self, connection: Connection) -> None:
         if self.connections.pop(connection.number, None) is None or self.core is None:
@@ -261,10 +256,8 @@ class BrokerServer:
             log.info("%s closed connection %d: %s", self.id, connection.number, connection.reason)
         if self.fault:
             return
-        try:
+        with self._fail_stop:
             self._perform(self.core.closed(connection.number, time.monotonic()))
-        except Exception as fault:
-            self._core_failed(fault)
 
     def _admitted(self, connection: Connection, first: AnyMessage) -> bool:
         """Whether the peer may talk to the core, which refuses what is no hello."""
