@@ -52,6 +52,7 @@ from typing import Any
 from regraft.broker.core.broker import Settings
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.forwarding import Fact
+from regraft.broker.core.mesh_checks import check_hello
 from regraft.broker.core.mesh_delivery import Delivery
 from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_interest import Interest, MeshLink
@@ -260,8 +261,7 @@ class MeshBroker:
         self._out += [Send(connection, word) for word in self.pressures.told.values()]
 
     def _client_hello(self, connection: int, hello: ClientHello) -> None:
-        if not hello.client or "#" in hello.client or "/" in hello.client:
-            raise BadInput("hello", "a client's name is not empty and has no '#' or '/'")
+        check_hello(hello)
         self._epoch += 1
         self._peers[connection] = self.sessions.hello(connection, hello, self._epoch, self.now)
 

@@ -6,6 +6,7 @@ recognises what it has seen by its highest number in it.
 
 from regraft.broker.core.effects import Send
 from regraft.broker.core.forwarding import Fact
+from regraft.broker.core.mesh_checks import check_confirm
 from regraft.broker.core.mesh_flood import MOST_BYTES, MOST_TOGETHER, Flooding
 from regraft.broker.core.mesh_streams import Copy
 from regraft.broker.core.peers import Session
@@ -87,6 +88,7 @@ class Delivery:
 
     def confirmed(self, session: Session, confirm: Confirm) -> None:
         """The client is done with what it was sent on this connection."""
+        check_confirm(session, confirm)
         stream = self.flooding.streams.by_name.get(confirm.publisher)
         if stream is None:
             return

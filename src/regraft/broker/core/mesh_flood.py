@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 
 from regraft.broker.core.effects import Send
 from regraft.broker.core.forwarding import Fact
+from regraft.broker.core.mesh_checks import check_flood, check_positions
 from regraft.broker.core.mesh_interest import Interest, MeshLink
 from regraft.broker.core.mesh_streams import Copy, Stream, Streams
 from regraft.broker.core.mesh_topics import topic_of
-from regraft.model import BadInput
 from regraft.protocol.messages import Confirm, Flood, Positions, Received, Run, Settled
 
 MOST_TOGETHER = 512
@@ -51,10 +51,7 @@ class Flooding:
 
     def arrive(self, flood: Flood, link: MeshLink) -> None:
         """A neighbour sends publications: keep what is new, and say what we make of them."""
-        if len(flood.seqs) != len(flood.events) or not flood.seqs or not topic_of(flood.stream):
-            raise BadInput("flood", "has a topic, and one number for each event, and at least one event")
-        if any(a >= b for a, b in zip([flood.previous, *flood.seqs], flood.seqs, strict=False)):
-            raise BadInput("flood", "numbers must ascend")
+        check_flood(flood)
         previous = flood.previous
         for seq, event in zip(flood.seqs, flood.events, strict=True):
             copy = self.take(
@@ -157,6 +154,7 @@ class Flooding:
 
     def learn(self, message: Positions, link: MeshLink) -> None:
         """A neighbour says where streams stand."""
+        check_positions(message)
         topics = self.interest.positions(link, message)
         for name, _, numbers in message.streams:
             if (topic := topic_of(name)) in topics:

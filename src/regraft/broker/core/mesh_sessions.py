@@ -11,13 +11,15 @@ import msgspec
 
 from regraft.broker.core.effects import Close, Effect, Send, Store
 from regraft.broker.core.forwarding import Fact
+from regraft.broker.core.mesh_checks import check_run
 from regraft.broker.core.mesh_delivery import Delivery
 from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_interest import Interest
 from regraft.broker.core.mesh_streams import Copy
 from regraft.broker.core.mesh_topics import TOPIC, stream_of, topics_of
 from regraft.broker.core.peers import Session
-from regraft.filters import BadFilter, Filter, parse
+from regraft.broker.core.sessions import FILTER_BYTES, NAME_BYTES
+from regraft.filters import Filter, parse
 from regraft.model import BadInput
 from regraft.protocol import events
 from regraft.protocol.messages import (
@@ -173,29 +175,40 @@ class MeshSessions:
         if filters.get(id) == text:
             self._owed[session.target, id] = None
             return True
-        if id not in filters and len(filters) >= self.most_filters:
-            return self._refuse(
-                session, id, f"a client may have {self.most_filters} filters, this is one more"
-            )
         try:
-            filter = parse(text)
-        except BadFilter as fault:
-            return self._refuse(session, id, str(fault))
-        topics = topics_of(filter)
-        if not topics:
-            return self._refuse(
-                session, id, f"a filter in a mesh names its topics, as in {TOPIC} = 'x': {filter.text}"
-            )
+            filter, topics = self._judged(session, id, text, filters)
+        except BadInput as fault:
+            self._say(session, Refused(id, str(fault)))
+            return False
         self._remove(session, id)
         filters[id] = text
         self._topics[session.target, id] = topics
         self._owed[session.target, id] = None
-        for topic in topics:
+        for topic in sorted(topics):
             if self.interest.join(topic, restored):
                 self.flooding.rejoin(topic)
             if filters is session.subscriptions:
                 self.delivery.subscribe(topic, session, id, filter)
         return True
+
+    def _judged(
+        self, session: Session, id: str, text: str, filters: dict[str, str]
+    ) -> tuple[Filter, frozenset[str]]:
+        """The filter and the topics it pins, if the client may have it."""
+        if id not in filters and len(filters) >= self.most_filters:
+            raise BadInput("filter", f"a client may have {self.most_filters} filters, this is one more")
+        in_all = sum(map(len, [*session.advertisements.values(), *session.subscriptions.values(), text]))
+        if in_all > FILTER_BYTES:
+            raise BadInput("filter", f"a client's filters may have {FILTER_BYTES} characters in all")
+        filter = parse(text)
+        topics = topics_of(filter)
+        if not topics:
+            raise BadInput(
+                "filter", f"a filter in a mesh names its topics, as in {TOPIC} = 'x': {filter.text}"
+            )
+        if any(len(topic.encode()) > NAME_BYTES for topic in topics):
+            raise BadInput("filter", f"a topic's name has at most {NAME_BYTES} bytes")
+        return filter, topics
 
     def _remove(self, session: Session, id: str) -> None:
         subscription = session.subscriptions.pop(id, None) is not None
@@ -224,14 +237,8 @@ class MeshSessions:
 
     def publish(self, session: Session, run: Run) -> None:
         """Keep the run until its topics can be published on; `admit` takes it then."""
-        if run.publisher.partition("#")[0] != session.client or not run.seqs or "/" in run.publisher:
-            return self._say(session, Refused("", f"{run.publisher!r} is not a publisher of this client"))
-        if len(run.seqs) != len(run.events) or any(
-            a >= b for a, b in zip([0, *run.seqs], run.seqs, strict=False)
-        ):
-            return self._say(session, Refused("", "numbers must ascend, one for each event"))
+        check_run(session, run)
         session.inbox.append(run)
-        return None
 
     def admit(self) -> None:
         """Take what clients published, each client's in order, as far as its topics can be published on."""
@@ -277,7 +284,13 @@ class MeshSessions:
             ranges += (seq, seq)
 
     def _open(self, publisher: str) -> Open:
-        return self._publishing.setdefault(publisher, Open())
+        """Of each client, two lives are remembered."""
+        if (publishing := self._publishing.get(publisher)) is None:
+            client = publisher.partition("#")[0] + "#"
+            for old in [each for each in self._publishing if each.startswith(client)][:-1]:
+                del self._publishing[old]
+            publishing = self._publishing[publisher] = Open()
+        return publishing
 
     def _floor(self, stream: str) -> int:
         publishing = self._publishing.get(stream.partition("/")[0])
@@ -292,10 +305,6 @@ class MeshSessions:
             if session is not None and session.connection is not None:
                 sends.append(Send(session.connection, Confirm(publisher, ranges)))
         return sends
-
-    def _refuse(self, session: Session, id: str, reason: str) -> bool:
-        self._say(session, Refused(id, reason))
-        return False
 
     def _say(self, session: Session, message: InPlace | Refused) -> None:
         if session.connection is not None:
@@ -316,10 +325,9 @@ class MeshSessions:
 
 def _topic(event: bytes, filters: list[Filter]) -> tuple[str, str]:
     """The topic of an event, or why it may not be published."""
-    try:
-        attributes = events.attributes(event)
-    except events.NotAnEvent as fault:
-        return "", str(fault)
+    if not events.is_event(event):
+        return "", "not an event: attributes and data"
+    attributes = events.attributes(event)
     topic = attributes.get(TOPIC)
     if not isinstance(topic, str) or not topic:
         return "", f"an event in a mesh has a string attribute {TOPIC!r}"

@@ -1,0 +1,78 @@
+"""What a client or a neighbour of a mesh broker may say: rules that no honest peer breaks.
+
+Whoever breaks one is told the rule and closed, before anything of the message has taken effect.
+"""
+
+from typing import Final
+
+from regraft.broker.core.mesh_topics import topic_of
+from regraft.broker.core.peers import Session
+from regraft.broker.core.sessions import NAME_BYTES
+from regraft.model import BadInput
+from regraft.protocol import events
+from regraft.protocol.messages import ClientHello, Confirm, Flood, Positions, Run
+
+LARGEST: Final = 2**63 - 1
+"""Of numbers: what is one above still fits into a message."""
+LIFE_DIGITS: Final = 20
+
+
+def check_hello(hello: ClientHello) -> None:
+    name = hello.client
+    if not 0 < len(name.encode()) <= NAME_BYTES or "#" in name or "/" in name:
+        raise BadInput("hello", f"a client's name has 1 to {NAME_BYTES} bytes, and no '#' or '/'")
+
+
+def check_run(session: Session, run: Run) -> None:
+    client, _, life = run.publisher.partition("#")
+    if client != session.client or not _is_life(life):
+        raise BadInput("run", f"{run.publisher[:80]!r} is not a publisher of this client")
+    run.check()
+    if run.seqs[-1] > LARGEST:
+        raise BadInput("run", f"numbers end at {LARGEST}")
+    _check_sizes("run", run.events)
+
+
+def check_confirm(session: Session, confirm: Confirm) -> None:
+    if len(confirm.ranges) > 2 * session.window:
+        raise BadInput("confirm", f"has {len(confirm.ranges)} numbers, {session.window} ranges are allowed")
+
+
+def check_flood(flood: Flood) -> None:
+    """Events are looked at again: what is none would be found out only when it is delivered."""
+    seqs = flood.seqs
+    _check_stream("flood", flood.stream)
+    if not seqs or len(seqs) != len(flood.events):
+        raise BadInput("flood", "has one number for each event, and at least one event")
+    if [flood.previous, *seqs] != sorted({flood.previous, *seqs}) or flood.previous < 0:
+        raise BadInput("flood", "numbers must ascend")
+    if seqs[-1] > LARGEST or not 0 <= flood.floor <= LARGEST + 1:
+        raise BadInput("flood", f"numbers end at {LARGEST}")
+    _check_sizes("flood", flood.events)
+    if not all(map(events.is_event, flood.events)):
+        raise BadInput("flood", f"something that is no event in {flood.stream[:80]!r}")
+
+
+def check_positions(positions: Positions) -> None:
+    for stream, base, numbers in positions.streams:
+        _check_stream("positions", stream)
+        if not 0 <= base <= LARGEST or not all(0 < number <= LARGEST for number in numbers):
+            raise BadInput("positions", f"a number of {stream[:80]!r} is not between 0 and {LARGEST}")
+
+
+def _check_stream(place: str, stream: str) -> None:
+    client, _, life = stream.partition("/")[0].partition("#")
+    topic = topic_of(stream)
+    if not client or not topic or not _is_life(life):
+        raise BadInput(place, f"{stream[:80]!r} is not the name of a stream, client#life/topic")
+    if max(len(client.encode()), len(topic.encode())) > NAME_BYTES:
+        raise BadInput(place, f"a client's or topic's name has at most {NAME_BYTES} bytes")
+
+
+def _is_life(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= LIFE_DIGITS
+
+
+def _check_sizes(place: str, bodies: list[bytes]) -> None:
+    if max(map(len, bodies)) > events.EVENT_BYTES:
+        raise BadInput(place, f"an event may have {events.EVENT_BYTES} bytes, one is longer")
