@@ -1,6 +1,7 @@
 """The demo shows every step as a valid tree, carries the plan out on live brokers without a flaw, and leaves
 files that the other commands read."""
 
+import json
 import os
 import signal
 import subprocess
@@ -12,10 +13,11 @@ from tests.cli.conftest import Run, answered
 from tests.cli.running import PROGRAM
 
 import regraft.plan as planning
-from regraft.cli import demo_command, demo_live, demo_scene
+from regraft.cli import demo_command, demo_live, demo_scene, demo_traffic
 from regraft.cli.demo_ledger import Ledger
 from regraft.cli.demo_live import Executor
 from regraft.cli.demo_network import distance, hub_tree, latency, network, shortest_tree
+from regraft.client import Subscription
 from regraft.model import BrokenPlan, Broker
 from regraft.model.plan_files import read_plan
 from regraft.model.topology_files import read_topology
@@ -93,6 +95,7 @@ def test_the_demo_as_json_is_one_object(regraft: Run, folder: Path) -> None:
 def test_the_live_change_loses_nothing_and_ends_at_the_goal(regraft: Run, folder: Path) -> None:
     live = answered(regraft("demo", "--json"))["live"]
     assert live["lost"] == live["repeated"] == live["reordered"] == live["unwanted"] == 0
+    assert live["unacknowledged"] == 0
     assert live["delivered"] == live["due"] > live["published"] > 0
     assert {tuple(pair) for pair in live["links"]} == set(read_topology("out/demo/goal.json").by_ends)
     assert live["goal_reached"] is True
@@ -112,6 +115,19 @@ def test_a_delivery_that_is_missing_fails_the_demo(regraft: Run, monkeypatch: py
     result = regraft("demo")
     assert result.exit_code == 1
     assert "delivered: 1 lost, 0 repeated, 0 reordered" in result.stdout
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_message_that_is_never_acknowledged_fails_the_demo(
+    regraft: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo_traffic, "DRAIN_SECONDS", 0.3)
+    monkeypatch.setattr(Subscription, "confirm", lambda subscription: None)
+    result = regraft("demo", "--json")
+    assert result.exit_code == 1
+    live = json.loads(result.stdout)["live"]
+    assert live["lost"] == 0
+    assert live["unacknowledged"] > 0
 
 
 def test_an_executor_that_commits_before_preparing_fails_the_demo(

@@ -32,6 +32,7 @@ class Outcome(NamedTuple):
     counts: Counts
     links: tuple[Ends, ...]
     """Of the running brokers, at the end."""
+    unacknowledged: int
     shift: float
     """Seconds, median."""
     slowest_before: float
@@ -43,7 +44,7 @@ class Outcome(NamedTuple):
         return set(self.links) == set(goal.by_ends)
 
     def flawless(self, goal: Topology) -> bool:
-        return self.counts.flawless and self.reached(goal)
+        return self.counts.flawless and not self.unacknowledged and self.reached(goal)
 
 
 Told = Callable[[StepDone, int], None]
@@ -67,6 +68,7 @@ async def under_traffic(plan: Plan, current: Topology, told: Told) -> Outcome:
             return Outcome(
                 ledger.counts(),
                 tuple(sorted(links_of(running.servers))),
+                traffic.unacknowledged,
                 median([seconds for step in done for seconds in step.shifts]),
                 ledger.slowest(before, begun),
                 ledger.slowest(begun, ended),
@@ -128,6 +130,8 @@ def show_outcome(outcome: Outcome, goal: Topology) -> None:
     flaws = {"lost": counts.lost, "repeated": counts.repeated, "reordered": counts.reordered}
     if counts.unwanted:
         flaws["that nobody wanted"] = counts.unwanted
+    if outcome.unacknowledged:
+        flaws["not acknowledged"] = outcome.unacknowledged
     said = [(f"{count:,} {name}", "bold red" if count else "bold green") for name, count in flaws.items()]
     out.print(
         Text.assemble(
@@ -148,6 +152,7 @@ def show_outcome(outcome: Outcome, goal: Topology) -> None:
 def as_object(outcome: Outcome, goal: Topology) -> dict[str, Any]:
     """The same for programs."""
     return outcome.counts._asdict() | {
+        "unacknowledged": outcome.unacknowledged,
         "rate": RATE,
         "publishers": len(PUBLISHERS),
         "subscribers": len(INTERESTS),

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 
 from regraft.cli.demo_ledger import PUBLISHERS, Ledger, reading
-from regraft.client import Session, Subscription, connect
+from regraft.client import Closed, Session, Subscription, connect
 from regraft.model import RegraftError
 
 RATE = 400
@@ -25,6 +25,7 @@ class Traffic:
         self._ledger = ledger
         self._pause = len(PUBLISHERS) / rate
         self._sessions = AsyncExitStack()
+        self._publishers: dict[str, Session] = {}
         self._stopping = False
         self._publishing: list[asyncio.Task[None]] = []
         self._receiving: list[asyncio.Task[None]] = []
@@ -32,7 +33,7 @@ class Traffic:
     async def __aenter__(self) -> "Traffic":
         """Everybody is connected, and every filter in place, before the first message."""
         try:
-            publishers = {city: await self._connect(city) for city in PUBLISHERS}
+            publishers = self._publishers = {city: await self._connect(city) for city in PUBLISHERS}
             for city, session in publishers.items():
                 await session.advertise(f"city = '{city}'")
             for interest in self._ledger.interests:
@@ -51,8 +52,13 @@ class Traffic:
     ) -> None:
         await self._end()
 
+    @property
+    def unacknowledged(self) -> int:
+        """Messages of which their publishers do not know that they have reached everybody."""
+        return sum(session.core.unacknowledged for session in self._publishers.values())
+
     async def finish(self) -> None:
-        """Publish no more and wait for what is on its way; what never comes is the ledger's to tell."""
+        """Publish no more and wait until all is acknowledged; what never comes is the ledger's to tell."""
         self._stopping = True
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SECONDS):
@@ -87,4 +93,5 @@ class Traffic:
         for task in (*self._publishing, *self._receiving):
             task.cancel()
         await asyncio.gather(*self._publishing, *self._receiving, return_exceptions=True)
-        await self._sessions.aclose()
+        over = Closed("the demo is over")
+        await self._sessions.__aexit__(Closed, over, None)  # without waiting for acknowledgements
