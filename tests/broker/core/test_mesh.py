@@ -277,6 +277,36 @@ def test_an_unlinked_neighbour_is_not_kept_for() -> None:
     assert not any(wires.brokers[name].flooding.streams.bytes for name in "acd")
 
 
+def full_ring() -> Wires:
+    """c holds more than it should, because its subscriber is away, and p is stopped."""
+    wires = ring(MeshSettings(patience=0.0, held_bytes=3000))
+    wires.cut("sc", "c")
+    for number in range(1, 21):
+        wires.publish("p", "red", number)
+    assert all("red" in broker.pressures.topics for broker in wires.brokers.values())
+    return wires
+
+
+def test_who_is_removed_stops_nobody_any_more() -> None:
+    wires = full_ring()
+    for name in "bd":
+        wires.cut(name, "c")
+    for name in "bd":
+        wires.do(name, wires.brokers[name].unlink("c"))
+    assert not any(wires.brokers[name].pressures.topics for name in "abd")
+    assert wires.saw("p", Acknowledged)[-1] == Acknowledged(20)
+
+
+def test_who_loses_one_link_of_several_still_stops_publishers() -> None:
+    wires = full_ring()
+    wires.do("b", wires.brokers["b"].unlink("c"))
+    wires.do("c", wires.brokers["c"].unlink("b"))
+    assert all("red" in broker.pressures.topics for broker in wires.brokers.values())
+    wires.join("sc", "c")
+    assert not any(broker.pressures.topics for broker in wires.brokers.values())
+    assert wires.saw("p", Acknowledged)[-1] == Acknowledged(20)
+
+
 def test_a_session_does_not_move_to_another_broker() -> None:
     wires = ring()
     wires.cut("sb", "b")

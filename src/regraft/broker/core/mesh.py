@@ -210,6 +210,8 @@ class MeshBroker:
         self._out.append(Store(f"link/{neighbour}", None))
         for topic in topics:
             self.flooding.check_topic(topic)
+        if (word := self.pressures.void(neighbour)) is not None:
+            self._spread(word, "")
         return self._flush()
 
     def take_facts(self) -> list[Fact]:
@@ -282,8 +284,8 @@ class MeshBroker:
             self.flooding.check_topic(topic)
 
     def _pressure(self, link: MeshLink, word: Pressure) -> None:
-        if self.pressures.hear(word):
-            self._spread(word, link.name)
+        if (news := self.pressures.hear(word)) is not None:
+            self._spread(news, link.name if news is word else "")
 
     def _spread(self, word: Pressure, source: str) -> None:
         """Pass it on; publishers may be free again."""

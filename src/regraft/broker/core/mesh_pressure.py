@@ -4,6 +4,9 @@ Withholding receipts instead could lock a ring of full brokers, each of which wa
 So copies are always taken, and the full broker says so through the whole mesh; where publishers are
 connected, nothing on these topics is acknowledged until it says otherwise. Each publisher can then add
 no more than its window.
+
+A broker that is removed from the overlay takes no word back. Who removes a link to it does that for it; if
+it is still there, by other links, it hears so and contradicts.
 """
 
 from collections.abc import Iterable
@@ -11,6 +14,8 @@ from collections.abc import Iterable
 from regraft.protocol.messages import Pressure
 
 LIVES_APART = 2**32
+VOID_APART = 2**16
+"""A word that voids another's also voids those of it that we have not heard."""
 
 
 class Pressures:
@@ -30,16 +35,33 @@ class Pressures:
         full = bool(self.told[self.broker].topics)
         if (held > self.limit) == full or (full and held > self.limit // 2):
             return None
-        self._number += 1
-        word = Pressure(self.broker, self._number, [] if full else sorted(topics))
-        self.hear(word)
-        return word
+        return self._say([] if full else sorted(topics))
 
-    def hear(self, word: Pressure) -> bool:
-        """Whether this is news, to be passed on."""
+    def hear(self, word: Pressure) -> Pressure | None:
+        """What is to be passed on, if this is news."""
         known = self.told.get(word.broker)
         if known is not None and known.number >= word.number:
-            return False
+            return None
+        if known is not None and word.broker == self.broker:
+            self._number = max(self._number, word.number)
+            return self._say(known.topics)
+        self._note(word)
+        return word
+
+    def void(self, broker: str) -> Pressure | None:
+        """The broker is no neighbour any more, perhaps nobody's; what to tell the mesh, if it had stopped
+        somebody."""
+        known = self.told.get(broker)
+        if known is None or not known.topics:
+            return None
+        return self.hear(Pressure(broker, known.number + VOID_APART, []))
+
+    def _say(self, topics: list[str]) -> Pressure:
+        self._number += 1
+        word = Pressure(self.broker, self._number, topics)
+        self._note(word)
+        return word
+
+    def _note(self, word: Pressure) -> None:
         self.told[word.broker] = word
         self.topics = frozenset(topic for each in self.told.values() for topic in each.topics)
-        return True
