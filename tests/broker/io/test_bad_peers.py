@@ -10,7 +10,17 @@ from tests.broker.io.peers import HASTY, RawPeer, at, broker, finish, raw_peer, 
 from regraft.broker.core import Settings
 from regraft.client import connect
 from regraft.protocol.events import Event, encode
-from regraft.protocol.messages import Bye, ClientHello, LinkHello, Run, Subscribe, Update, Welcome
+from regraft.protocol.messages import (
+    Advertise,
+    Bye,
+    ClientHello,
+    Confirm,
+    LinkHello,
+    Run,
+    Subscribe,
+    Update,
+    Welcome,
+)
 
 Attack = Callable[[RawPeer], None]
 LONG = 17 * 2**20
@@ -69,7 +79,41 @@ def nested(peer: RawPeer) -> None:
     peer.write(len(body).to_bytes(4, "big") + body)
 
 
+def refused_filters(peer: RawPeer) -> None:
+    peer.hello()
+    peer.say(*[Subscribe("s1", "n > ")] * 5000)
+
+
+def confirmation_of_millions(peer: RawPeer) -> None:
+    peer.hello(window=3_000_000)
+    peer.say(Confirm("p#1", [1, 1] * 1_500_000))
+
+
+def hello_of_thousands(peer: RawPeer) -> None:
+    peer.hello(subscriptions=[(f"s{n}", "n > ") for n in range(12_001)])
+
+
+def id_like_a_publication(peer: RawPeer) -> None:
+    peer.hello()
+    peer.say(Subscribe("raw#1#" + "9" * 50, "n > "))
+
+
+def id_like_a_name(peer: RawPeer) -> None:
+    peer.hello(advertisements=[("x/y", "TRUE")])
+
+
+def endless_id(peer: RawPeer) -> None:
+    peer.hello()
+    peer.say(Advertise("a" * 256, "TRUE"))
+
+
 ATTACKS: list[tuple[Attack, str]] = [
+    (refused_filters, "more than 1000 filters and publications had to be refused"),
+    (confirmation_of_millions, "a confirmation has 1500000 ranges, 10000 are allowed"),
+    (hello_of_thousands, "a client may have 1000 filters of a kind"),
+    (id_like_a_publication, "a filter's id has 1 to 255 bytes, and no '#' or '/'"),
+    (id_like_a_name, "a filter's id has"),
+    (endless_id, "a filter's id has"),
     (garbage, "not a message of this protocol"),
     (not_even_frames, "at most 2097152 are allowed"),
     (oversized, f"of {LONG} bytes, at most 16777216 are allowed"),
@@ -100,7 +144,7 @@ async def beside_a_conversation(work: Callable[[], Awaitable[None]], where: str)
 @pytest.mark.parametrize(("attack", "reason"), ATTACKS, ids=[attack.__name__ for attack, _ in ATTACKS])
 def test_a_broken_rule_is_named_and_only_that_peer_is_closed(attack: Attack, reason: str) -> None:
     async def scenario() -> None:
-        async with broker(allowed=HASTY) as server:
+        async with broker(allowed=replace(HASTY, refusals=1000, heartbeat_seconds=1.0)) as server:
 
             async def work() -> None:
                 async with raw_peer(server) as peer:

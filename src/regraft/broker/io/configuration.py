@@ -27,6 +27,10 @@ class Allowed:
     unconfirmed_bytes: int = 64 * 2**20
     """Of publications that a client has sent and that are not confirmed. Our clients keep to 16 MiB, or
     to one event if it is larger."""
+    refusals: int = 10_000
+    """Of a client's filters and publications; a tenth of it is forgiven at each heartbeat."""
+    confirmed_ranges: int = 10_000
+    """In one confirmation of a client; ours send one or two."""
     hello_seconds: float = 5.0
     """A new peer has so long to say who it is."""
     silent_seconds: float = 10.0

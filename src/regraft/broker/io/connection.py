@@ -6,6 +6,7 @@ read, messages wait here unencoded (the core holds the same publications anyway)
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol, cast
@@ -13,7 +14,17 @@ from typing import Protocol, cast
 from regraft.broker.io.configuration import Allowed
 from regraft.broker.io.flood import Unconfirmed
 from regraft.protocol.framing import Reader, frames
-from regraft.protocol.messages import AnyMessage, ClientHello, Handover, LinkHello, Refused, Run
+from regraft.protocol.messages import (
+    Advertise,
+    AnyMessage,
+    ClientHello,
+    Handover,
+    LinkHello,
+    Refused,
+    Run,
+    Subscribe,
+    Withdraw,
+)
 from regraft.protocol.wire import BadFrame, Wire
 
 HIGH_WATER = 512 * 1024
@@ -30,8 +41,13 @@ class Shell(Protocol):
     def gone(self, connection: "Connection") -> None: ...
 
 
-TURN = 256
-"""Messages of one connection that are handled before the others get their turn."""
+FEW = 16
+"""So many messages of one connection are handled before the others get their turn, whatever they are;"""
+FIRST_TURN, LONGEST_TURN = 64, 256
+"""or this many, and more as long as that takes less than"""
+TURN_SECONDS = 0.02
+COSTLY = frozenset({Advertise, Subscribe, Withdraw})
+"""Each of them can take as long as `FEW` others: it is compared with a whole table."""
 
 
 class Connection(asyncio.Protocol):
@@ -61,6 +77,7 @@ class Connection(asyncio.Protocol):
         self._waiting_bytes = 0
         self._unheard: deque[AnyMessage] = deque()
         """Read, and waiting for this connection's next turn; meanwhile nothing more is read."""
+        self._turn = FIRST_TURN
         self._heard = self._wrote = False
         self._silent = self._stalled = 0.0
         self._age = 0.0
@@ -88,25 +105,38 @@ class Connection(asyncio.Protocol):
         """To the shell, so many at a time that the others get their turn between."""
         if self._unheard:
             self._unheard += messages
-            return
-        self._shell.said(self, messages[:TURN])
-        if len(messages) > TURN and self._open:
-            self._unheard.extend(messages[TURN:])
+        elif len(messages) <= FEW:
+            self._shell.said(self, messages)
+        else:
+            self._unheard += messages
             assert self.transport is not None
             self.transport.pause_reading()
-            asyncio.get_running_loop().call_soon(self._next_turn)
+            self._next_turn()
 
     def _next_turn(self) -> None:
-        unheard = self._unheard
         if self._open:
             self._heard = True
-            self._shell.said(self, [unheard.popleft() for _ in range(min(TURN, len(unheard)))])
-        if unheard and self._open:
+            self._take_turn()
+        if self._unheard and self._open:
             asyncio.get_running_loop().call_soon(self._next_turn)
             return
-        unheard.clear()
+        self._unheard.clear()
         if self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()  # also of who was refused: its end must be noticed
+
+    def _take_turn(self) -> None:
+        messages: list[AnyMessage] = []
+        left = self._turn
+        while self._unheard and left > 0:
+            messages.append(self._unheard.popleft())
+            left -= FEW if type(messages[-1]) in COSTLY else 1
+        start = time.monotonic()
+        self._shell.said(self, messages)
+        seconds = time.monotonic() - start
+        if seconds > TURN_SECONDS:
+            self._turn = max(1, int(self._turn * TURN_SECONDS / seconds))
+        else:
+            self._turn = min(LONGEST_TURN, 2 * self._turn)
 
     @property
     def _open(self) -> bool:
@@ -207,6 +237,7 @@ class Connection(asyncio.Protocol):
         elif not self._wrote and not self._paused:
             self._write([])
         self._heard = self._wrote = False
+        self.unconfirmed.forgive(self._allowed.refusals // 10)
 
     # Writing
 

@@ -1,4 +1,4 @@
-"""How much a client has published that is not confirmed: a well-behaved one keeps to its window.
+"""What a client asks for that no well-behaved one does; and how much that it is refused.
 
 The core promises the client a window and the client's core obeys it; this is for those that do not.
 """
@@ -6,18 +6,25 @@ The core promises the client a window and the client's core obeys it; this is fo
 from collections import deque
 from collections.abc import Sequence
 
+from regraft.broker.io.admission import NO_ID, is_id
 from regraft.broker.io.configuration import Configuration
-from regraft.protocol.messages import AnyMessage, Confirm, Refused, Run
+from regraft.protocol.messages import Advertise, AnyMessage, Confirm, Refused, Run, Subscribe
 
 
 class Unconfirmed:
     """Counts one connection's publications and their bytes, run by run."""
 
-    __slots__ = ("_runs", "bytes", "count")
+    __slots__ = ("_runs", "bytes", "count", "has_ids", "most_ranges", "refusals")
 
     def __init__(self) -> None:
         self.count = 0
         self.bytes = 0
+        self.refusals = 0
+        """Filters and publications that were refused and are not forgiven."""
+        self.most_ranges = 0
+        """Of all its confirmations."""
+        self.has_ids = True
+        """Whether its filters are named as they may be."""
         self._runs: dict[str, deque[tuple[int, int, int]]] = {}
         """By publisher: last number, how many, bytes."""
 
@@ -31,24 +38,44 @@ class Unconfirmed:
                 if runs is None:
                     runs = self._runs[message.publisher] = deque()
                 runs.append((message.seqs[-1], count, size))
+            elif type(message) is Confirm:
+                self.most_ranges = max(self.most_ranges, len(message.ranges) // 2)
+            elif isinstance(message, Subscribe | Advertise) and not is_id(message.id):
+                self.has_ids = False
 
-    def answered(self, messages: Sequence[AnyMessage]) -> None:
-        """A run is done when its last number is; in between, others may be open. It need not be exact."""
+    def answered(self, messages: Sequence[AnyMessage]) -> int:
+        """How many of the answers are refusals.
+
+        A run is done when its last number is; in between, others may be open. It need not be exact.
+        """
+        before = self.refusals
         for message in messages:
             kind = type(message)
             if kind is Confirm:
                 self._done(message.publisher, message.ranges[-1])  # type: ignore[union-attr]
             elif kind is Refused:
+                self.refusals += 1
                 publisher, _, seq = message.about.rpartition("#")  # type: ignore[union-attr]
                 if publisher and seq.isdecimal():
                     self._done(publisher, int(seq))
+        return self.refusals - before
 
     def excess(self, configuration: Configuration) -> str:
         """Why this is too much, if it is. Twice the window: what is confirmed right now still counts."""
-        window, most = configuration.settings.window, configuration.allowed.unconfirmed_bytes
+        window, allowed = configuration.settings.window, configuration.allowed
         if self.count > 2 * window:
             return f"more than the window of {window} publications are unconfirmed"
-        return f"more than {most} bytes published are unconfirmed" if self.bytes > most else ""
+        if self.bytes > allowed.unconfirmed_bytes:
+            return f"more than {allowed.unconfirmed_bytes} bytes published are unconfirmed"
+        if self.refusals > allowed.refusals:
+            return f"more than {allowed.refusals} filters and publications had to be refused"
+        if self.most_ranges > allowed.confirmed_ranges:
+            return f"a confirmation has {self.most_ranges} ranges, {allowed.confirmed_ranges} are allowed"
+        return "" if self.has_ids else NO_ID
+
+    def forgive(self, count: int) -> None:
+        """Time has passed."""
+        self.refusals = max(0, self.refusals - count)
 
     def _done(self, publisher: str, last: int) -> None:
         runs = self._runs.get(publisher)

@@ -29,6 +29,7 @@ class Counters:
     """Of connections that have ended; the others count their own."""
     bytes_out: int = 0
     refused: int = 0
+    refusals: int = 0
     accepted: int = 0
 
 
@@ -63,6 +64,7 @@ def _values(server: "BrokerServer") -> Iterator[tuple[str, str, str, float]]:
     yield "received_bytes_total", "counter", "Bytes that arrived.", counters.bytes_in + in_
     yield "sent_bytes_total", "counter", "Bytes that left.", counters.bytes_out + out
     yield "connections_refused_total", "counter", "Peers that were closed with a reason.", counters.refused
+    yield "refusals_total", "counter", "Filters and publications that were refused.", counters.refusals
     yield "connections_accepted_total", "counter", "Connections that began.", counters.accepted
     yield "connections", "gauge", "Connections now.", len(server.connections)
     if server.core is not None:

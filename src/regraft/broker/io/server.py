@@ -304,7 +304,7 @@ class BrokerServer:
             if isinstance(hello := messages[0], LinkHello):
                 messages[0] = msgspec.structs.replace(hello, token=self.configuration.tokens.brokers)
             elif type(connection.hello) is ClientHello:
-                connection.unconfirmed.answered(messages)
+                self.counters.refusals += connection.unconfirmed.answered(messages)
             connection.send(messages)
         for close in out.closes:
             if (connection := self.connections.get(close.connection)) is not None:
