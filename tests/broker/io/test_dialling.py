@@ -1,6 +1,12 @@
-"""Pauses between calls grow, are random, and have a limit."""
+"""Calls go on until a neighbour answers; pauses between them grow, are random, and have a limit."""
 
+import asyncio
+
+from tests.broker.io.peers import broker, finish
+
+from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.dialling import FIRST_PAUSE, LONGEST_PAUSE, pause
+from regraft.broker.io.server import BrokerServer
 
 
 def test_pauses_double_up_to_a_limit() -> None:
@@ -11,3 +17,20 @@ def test_pauses_double_up_to_a_limit() -> None:
 
 def test_half_of_a_pause_is_random() -> None:
     assert pause(3, lambda: 0.0) == pause(3, lambda: 1.0) / 2
+
+
+def test_an_odd_host_is_called_again_when_its_address_is_known_better() -> None:
+    """Looking up such a name raises something else than an unreachable host does."""
+
+    async def scenario() -> None:
+        async with broker(neighbours=("a0",)) as called:
+            addresses = {"b0": ("a..b", 1)}
+            calling = BrokerServer(Configuration("a0", ("b0",)), addresses)
+            await calling.start()
+            await asyncio.sleep(0.2)
+            addresses["b0"] = called.address
+            while not any(each.hello for each in calling.connections.values()):
+                await asyncio.sleep(0.01)
+            await calling.stop()
+
+    finish(scenario())

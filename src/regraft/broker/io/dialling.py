@@ -1,6 +1,7 @@
 """Calls to neighbours: tried again and again, with growing and random pauses, until one answers."""
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable, Mapping
 
@@ -8,6 +9,7 @@ from regraft.broker.io.configuration import Address, Tls
 from regraft.broker.io.connection import Connection
 from regraft.broker.io.tls import dialling
 
+log = logging.getLogger("regraft.broker")
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
 CONNECT_SECONDS = 5.0
@@ -32,8 +34,9 @@ class Dialling:
         self._calls: dict[str, asyncio.Task[None]] = {}
 
     def dial(self, neighbour: str) -> None:
-        if neighbour not in self._calls:
-            self._calls[neighbour] = asyncio.create_task(self._call(neighbour))
+        if (call := self._calls.get(neighbour)) is None or call.done():
+            call = self._calls[neighbour] = asyncio.create_task(self._call(neighbour))
+            call.add_done_callback(lambda ended: self._ended(neighbour, ended))
 
     def hangup(self, neighbour: str) -> None:
         if (call := self._calls.pop(neighbour, None)) is not None:
@@ -56,7 +59,11 @@ class Dialling:
         while not await self._once(neighbour):
             await asyncio.sleep(pause(attempt))
             attempt += 1
-        self._calls.pop(neighbour, None)
+
+    def _ended(self, neighbour: str, call: asyncio.Task[None]) -> None:
+        """Whoever is called no more can be called again."""
+        if self._calls.get(neighbour) is call:
+            del self._calls[neighbour]
 
     async def _once(self, neighbour: str) -> bool:
         address = self._addresses.get(neighbour)
@@ -71,8 +78,9 @@ class Dialling:
                     ssl=dialling(self._tls) if self._tls is not None else None,
                 )
                 await asyncio.wait({connection.ended, connection.known}, return_when=asyncio.FIRST_COMPLETED)
-        except (OSError, TimeoutError):
+        except Exception as fault:  # also files of certificates that are being replaced, and odd names
+            log.info("the call to %s failed: %r", neighbour, fault)
             if connection is not None:
                 connection.close("the neighbour accepts but does not answer")
             return False
-        return connection.known.done()
+        return connection.known.done() and not connection.ended.done()
