@@ -1,12 +1,13 @@
 """Who may come in: tokens, TLS, mutual TLS, on real sockets with certificates made here."""
 
+import asyncio
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import trustme
-from tests.broker.io.peers import at, broker, chain, finish, overlay
+from tests.broker.io.peers import HASTY, at, broker, chain, finish, overlay, raw_peer
 
 from regraft.broker.io.admission import refusal
 from regraft.broker.io.configuration import Configuration, Tls, Tokens
@@ -149,3 +150,36 @@ def test_a_wrong_certificate_file_is_bad_input(tmp_path: Path) -> None:
     file.write_text("nothing")
     with pytest.raises(BadInput, match=r"no\.pem.*no usable certificate"):
         accepting(Tls(file, file))
+
+
+def test_a_link_comes_back_after_its_certificate_could_not_be_read_for_a_while(authority: Authority) -> None:
+    async def scenario() -> None:
+        tls = {id: authority.tls(id) for id in ("b0", "b1")}
+        async with Overlay(chain(2), lambda id, near: Configuration(id, near, tls=tls[id])) as running:
+            caller = running.servers["b0"]
+
+            async def until_up(up: bool) -> None:
+                while any(each.hello for each in caller.connections.values()) != up:
+                    await asyncio.sleep(0.01)
+
+            await until_up(True)
+            away = tls["b0"].certificate.rename(tls["b0"].certificate.with_suffix(".away"))
+            for connection in caller.connections.values():
+                connection.abort()
+            await until_up(False)
+            await asyncio.sleep(0.3)  # a few calls fail
+            away.rename(tls["b0"].certificate)
+            await until_up(True)
+
+    finish(scenario())
+
+
+def test_who_never_finishes_the_tls_handshake_is_closed(authority: Authority) -> None:
+    async def scenario() -> None:
+        async with (
+            broker(tls=authority.tls("b0", mutual=False), allowed=HASTY) as server,
+            raw_peer(server) as silent,
+        ):
+            assert await silent.heard() == []  # it ends
+
+    finish(scenario())

@@ -82,6 +82,7 @@ class BrokerServer:
             self.configuration.host,
             self.configuration.port,
             ssl=accepting(tls) if tls is not None else None,
+            ssl_handshake_timeout=self.configuration.allowed.hello_seconds if tls is not None else None,
             start_serving=False,
             backlog=1024,
         )
