@@ -101,3 +101,13 @@ def test_two_brokers_can_not_have_one_journal(path: Path) -> None:
         Journal(path)
     journal.close()
     Journal(path).close()
+
+
+def test_a_journal_on_a_full_disk_can_be_closed(path: Path) -> None:
+    journal = Journal(path)
+    journal._file.close()
+    journal._file = open("/dev/full", "ab")  # noqa: SIM115
+    with pytest.raises(OSError, match="No space left"):
+        journal.append([("a", b"x")])
+    journal.close()
+    Journal(path).close()  # the lock is free

@@ -70,7 +70,8 @@ class Journal:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # what could not be written was reported by then
+            self._file.close()
         self._lock.close()
 
     def _compact(self) -> None:
