@@ -71,6 +71,18 @@ def test_a_broker_that_can_not_start_says_why(tmp_path: Path) -> None:
         finish(scenario())
 
 
+def test_a_configuration_may_be_long() -> None:
+    """With the tokens of thousands of clients its line is longer than asyncio expects a line to be."""
+    tokens = Tokens(clients={f"client-{number}": "x" * 40 for number in range(5000)})
+
+    async def scenario() -> None:
+        overlay = Processes(chain(1), lambda id, near: Configuration(id, near, tokens=tokens))
+        async with overlay as running, connect(where(running, "b0"), name="client-7", token="x" * 40):
+            pass
+
+    finish(scenario())
+
+
 def test_a_configuration_survives_the_way_to_another_process(tmp_path: Path) -> None:
     full = Configuration(
         "b0",

@@ -21,6 +21,9 @@ from regraft.broker.io.running import run
 from regraft.broker.io.server import BrokerServer
 from regraft.model import RegraftError
 
+LINE_BYTES = 2**26
+"""A line may name every client and its token, or every neighbour of a hub."""
+
 
 def from_json(text: str | bytes) -> Configuration:
     return msgspec.convert(json.loads(text), Configuration, dec_hook=_path)
@@ -38,7 +41,7 @@ def _path(kind: type, value: Any) -> Any:
 
 async def main() -> int:
     loop = asyncio.get_running_loop()
-    lines = asyncio.StreamReader()
+    lines = asyncio.StreamReader(limit=LINE_BYTES)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     told = asyncio.create_task(lines.readline())
     for number in (signal.SIGTERM, signal.SIGINT):
