@@ -11,6 +11,9 @@ import pytest
 from tests.cli.conftest import Run, refused
 from tests.cli.running import CHAIN, PROGRAM, running
 
+from regraft.broker.io.journal import Journal
+from regraft.model import Kind
+
 
 @pytest.mark.parametrize("options", [[], ["--processes", "--state", "state", "--telemetry", "spool"]])
 def test_brokers_run_are_listed_and_stop(folder: Path, options: list[str]) -> None:
@@ -63,6 +66,40 @@ def test_bad_input_is_one_line(regraft: Run, folder: Path) -> None:
     assert "needs --certificate" in refused(regraft("up", "now.json", "--ca", "bad.pem"))
     assert "--sample is for --telemetry" in refused(regraft("up", "now.json", "--sample", "5"))
     assert "folder" in refused(regraft("up", "now.json", "--directory", "file/overlay.json"))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--state", "file"], "file: can not be made into a folder"),
+        (["--telemetry", "file"], "file: can not be made into a folder"),
+        (["--host", "192.0.2.1"], "192.0.2.1:0: can not be listened on"),
+        (["--host", "a..b"], "a..b:0: can not be listened on"),
+        (["--host", "192.0.2.1", "--processes"], "192.0.2.1:0: can not be listened on"),
+    ],
+)
+def test_where_brokers_can_not_run_is_bad_input(
+    regraft: Run, folder: Path, options: list[str], reason: str
+) -> None:
+    (folder / "file").write_text("")
+    assert reason in refused(regraft("up", "now.json", *options))
+
+
+def test_an_id_too_long_for_a_file_is_bad_input(regraft: Run, folder: Path) -> None:
+    (folder / "one.json").write_text(json.dumps({"brokers": ["x" * 300], "links": []}))
+    assert "can not be used as a journal: File name too long" in refused(
+        regraft("up", "one.json", "--state", "state")
+    )
+
+
+@pytest.mark.parametrize(("before", "after"), [("tree", "mesh"), ("mesh", "tree")])
+def test_state_of_another_kind_of_overlay_is_bad_input(
+    regraft: Run, folder: Path, before: Kind, after: Kind
+) -> None:
+    for id in "abcde":
+        Journal(folder / "state" / f"{id}.journal", before).close()
+    reason = refused(regraft("up", {"tree": "now.json", "mesh": "ring.json"}[after], "--state", "state"))
+    assert reason == f"state/a.journal: is of a broker in a {before}, not in a {after}"
 
 
 def test_the_help_has_examples(regraft: Run) -> None:

@@ -140,6 +140,9 @@ def _configure(kind: Kind, options: Mapping[str, Any]) -> Any:
     from regraft.broker.io.configuration import Configuration
 
     tls, tokens, telemetry = _tls(options), _tokens(options["tokens"]), _telemetry(options)
+    for folder in (options["state"], options["telemetry"]):
+        if folder is not None:
+            _make_folder(folder)
 
     def configure(id: str, near: tuple[str, ...]) -> "Configuration":
         return Configuration(

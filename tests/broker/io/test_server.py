@@ -12,9 +12,10 @@ from tests.broker.io.peers import at, broker, chain, finish, overlay
 from regraft.broker.core import Shift
 from regraft.broker.core.effects import Report
 from regraft.broker.io.configuration import Configuration
+from regraft.broker.io.journal import Journal
 from regraft.client import Event, connect
 from regraft.client.session import Session
-from regraft.model import Topology
+from regraft.model import BadInput, Topology
 
 
 async def numbers(session: Session, filter: str, count: int) -> asyncio.Task[list[object]]:
@@ -179,3 +180,16 @@ def test_a_path_that_is_not_there_is_404() -> None:
                 await asyncio.to_thread(_get, server.metrics_address, "/secrets")
 
     finish(scenario())
+
+
+def test_a_journal_without_sessions_of_this_broker_is_bad_input(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "b0.journal")
+    journal.append([("session/desk", b"\x92\x80\x80")])
+    journal.close()
+
+    async def scenario() -> None:
+        async with broker(state=tmp_path):
+            pass
+
+    with pytest.raises(BadInput, match=r"b0\.journal: not what this broker remembers"):
+        finish(scenario())

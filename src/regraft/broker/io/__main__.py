@@ -19,7 +19,7 @@ import msgspec
 from regraft.broker.io.configuration import Address, Configuration
 from regraft.broker.io.running import run
 from regraft.broker.io.server import BrokerServer
-from regraft.model import RegraftError
+from regraft.model import BadInput, RegraftError
 
 LINE_BYTES = 2**26
 """A line may name every client and its token, or every neighbour of a hub."""
@@ -57,7 +57,7 @@ async def main() -> int:
                 await server.start()
                 _say({"started": True, "metrics": server.metrics_address})
     except (RegraftError, OSError) as fault:
-        _say({"fault": str(fault)})
+        _say({"fault": str(fault), "bad_input": isinstance(fault, BadInput)})
         return 1
     finally:
         watching.cancel()

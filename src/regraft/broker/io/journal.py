@@ -18,10 +18,11 @@ from typing import BinaryIO
 
 import msgspec
 
-from regraft.model import BadInput
+from regraft.model import BadInput, Kind
 
 HEADER = 12
 LIFE = "#life"
+KIND = "#kind"
 GROWN = 4 * 2**20
 """Compacted again when it has grown by this much, and to four times of what is alive."""
 RECENTLY = 1_700_000_000
@@ -37,17 +38,29 @@ class Damaged(BadInput):
 class Journal:
     """The journal of one broker, open for appending; `life` has already grown by one."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: Kind = "tree") -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(path.with_suffix(".lock"))
+        self._kind = kind.encode()
         try:
-            self.values = dict(_last_values(path))
-            self.life = int(self.values.pop(LIFE, b"0")) + 1
-            self._compact()
-        except BaseException:
-            self._lock.close()
-            raise
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(path.with_suffix(".lock"))
+            try:
+                self._start()
+            except BaseException:
+                self._lock.close()
+                raise
+        except OSError as fault:
+            raise BadInput(str(path), f"can not be used as a journal: {fault.strerror}") from None
+
+    def _start(self) -> None:
+        self.values = _last_values(self.path)
+        self.life = int(self.values.pop(LIFE, b"0")) + 1
+        kind = self.values.pop(KIND, self._kind)
+        if kind != self._kind:
+            raise BadInput(
+                str(self.path), f"is of a broker in a {kind.decode()}, not in a {self._kind.decode()}"
+            )
+        self._compact()
 
     def append(self, changes: Iterable[tuple[str, bytes | None]]) -> None:
         """Write changes; they are durable after `sync`."""
@@ -79,6 +92,7 @@ class Journal:
         fresh = self.path.with_suffix(".new")
         with fresh.open("wb") as file:
             file.write(_record(LIFE, str(self.life).encode()))
+            file.write(_record(KIND, self._kind))
             for key, value in self.values.items():
                 file.write(_record(key, value))
             file.flush()

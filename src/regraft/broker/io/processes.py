@@ -12,7 +12,7 @@ from typing import Any
 
 from regraft.broker.io.__main__ import to_json
 from regraft.broker.io.configuration import Address, Configuration
-from regraft.model import RegraftError, Topology
+from regraft.model import BadInput, RegraftError, Topology
 
 STOP_SECONDS = 10.0
 
@@ -91,7 +91,8 @@ async def _answer(process: Process, id: str) -> dict[str, Any]:
     line = await process.stdout.readline()
     answer: dict[str, Any] = json.loads(line) if line else {"fault": "its process has ended"}
     if "fault" in answer:
-        raise RegraftError(f"broker {id!r} does not start: {answer['fault']}")
+        reason = f"broker {id!r} does not start: {answer['fault']}"
+        raise BadInput("", reason) if answer.get("bad_input") else RegraftError(reason)
     return answer
 
 

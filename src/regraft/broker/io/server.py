@@ -77,15 +77,20 @@ class BrokerServer:
     async def listen(self) -> Address:
         """Take the port; connections wait until `start`."""
         tls = self.configuration.tls
-        self._listener = await asyncio.get_running_loop().create_server(
-            self._new_connection,
-            self.configuration.host,
-            self.configuration.port,
-            ssl=accepting(tls) if tls is not None else None,
-            ssl_handshake_timeout=self.configuration.allowed.hello_seconds if tls is not None else None,
-            start_serving=False,
-            backlog=1024,
-        )
+        host, port = self.configuration.host, self.configuration.port
+        try:
+            self._listener = await asyncio.get_running_loop().create_server(
+                self._new_connection,
+                host,
+                port,
+                ssl=accepting(tls) if tls is not None else None,
+                ssl_handshake_timeout=self.configuration.allowed.hello_seconds if tls is not None else None,
+                start_serving=False,
+                backlog=1024,
+            )
+        except (OSError, UnicodeError) as fault:
+            reason = getattr(fault, "strerror", None) or fault
+            raise BadInput(f"{host}:{port}", f"can not be listened on: {reason}") from None
         return self.address
 
     async def start(self) -> None:
@@ -95,14 +100,19 @@ class BrokerServer:
             await self.listen()
         assert self._listener is not None
         if config.state is not None:
-            self._journal = Journal(config.state / f"{file_name(self.id)}.journal")
+            self._journal = Journal(config.state / f"{file_name(self.id)}.journal", config.kind)
         stored = dict(self._journal.values) if self._journal is not None else {}
         life = self._journal.life if self._journal is not None else life_by_the_clock()
         self._durable = Durable(self._journal, self._leave, self._disk_failed)
-        if config.telemetry is not None:
-            self.observer = Observer(self.id, config.telemetry)
-            self.observer.known(stored)
-        self.core = self._new_core(life, stored)
+        try:
+            if config.telemetry is not None:
+                self.observer = Observer(self.id, config.telemetry)
+                self.observer.known(stored)
+            self.core = self._new_core(life, stored)
+        except (msgspec.DecodeError, BadInput) as fault:
+            if self._journal is None:
+                raise
+            raise BadInput(str(self._journal.path), f"not what this broker remembers: {fault}") from None
         if config.metrics is not None:
             self._endpoint = Endpoint({"/metrics": lambda: metrics(self), "/healthz": lambda: healthz(self)})
             await self._endpoint.start(*config.metrics)

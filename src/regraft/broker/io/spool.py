@@ -15,6 +15,7 @@ from typing import BinaryIO, Generic, TypeVar
 import msgspec
 
 from regraft.broker.io.configuration import Telemetry
+from regraft.model import BadInput
 
 T = TypeVar("T")
 DONE = ".ndjson"
@@ -40,9 +41,12 @@ class Spool(Generic[T]):
         self._file: BinaryIO | None = None
         self._path = telemetry.folder / "none"
         self._synced = self._opened = time.monotonic()
-        telemetry.folder.mkdir(parents=True, exist_ok=True)
-        for left in telemetry.folder.glob(f"{glob.escape(name)}-*{OPEN}"):
-            _finish_left(left)
+        try:
+            telemetry.folder.mkdir(parents=True, exist_ok=True)
+            for left in telemetry.folder.glob(f"{glob.escape(name)}-*{OPEN}"):
+                _finish_left(left)
+        except OSError as fault:
+            raise BadInput(str(telemetry.folder), f"can not hold telemetry: {fault.strerror}") from None
         self._thread = threading.Thread(target=self._write, name=f"spool {name}", daemon=True)
         self._thread.start()
 
