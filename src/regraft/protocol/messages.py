@@ -216,9 +216,14 @@ class Positions(Message, frozen=True, tag=20):
     topics: list[Named]
     """As they were named in the `Update` that this answers."""
     streams: list[tuple[str, int, list[int]]] = []
-    """Stream, the number after which I send, the numbers I know of (the last of them at least)."""
+    """Stream, the number after which I send (−1: I do not know yet), the numbers I know of (the last of
+    them at least)."""
     known: bool = True
     """False: I am new to these topics, or have forgotten, and am asking myself."""
+    partial: bool = False
+    """I have forgotten streams of these topics that were quiet: I say nothing of those not mentioned."""
+    last: bool = True
+    """More streams of the same topics follow, if not."""
 
 
 class Flood(Message, frozen=True, tag=21):
