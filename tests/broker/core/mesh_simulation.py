@@ -130,6 +130,8 @@ class MeshSimulation:
             session_seconds=30.0,
             k=overlay.k,
             held_bytes=rng.choice((8_000, 30_000, 10**7)),
+            streams=Random(f"{seed}/streams").choice((0, 10_000)),
+            idle_seconds=2.0,
         )
         script = Script(
             tuple(overlay.brokers), tuple(overlay.links), (), (), weather, 16, rng.choice((1, 3, 16)), 0.0

@@ -4,6 +4,7 @@ import pytest
 
 from regraft.broker.core.effects import Close, Effect, Send, Store
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
+from regraft.broker.core.mesh_flood import MOST_BYTES
 from regraft.broker.core.sessions import NAME_BYTES
 from regraft.protocol import events
 from regraft.protocol.messages import (
@@ -18,10 +19,14 @@ from regraft.protocol.messages import (
     Refused,
     Run,
     Subscribe,
+    Update,
     Withdraw,
 )
+from regraft.protocol.wire import Wire
 
 SOON = MeshSettings(patience=0.0)
+SUBSCRIBED = events.encode([{}, {"s1": "topic = 'red'"}])
+"""A session as it is stored."""
 
 
 def stores(effects: list[Effect]) -> list[str]:
@@ -100,7 +105,7 @@ def test_a_client_that_breaks_a_rule_is_closed_with_the_reason(message: AnyMessa
         (Flood("p#1/red", 0, 0, [1], [b"\xc1"], 0), "no event"),
         (Flood("p#1/red", 0, 0, [1], [POISON], 0), "no event"),
         (Positions([("red", "1")], [("red", 1, [])]), "name of a stream"),
-        (Positions([("red", "1")], [("p#1/red", -1, [])]), "not between"),
+        (Positions([("red", "1")], [("p#1/red", -2, [])]), "not between"),
         (Positions([("red", "1")], [("p#1/red", 1, [2**64 - 1])]), "not between"),
     ],
 )
@@ -145,3 +150,88 @@ def test_of_a_client_two_lives_are_remembered() -> None:
     broker.received(1, [Run(f"s#{life}", [1], [EVENT], 0) for life in range(1, 100)], 0.0)
     assert len(broker.sessions._publishing) == 2
     assert len(broker.flooding.streams.by_name) == 2
+
+
+def numbered(number: int) -> bytes:
+    return events.encode(events.Event({"topic": "red"}, b"%d" % number))
+
+
+def ready_broker(settings: MeshSettings) -> MeshBroker:
+    """A subscriber of red on connection 2, and a neighbour that knows the topic on connection 1."""
+    broker = MeshBroker("b", ["a"], settings)
+    broker.received(2, [ClientHello("s", [], [("s1", "topic = 'red'")])], 0.0)
+    broker.received(1, [LinkHello("a", 1), Update(subscriptions=[("red", "1")], all_subscriptions=True)], 0.0)
+    broker.received(1, [Positions([("red", "1")])], 0.0)
+    return broker
+
+
+def delivered(effects: list[Effect]) -> list[int]:
+    runs = [each.message for each in effects if isinstance(each, Send) and isinstance(each.message, Run)]
+    return [seq for run in runs for seq in run.seqs]
+
+
+def pass_through(broker: MeshBroker, stream: str, now: float) -> None:
+    """One publication of the stream comes and is let go."""
+    broker.received(1, [Flood(stream, 0, 0, [1], [EVENT], 0), Confirm(stream, [1, 1])], now)
+    broker.received(2, [Confirm(stream, [1, 1])], now)
+
+
+def test_quiet_streams_are_forgotten_when_there_are_too_many() -> None:
+    broker = ready_broker(MeshSettings(patience=0.0, streams=100, idle_seconds=5.0))
+    for number in range(2000):
+        pass_through(broker, f"client-{number}#1/red", number / 100)
+        broker.tick(number / 100)
+    assert len(broker.flooding.streams.by_name) <= 100 + 5 * 100 + 1
+    broker.tick(100.0)
+    assert len(broker.flooding.streams.by_name) == 90
+    assert sum(map(len, broker.flooding.streams.by_topic.values())) == 90
+
+
+def test_a_stream_of_which_something_is_kept_is_not_forgotten() -> None:
+    broker = ready_broker(MeshSettings(patience=0.0, streams=10, idle_seconds=5.0))
+    broker.received(1, [Flood("kept#1/red", 0, 0, [1], [EVENT], 0)], 0.0)
+    for number in range(20):
+        pass_through(broker, f"client-{number}#1/red", 1.0)
+    broker.tick(100.0)
+    assert "kept#1/red" in broker.flooding.streams.by_name
+    assert len(broker.flooding.streams.by_name) == 9
+
+
+def test_a_forgotten_stream_goes_on_in_order_where_it_shows_up_again() -> None:
+    broker = ready_broker(MeshSettings(patience=1.0, streams=0, idle_seconds=5.0))
+    pass_through(broker, "p#1/red", 0.0)
+    broker.tick(10.0)
+    assert not broker.flooding.streams.by_name
+    seven, six = (Flood("p#1/red", seq - 1, 0, [seq], [numbered(seq)], 0) for seq in (7, 6))
+    assert delivered(broker.received(1, [seven], 20.0)) == []
+    assert delivered(broker.received(1, [six], 20.5)) == []
+    assert delivered(broker.tick(21.0)) == [6, 7]
+
+
+def test_an_answer_that_is_partial_says_nothing_of_streams_it_does_not_mention() -> None:
+    broker = MeshBroker("c", ["a", "b"], SOON, stored={"session/s": SUBSCRIBED})
+    red = Update(subscriptions=[("red", "1")], all_subscriptions=True)
+    for connection, name in ((1, "a"), (2, "b")):
+        broker.received(connection, [LinkHello(name, 1), red], 0.0)
+    broker.received(1, [Positions([("red", "1")], partial=True)], 0.0)
+    broker.received(2, [Positions([("red", "1")], [("p#1/red", 7, [7])])], 0.0)
+    assert broker.flooding.streams.by_name["p#1/red"].position == 7
+
+
+def test_long_positions_go_in_parts_and_are_believed_when_the_last_has_come() -> None:
+    broker = ready_broker(SOON)
+    for number in range(20_000):
+        broker.flooding.streams.open(f"client-{number}#1/red", 5)
+    answers = broker.standings.positions(broker.interest.links["a"], ["red"])
+    assert len(answers) > 1
+    assert [answer.last for answer in answers] == [False] * (len(answers) - 1) + [True]
+    assert all(len(Wire().frame([answer])) < 2 * MOST_BYTES for answer in answers)
+    other = MeshBroker("c", ["b"], SOON)
+    other.received(2, [ClientHello("s", [], [("s1", "topic = 'red'")])], 0.0)
+    other.received(1, [LinkHello("b", 1), Update(subscriptions=[("red", "1")], all_subscriptions=True)], 0.0)
+    for answer in answers[:-1]:
+        other.received(1, [answer], 0.0)
+    assert not other.interest.is_ready("red")
+    other.received(1, [answers[-1]], 0.0)
+    assert {stream.position for stream in other.flooding.streams.on("red")} == {5}
+    assert len(other.flooding.streams.by_name) == 20_000

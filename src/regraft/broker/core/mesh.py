@@ -34,15 +34,18 @@ the publisher, so every publication gets the predecessor that it had.
 
 **What is given up.** Memory: while a broker is away or slow, its neighbours on the topic keep all that it
 has not confirmed, and their neighbours what it has not received; of every stream (two lives of each
-publisher on each topic) position and last numbers are remembered for good. Beyond `held_bytes` the topics
-are stopped at their publishers (`mesh_pressure`). Bandwidth: a publication crosses every link of the
-topic's overlay at least once. Availability: publishers wait while fewer than k − 1 neighbours on the topic
-are there (or all, if they are fewer), and a broker that comes back waits for all but k − 2 neighbours.
+publisher on each topic) position and last numbers are remembered, until there are more than `streams` and
+it has been quiet for `idle_seconds` (`mesh_standing`). Beyond `held_bytes` the topics are stopped at
+their publishers (`mesh_pressure`). Bandwidth: a publication crosses every link of the topic's overlay at
+least once. Availability: publishers wait while fewer than k − 1 neighbours on the topic are there (or
+all, if they are fewer), and a broker that comes back waits for all but k − 2 neighbours.
 
 **Limits.** k or more failures at once may lose what was acknowledged; a broker that left a topic, its
 clients having withdrawn, no longer counts as a survivor. When every broker of a topic has failed, its
-streams begin anew. The overlay must be k-topic-connected, publishing brokers included; a
-broker cannot check that. Order is per publisher and topic. Sessions do not move to other brokers.
+streams begin anew. So does one that was forgotten: a gap of it that lasts longer than it may be quiet,
+and `patience` after it goes on, is not seen. The overlay must be k-topic-connected, publishing brokers
+included; a broker cannot check that. Order is per publisher and topic. Sessions do not move to other
+brokers.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -58,6 +61,7 @@ from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_interest import Interest, MeshLink
 from regraft.broker.core.mesh_pressure import Pressures
 from regraft.broker.core.mesh_sessions import MeshSessions
+from regraft.broker.core.mesh_standing import Standings
 from regraft.broker.core.peers import Session
 from regraft.model import BadInput
 from regraft.protocol.messages import (
@@ -91,6 +95,9 @@ class MeshSettings(Settings):
     """Beyond this much in copies, publishers are stopped."""
     patience: float = 1.0
     """So long a topic whose brokers are all new to it waits for one that is not."""
+    streams: int = 10_000
+    """Beyond this many, streams are forgotten that have been quiet for `idle_seconds`."""
+    idle_seconds: float = 60.0
 
 
 class MeshBroker:
@@ -112,10 +119,14 @@ class MeshBroker:
         self.now = now
         self.interest = Interest(neighbours, mesh.k, mesh.patience)
         self.flooding = Flooding(self.interest, mesh.k, mesh.observe)
+        self.standings = Standings(
+            self.interest, self.flooding, mesh.streams, mesh.idle_seconds, mesh.patience
+        )
         self.delivery = Delivery(self.flooding)
         self.sessions = MeshSessions(
             id, self.interest, self.flooding, self.delivery, mesh.window, mesh.filters_per_client
         )
+        self.standings.here = lambda client: f"@{client}" in self.sessions.all
         self.pressures = Pressures(id, life, mesh.held_bytes)
         self.flooding.held_up = lambda topic: topic in self.pressures.topics
         self.interest.restore(stored or {})
@@ -128,7 +139,7 @@ class MeshBroker:
         self._out: list[Effect] = []
         self._on_link: dict[type, Callable[[MeshLink, Any], None]] = {
             Update: self._update,
-            Positions: lambda link, message: self.flooding.learn(message, link),
+            Positions: lambda link, message: self.standings.learn(message, link),
             Flood: lambda link, message: self.flooding.arrive(message, link),
             Received: lambda link, message: self.flooding.received(message, link),
             Confirm: lambda link, message: self.flooding.confirmed(message, link),
@@ -160,7 +171,7 @@ class MeshBroker:
 
     def received(self, connection: int, messages: Sequence[AnyMessage], now: float) -> list[Effect]:
         """The peer said something."""
-        self.now = now
+        self._at(now)
         for message in messages:
             if connection in self._over:
                 break
@@ -175,14 +186,15 @@ class MeshBroker:
 
     def closed(self, connection: int, now: float) -> list[Effect]:
         """The connection is gone."""
-        self.now = now
+        self._at(now)
         self._over.discard(connection)
         self._closed(connection)
         return self._flush()
 
     def tick(self, now: float) -> list[Effect]:
         """Time has passed."""
-        self.now = now
+        self._at(now)
+        self.standings.forget()
         for session in list(self.delivery.sessions.values()):
             if session.connection is None and now - session.left_at > self.settings.session_seconds:
                 self.sessions.end(session)
@@ -220,6 +232,9 @@ class MeshBroker:
         return facts
 
     # How it reacts
+
+    def _at(self, now: float) -> None:
+        self.now = self.flooding.streams.now = now
 
     def _received(self, connection: int, message: AnyMessage) -> None:
         peer = self._peers.get(connection)
@@ -274,7 +289,7 @@ class MeshBroker:
             self._out.append(self.interest.remembered(link))
         self.flooding.renew(link, joined)
         named = [topic for topic, _ in update.subscriptions]
-        self._out += [Send(link.connection, answer) for answer in self.flooding.positions(link, named)]
+        self._out += [Send(link.connection, answer) for answer in self.standings.positions(link, named)]
         if update.all_subscriptions:
             self._out += self.flooding.open(link)
         else:
@@ -308,7 +323,7 @@ class MeshBroker:
                 self.flooding.check_unacknowledged()
                 for topic in sorted(peer.topics):
                     if self.interest.is_ready(topic):
-                        self.flooding.begin(topic)
+                        self.standings.begin(topic)
         neighbour = self._dialled.pop(connection, "")
         link = self.interest.links.get(neighbour)
         if link is not None and link.connection is None:
@@ -323,8 +338,9 @@ class MeshBroker:
                 if link.connection is not None:
                     self._out.append(Send(link.connection, change))
         for topic in self.interest.newly_ready(self.now):
-            self.flooding.begin(topic)
+            self.standings.begin(topic)
             self._tell_positions(topic)
+        self.standings.begin_unsure()
         self.sessions.placed()
         self.sessions.admit()
         weighed = self.pressures.weigh(self.flooding.streams.bytes, self.interest.own)
@@ -344,4 +360,4 @@ class MeshBroker:
         for name in sorted(self.interest.wanting(topic)):
             link = self.interest.links[name]
             if link.open and link.connection is not None:
-                self._out += [Send(link.connection, each) for each in self.flooding.positions(link, [topic])]
+                self._out += [Send(link.connection, each) for each in self.standings.positions(link, [topic])]

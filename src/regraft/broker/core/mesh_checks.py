@@ -5,6 +5,7 @@ Whoever breaks one is told the rule and closed, before anything of the message h
 
 from typing import Final
 
+from regraft.broker.core.mesh_streams import UNSURE
 from regraft.broker.core.mesh_topics import topic_of
 from regraft.broker.core.peers import Session
 from regraft.broker.core.sessions import NAME_BYTES
@@ -56,8 +57,8 @@ def check_flood(flood: Flood) -> None:
 def check_positions(positions: Positions) -> None:
     for stream, base, numbers in positions.streams:
         _check_stream("positions", stream)
-        if not 0 <= base <= LARGEST or not all(0 < number <= LARGEST for number in numbers):
-            raise BadInput("positions", f"a number of {stream[:80]!r} is not between 0 and {LARGEST}")
+        if not UNSURE <= base <= LARGEST or not all(0 < number <= LARGEST for number in numbers):
+            raise BadInput("positions", f"a number of {stream[:80]!r} is not between 1 and {LARGEST}")
 
 
 def _check_stream(place: str, stream: str) -> None:

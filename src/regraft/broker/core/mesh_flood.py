@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable
 
 from regraft.broker.core.effects import Send
 from regraft.broker.core.forwarding import Fact
-from regraft.broker.core.mesh_checks import check_flood, check_positions
-from regraft.broker.core.mesh_interest import Interest, MeshLink
+from regraft.broker.core.mesh_checks import check_flood
+from regraft.broker.core.mesh_interest import Interest, MeshLink, Topic
 from regraft.broker.core.mesh_streams import Copy, Stream, Streams
 from regraft.broker.core.mesh_topics import topic_of
-from regraft.protocol.messages import Confirm, Flood, Positions, Received, Run, Settled
+from regraft.protocol.messages import Confirm, Flood, Received, Run, Settled
 
 MOST_TOGETHER = 512
 MOST_BYTES = 2**20
@@ -87,7 +87,11 @@ class Flooding:
         topic = topic_of(name)
         if topic not in self.interest.own:
             return None
-        stream = self.streams.open(name, 0 if self.interest.own[topic].ready else None)
+        if stream is None:
+            stream = self._open(name, self.interest.own[topic], previous)
+        elif name in self.streams.unsure and not stream.copies:
+            self.streams.unsure[name] = self.streams.now
+        stream.touched = self.streams.now
         stream.note(seq, floor)
         if stream.position is not None and seq <= stream.position:
             return None
@@ -107,6 +111,14 @@ class Flooding:
         self._advance(stream)
         return copy
 
+    def _open(self, name: str, topic: Topic, previous: int) -> Stream:
+        """A stream that we have not heard of, or have forgotten: then what comes first need not be next."""
+        unsure = topic.ready and topic.partial and previous > 0
+        stream = self.streams.open(name, 0 if topic.ready and not unsure else None)
+        if unsure:
+            self.streams.unsure[name] = self.streams.now
+        return stream
+
     def _advance(self, stream: Stream) -> None:
         """Pass on to local subscribers what is next, until there is a gap."""
         if stream.position is None:
@@ -120,50 +132,14 @@ class Flooding:
         self.deliver(copy)
         self._check(copy)
 
-    def begin(self, topic: str) -> None:
-        """We know where the topic's streams stand (or know better than before)."""
-        for stream in self.streams.on(topic):
-            start = max(stream.position or 0, self.interest.begins_after(topic, stream.name))
-            if stream.position is None and self.interest.own[topic].anew and stream.order:
-                start = max(start, stream.copies[stream.order[0]].previous)
-            if stream.position is None or start > stream.position:
-                for copy in stream.start_after(start):
-                    copy.passed = True  # our subscribers had it in our earlier life, or before they came
-                    self._check(copy)
-                self._advance(stream)
+    def start(self, stream: Stream, position: int) -> None:
+        """We know where the stream stands (or know better than before)."""
+        for copy in stream.start_after(position):
+            copy.passed = True  # our subscribers had it in our earlier life, or before they came
+            self._check(copy)
+        self._advance(stream)
 
     # Neighbours
-
-    def positions(self, link: MeshLink, topics: Iterable[str]) -> list[Positions]:
-        """What to tell a neighbour that is interested in these topics."""
-        own = self.interest.own
-        asking = [topic for topic in topics if topic in own and not own[topic].ready]
-        known = [topic for topic in topics if topic not in asking]
-        streams = [
-            (stream.name, stream.promise, list(stream.numbers))
-            for topic in known
-            if topic in own
-            for stream in self.streams.on(topic)
-        ]
-        answers = []
-        if known:
-            answers.append(Positions([(topic, link.topics[topic]) for topic in known], streams))
-        if asking:
-            answers.append(Positions([(topic, link.topics[topic]) for topic in asking], known=False))
-        return answers
-
-    def learn(self, message: Positions, link: MeshLink) -> None:
-        """A neighbour says where streams stand."""
-        check_positions(message)
-        topics = self.interest.positions(link, message)
-        for name, _, numbers in message.streams:
-            if (topic := topic_of(name)) in topics:
-                stream = self.streams.open(name, 0 if self.interest.own[topic].ready else None)
-                for number in numbers:
-                    stream.note(number)
-        for topic in topics:
-            if self.interest.is_ready(topic):
-                self.begin(topic)
 
     def renew(self, link: MeshLink, topics: Iterable[str]) -> None:
         """The neighbour has joined these topics, or been restarted: what it knew of them is void."""

@@ -9,7 +9,8 @@ back to it after a crash, asks its neighbours first (`Positions`) and is *ready*
   interested ones are as new as we are and have stayed so for `patience` seconds (the topic begins).
 
 A stream begins, for us, after the smallest number that a ready interested neighbour promises to send
-from. A neighbour that does not mention a stream will send all of it.
+from. A neighbour that does not mention a stream will send all of it, unless it says that it has forgotten
+some.
 """
 
 from collections import Counter
@@ -18,6 +19,7 @@ from collections.abc import Iterable
 import msgspec
 
 from regraft.broker.core.effects import Store
+from regraft.broker.core.mesh_streams import UNSURE
 from regraft.broker.core.mesh_topics import topic_of
 from regraft.broker.core.peers import Link
 from regraft.protocol.messages import Named, Positions, Update
@@ -36,6 +38,22 @@ class MeshLink(Link):
         """With the mark of its joining: another mark means that it has left in between and forgotten."""
         self.promises: dict[str, dict[str, int]] = {}
         """By topic and stream: it sends us all after this number."""
+        self.partial: set[str] = set()
+        """Topics of which it has forgotten streams."""
+        self._parts: dict[str, dict[str, int]] = {}
+        """By topic: promises of an answer whose last part has not come."""
+
+    def lost(self, now: float = 0.0) -> None:
+        super().lost(now)
+        self._parts.clear()
+
+    def promise(self, topic: str, message: Positions) -> None:
+        """The neighbour's answer, or a part of it."""
+        part = self._parts.setdefault(topic, {})
+        part |= {stream: base for stream, base, _ in message.streams if topic_of(stream) == topic}
+        if message.last:
+            self.promises[topic] = self._parts.pop(topic)
+            (self.partial.add if message.partial else self.partial.discard)(topic)
 
 
 class Topic:
@@ -53,6 +71,8 @@ class Topic:
         self.heard_all_at: float | None = None
         self.anew = False
         """Nobody knew where the streams stood: each begins with what we see of it first."""
+        self.partial = False
+        """We, or who told us where the streams stand, have forgotten some that were quiet."""
 
 
 class Interest:
@@ -159,12 +179,14 @@ class Interest:
         """The neighbour has noted our interest, and says from where it will send; in which topics."""
         topics = [name for name, mark in message.topics if name in self.own and self.own[name].mark == mark]
         for name in topics:
-            self.own[name].heard.add(link.name)
+            own = self.own[name]
             if message.known:
-                self.own[name].known.add(link.name)
-                link.promises[name] = {
-                    stream: base for stream, base, _ in message.streams if topic_of(stream) == name
-                }
+                link.promise(name, message)
+                own.partial = own.partial or message.partial
+            if message.last:
+                own.heard.add(link.name)
+                if message.known:
+                    own.known.add(link.name)
         return topics
 
     def doubt(self, link: MeshLink, topic: str) -> None:
@@ -203,17 +225,22 @@ class Interest:
     def _slack(self, topic: Topic) -> int:
         return max(0, self.k - 2 if topic.restored else self.k - 1)
 
-    def begins_after(self, topic: str, stream: str) -> int:
+    def begins_after(self, topic: str, stream: str) -> int | None:
         """The neighbours that are here promise, all of them, to send what follows this number; 0 if too
-        few are here to tell."""
+        few are here to tell, None if those that are may have forgotten the stream."""
         state = self.own[topic]
-        promises = [
-            self.links[name].promises.get(topic, {}).get(stream, 0)
+        if sum(link.connection is None for link in self.links.values()) > self._slack(state):
+            return 0
+        here = [
+            link
             for name in self.wanting(topic) & state.known
-            if self.links[name].connection is not None
+            if (link := self.links[name]).connection is not None
         ]
-        away = sum(link.connection is None for link in self.links.values())
-        return min(promises, default=0) if away <= self._slack(state) else 0
+        promises = [
+            link.promises.get(topic, {}).get(stream, None if topic in link.partial else 0) for link in here
+        ]
+        said = [promise for promise in promises if promise is not None and promise != UNSURE]
+        return min(said, default=None if promises else 0)
 
 
 _NOBODY: set[str] = set()

@@ -8,6 +8,9 @@ from regraft.broker.core.mesh_topics import topic_of
 OVERHEAD = 512
 """Bytes that a copy takes beside its event, roughly."""
 
+UNSURE = -1
+"""The position of a stream that was forgotten and goes on, until it is known where."""
+
 
 class Copy:
     """A publication that is kept here, and what others are known to have made of it.
@@ -57,7 +60,7 @@ class Copy:
 class Stream:
     """The publications of one publisher on one topic, as far as this broker knows them."""
 
-    __slots__ = ("copies", "floor", "name", "next", "numbers", "order", "position", "topic")
+    __slots__ = ("copies", "floor", "name", "next", "numbers", "order", "position", "topic", "touched")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -73,6 +76,8 @@ class Stream:
         self.numbers: list[int] = []
         """Known numbers from the floor on, and the one before it: a restarted first broker asks for them."""
         self.floor = 0
+        self.touched = 0.0
+        """When something of it last came."""
 
     def add(self, copy: Copy) -> None:
         self.copies[copy.seq] = copy
@@ -101,7 +106,7 @@ class Stream:
         for copy in waiting:
             if copy.seq <= position:
                 del self.next[copy.previous]
-            elif copy.previous < position:
+            elif copy.previous <= position:
                 self.expect(copy)
                 break
         return [copy for copy in waiting if copy.seq <= position]
@@ -128,8 +133,9 @@ class Stream:
 
     @property
     def promise(self) -> int:
-        """A neighbour gets from us all after this number."""
-        assert self.position is not None
+        """A neighbour gets from us all after this number; `UNSURE` while we do not know ourselves."""
+        if self.position is None:
+            return UNSURE
         return min([self.position, *(copy.previous for copy in self.copies.values())])
 
 
@@ -140,6 +146,9 @@ class Streams:
         self.by_name: dict[str, Stream] = {}
         self.by_topic: dict[str, dict[str, Stream]] = {}
         self.bytes = 0
+        self.now = 0.0
+        self.unsure: dict[str, float] = {}
+        """Streams that we may have known and forgotten, since when we see them again."""
 
     def open(self, name: str, position: int | None) -> Stream:
         """The stream of this name; `position` is where it stands if it is new."""
@@ -151,8 +160,9 @@ class Streams:
             client = name.partition("#")[0] + "#"
             for old in [each for each in siblings if each.startswith(client)][:-1]:
                 if not siblings[old].copies:
-                    del siblings[old], self.by_name[old]
+                    self.drop(siblings[old])
             siblings[name] = stream
+            stream.touched = self.now
         return stream
 
     def keep(self, copy: Copy) -> None:
@@ -166,8 +176,18 @@ class Streams:
 
     def forget(self, topic: str) -> None:
         """Nobody here is interested in the topic any more, and nothing of it is kept."""
-        for name in self.by_topic.pop(topic, {}):
-            del self.by_name[name]
+        for stream in self.on(topic):
+            self.drop(stream)
+        self.by_topic.pop(topic, None)
+
+    def drop(self, stream: Stream) -> None:
+        del self.by_name[stream.name], self.by_topic[stream.topic][stream.name]
+        self.unsure.pop(stream.name, None)
+
+    def quiet(self, since: float) -> list[Stream]:
+        """Streams of which nothing is kept and nothing has come, the longest quiet first."""
+        quiet = [stream for stream in self.by_name.values() if not stream.copies and stream.touched <= since]
+        return sorted(quiet, key=lambda stream: stream.touched)
 
     def on(self, topic: str) -> list[Stream]:
         return list(self.by_topic.get(topic, {}).values())
