@@ -4,7 +4,6 @@ Shared by brokers and clients; it holds at most one unfinished frame.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import msgspec
 
@@ -99,16 +98,21 @@ def _cut_handover(message: Handover) -> tuple[Handover, Handover] | None:
 
 
 def _cut_update(message: Update) -> tuple[Update, Update] | None:
-    """Additions go first, half of them; or else half of the rest. What holds for all of it goes last."""
-    for names in (ADDED, OTHERS):
-        now: dict[str, list[Any]] = {}
-        later: dict[str, list[Any]] = {}
-        for name in names:
-            values = getattr(message, name)
-            now[name], later[name] = values[: len(values) // 2], values[len(values) // 2 :]
-        if any(now.values()):
-            return msgspec.structs.replace(Update(), **now), msgspec.structs.replace(message, **later)
-    return None
+    """All additions before anything else, so that what covers is there before what it covers is gone.
+
+    What holds for the whole message (`all_…`) goes last.
+    """
+    replace = msgspec.structs.replace
+    added = {name: getattr(message, name) for name in ADDED}
+    others = {name: getattr(message, name) for name in OTHERS}
+    if any(added.values()) and any(others.values()):
+        return replace(Update(), **added), replace(message, **{name: [] for name in ADDED})
+    lists = {name: values for name, values in (added | others).items() if len(values) > 1}
+    if not lists:
+        return None
+    name, values = max(lists.items(), key=lambda item: len(item[1]))
+    middle = len(values) // 2
+    return replace(Update(), **{name: values[:middle]}), replace(message, **{name: values[middle:]})
 
 
 ADDED = ("advertisements", "subscriptions")

@@ -53,6 +53,9 @@ class Settings:
     """A client may be away for so long before its session ends."""
     settle_seconds: float = 10.0
     """So soon after its hello a client must have sent again what was unconfirmed."""
+    slow_seconds: float = 0.0
+    """A client that confirms nothing for so long is disconnected and its session ends; 0: publishers
+    are held back instead, for as long as it takes."""
     filters_per_client: int = 1000
     observe: bool = False
     """Whether facts for the telemetry are collected."""
@@ -119,7 +122,7 @@ class Broker:
             Moved: self.relink.moved,
         }
         self._on_session: dict[type, Callable[[Session, Any], None]] = {
-            Run: self.sessions.publish,
+            Run: self._client_run,
             Confirm: self._client_confirm,
             Advertise: self.sessions.advertise,
             Subscribe: self.sessions.subscribe,
@@ -168,10 +171,8 @@ class Broker:
             if session.connection is None:
                 if now - session.left_at > self.settings.session_seconds:
                     self.sessions.end(session)
-            elif not session.resent and now - session.greeted_at > self.settings.settle_seconds:
-                self._refuse(
-                    session.connection, "hello: not followed in time by what was unconfirmed, and Settled"
-                )
+            elif reason := self._too_slow(session, now - session.moved_at):
+                self._refuse(session.connection, reason)
         self.claims.tick(now, self.settings.session_seconds)
         return self._flush()
 
@@ -189,6 +190,15 @@ class Broker:
         """Go back to the state before the change was prepared."""
         self.relink.abort(change)
         return self._flush()
+
+    def _too_slow(self, session: Session, seconds: float) -> str:
+        """Why a client that has not gone on for so long is disconnected, if it is."""
+        if not session.resent and seconds > self.settings.settle_seconds:
+            return "hello: not followed in time by what was unconfirmed, and Settled"
+        if session.on_the_way and self.settings.slow_seconds and seconds > self.settings.slow_seconds:
+            self.sessions.end(session)
+            return f"too slow: nothing confirmed for {seconds:.0f} s; the session has ended"
+        return ""
 
     def take_facts(self) -> list[Fact]:
         """What the telemetry wants to know, since the last call."""
@@ -257,7 +267,13 @@ class Broker:
     def _link_run(self, link: Link, run: Run) -> None:
         self.forwarding.arrive(run.check(), link.name)
 
+    def _client_run(self, session: Session, run: Run) -> None:
+        if not session.resent:
+            session.moved_at = self.now
+        self.sessions.publish(session, run)
+
     def _client_confirm(self, session: Session, confirm: Confirm) -> None:
+        session.moved_at = self.now
         if len(confirm.ranges) > 2 * session.window:
             raise BadInput(
                 "confirm", f"has {len(confirm.ranges)} numbers, {session.window} ranges are allowed"

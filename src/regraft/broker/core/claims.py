@@ -151,14 +151,13 @@ class Claims:
 
     def _repeat(self, asked: Asked) -> None:
         asked.at = self.now
-        if asked.answer is not None:
-            session = self.sessions.all.get(f"@{asked.claim.client}")
-            if session is not None and session.connection is not None:
-                self._renew(msgspec.structs.replace(asked.claim, answered=True), "")
-            return
-        asked.told -= asked.unheard  # they may have forgotten that too
-        for name in sorted(asked.unheard):
-            self._tell(name, asked.claim)
+        session = self.sessions.all.get(f"@{asked.claim.client}")
+        if not asked.back and session is not None and session.connection is not None:
+            self._renew(msgspec.structs.replace(asked.claim, answered=True), "")
+        if asked.answer is None:
+            asked.told -= asked.unheard  # they may have forgotten that too
+            for name in sorted(asked.unheard):
+                self._tell(name, asked.claim)
 
     def handover(self, handover: Handover, source: str) -> None:
         asked = self.asked.get((handover.by, handover.number))

@@ -38,7 +38,8 @@ class Session:
         self.epoch = 0
         self.visit = 0
         """The client's latest connection, here or (if it has moved) elsewhere."""
-        self.greeted_at = now
+        self.moved_at = now
+        """When it last went on: said hello, sent again, confirmed."""
         self.left_at = now
         """When its last connection ended (or the broker started)."""
         self.advertisements: dict[str, str] = {}

@@ -128,7 +128,7 @@ class Relink:
         part = self._known(change)
         if self.broker == part.shift.j:
             return
-        if not part.ready or (part.new and part.connection is None):
+        if not self.is_ready(change):
             raise BadInput(change, "is not ready")
         part.committed = self.changed = True
         shift = part.shift
@@ -143,6 +143,11 @@ class Relink:
             self.forwarding.links[shift.i] = Link(shift.i)
             self._adopt(part)
             self.forwarding.links[shift.i].frozen = True
+
+    def is_ready(self, change: str) -> bool:
+        """Whether the change can be committed here now."""
+        part = self._known(change)
+        return part.ready and (not part.new or part.connection is not None)
 
     # What neighbours say
 
@@ -175,6 +180,7 @@ class Relink:
             if i in held.sources:
                 held.sources = [k if source == i else source for source in held.sources]
                 held.waiting.pop(k, None)
+                held.waiting.pop(i, None)
             elif held.waiting.pop(i, None) is not None and k not in held.sources:
                 held.waiting.setdefault(k, 0)
             if not held.waiting:
@@ -289,7 +295,7 @@ class Relink:
         if change in self.parts or any(name not in links for name in frozen) or new in links:
             raise BadInput(change, f"shift({i}, {j}, {k}) does not fit the links of {self.broker!r}")
         busy = {name for part in self.parts.values() for name in (*part.frozen, part.new)}
-        if busy & {*frozen, new}:
+        if (busy & {*frozen, new}) - {""}:
             raise BadInput(change, "another change concerns the same link")
         return Part(shift, frozen, new)
 

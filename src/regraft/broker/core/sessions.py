@@ -97,7 +97,7 @@ class Sessions:
             self.out.append(Close(session.connection, "the client has connected anew"))
         session.connection, session.epoch, session.window = connection, epoch, max(1, hello.window)
         session.visit = hello.visit
-        session.greeted_at = now
+        session.moved_at = now
         session.settled = False
         session.inbox.clear()
         session.resent = False
