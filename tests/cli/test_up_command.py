@@ -1,5 +1,6 @@
 """`regraft up`: brokers run, can be found, and stop when told to."""
 
+import asyncio
 import json
 import os
 import signal
@@ -8,11 +9,16 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from tests.broker.io.peers import finish
 from tests.cli.conftest import Run, refused
 from tests.cli.running import CHAIN, PROGRAM, running
 
+from regraft.broker.core import Broker, Effect
+from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.journal import Journal
-from regraft.model import Kind
+from regraft.broker.io.overlay import Overlay
+from regraft.cli.up_command import _watch
+from regraft.model import Kind, Topology
 
 
 @pytest.mark.parametrize("options", [[], ["--processes", "--state", "state", "--telemetry", "spool"]])
@@ -68,6 +74,29 @@ def test_bad_input_is_one_line(regraft: Run, folder: Path) -> None:
     assert "folder" in refused(regraft("up", "now.json", "--directory", "file/overlay.json"))
 
 
+def test_a_broker_that_gives_up_is_reported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(self: Broker, now: float) -> list[Effect]:
+        if self.id == "b":
+            raise ZeroDivisionError("planted")
+        return []
+
+    async def scenario() -> int:
+        overlay = Overlay(Topology.of([("a", "b")]), Configuration)
+        async with overlay:
+            stop = asyncio.Event()
+            watching = asyncio.create_task(_watch(overlay, stop))
+            await overlay.ended("b")
+            await asyncio.sleep(0.05)
+            stop.set()
+            return await watching
+
+    monkeypatch.setattr(Broker, "tick", broken)
+    assert finish(scenario()) == 1
+    assert capsys.readouterr().err == "broker b has ended (ZeroDivisionError in the core: planted)\n"
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
@@ -100,6 +129,12 @@ def test_state_of_another_kind_of_overlay_is_bad_input(
         Journal(folder / "state" / f"{id}.journal", before).close()
     reason = refused(regraft("up", {"tree": "now.json", "mesh": "ring.json"}[after], "--state", "state"))
     assert reason == f"state/a.journal: is of a broker in a {before}, not in a {after}"
+
+
+def test_the_help_of_all_says_where_to_start(regraft: Run) -> None:
+    text = regraft("--help").stdout
+    for command in ("demo", "plan", "up", "sub", "pub"):
+        assert f"    regraft {command} " in text
 
 
 def test_the_help_has_examples(regraft: Run) -> None:

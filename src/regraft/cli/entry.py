@@ -68,7 +68,7 @@ def _run(command: Any) -> int:
     except (BadInput, click.ClickException) as fault:
         return _refuse(fault)
     except (click.Abort, KeyboardInterrupt):
-        return _say("interrupted, nothing found yet", 130)
+        return _say("interrupted, nothing found yet" if planner_is_running() else "interrupted", 130)
     except BrokenPipeError:
         _drop_output()  # the reader has gone (`| head`): nothing more to say
         return 1
@@ -123,6 +123,9 @@ def main() -> None:
       regraft demo                          a real network, a plan, its replay
       regraft plan now.json better.json     the steps from one tree to another
       regraft plan --help                   files, options, examples
+      regraft up now.json                   its brokers, running here; in other terminals:
+      regraft sub "temp > 20"               print events that match
+      regraft pub temp=21.5                 publish one
 
     Every command takes --json: on success, one JSON object on standard output; everything else,
     such as the one line of an error, is on standard error.

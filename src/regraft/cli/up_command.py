@@ -82,11 +82,11 @@ async def _serve(overlay: "Processes | Overlay", brokers: Topology, directory: P
 
 
 async def _watch(overlay: "Processes | Overlay", stop: Any) -> int:
-    """Until told to stop; a broker whose process has ended is reported, and makes the exit code 1."""
+    """Until told to stop; a broker that has ended is reported, and makes the exit code 1."""
     import asyncio
 
     waiting: dict[asyncio.Task[Any], str] = {
-        asyncio.create_task(process.wait()): id for id, process in getattr(overlay, "running", {}).items()
+        asyncio.create_task(overlay.ended(id)): id for id in overlay.topology.ids
     }
     stopped = asyncio.create_task(stop.wait())
     code = 0
@@ -94,7 +94,7 @@ async def _watch(overlay: "Processes | Overlay", stop: Any) -> int:
         ended, _ = await asyncio.wait({stopped, *waiting}, return_when=asyncio.FIRST_COMPLETED)
         for task in ended - {stopped}:
             if not stopped.done():
-                click.echo(f"broker {waiting[task]} has ended (exit code {task.result()})", err=True)
+                click.echo(f"broker {waiting[task]} has ended ({task.result()})", err=True)
                 code = 1
             del waiting[task]
     for task in waiting:

@@ -41,6 +41,11 @@ class Overlay:
     def metrics(self) -> dict[str, Address | None]:
         return {id: server.metrics_address for id, server in self.servers.items()}
 
+    async def ended(self, id: str) -> str:
+        """Waits until the broker has given up, and says why."""
+        await self.servers[id].failed.wait()
+        return self.servers[id].fault
+
     async def stop(self) -> None:
         for server in self.servers.values():
             await server.stop()

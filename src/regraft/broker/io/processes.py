@@ -45,6 +45,10 @@ class Processes:
     ) -> None:
         await self.stop()
 
+    async def ended(self, id: str) -> str:
+        """Waits until the broker's process has ended, and says how."""
+        return f"exit code {await self.running[id].wait()}"
+
     async def stop(self) -> None:
         await asyncio.gather(*[_end(process) for process in self.running.values()])
         self.running.clear()
