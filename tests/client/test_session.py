@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.broker.io.peers import HASTY, at, broker, chain, finish, overlay
@@ -143,6 +144,24 @@ def test_an_event_too_large_for_a_frame_is_bad_input() -> None:
             await publisher.publish({}, bytes(15 * 2**20))
 
     finish(scenario())
+
+
+@pytest.mark.parametrize("value", [2**64, "\ud800", object()])
+def test_an_event_that_can_not_be_encoded_is_bad_input_and_the_session_goes_on(value: Any) -> None:
+    async def scenario() -> None:
+        async with broker() as server, connect(at(server)) as publisher:
+            for publish in (publisher.publish, publisher.send):
+                with pytest.raises(BadInput, match="event: attributes are text, numbers of 64 bits"):
+                    await publish({"n": value})
+            await publisher.publish({"n": 1})
+
+    finish(scenario())
+
+
+@pytest.mark.parametrize("name", ["a#1", "a/b", "x" * 256, "\udcff"])
+def test_a_name_that_no_broker_takes_is_bad_input(name: str) -> None:
+    with pytest.raises(BadInput, match="name: "):
+        connect("127.0.0.1:1", name=name)
 
 
 def test_a_client_comes_back_when_its_broker_does(tmp_path: Path) -> None:

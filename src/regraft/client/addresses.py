@@ -14,6 +14,10 @@ def parse_address(text: str) -> Address:
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise BadInput(repr(text), "an address is host:port, such as 127.0.0.1:7000")
+    try:
+        host.encode("idna")
+    except UnicodeError as fault:
+        raise BadInput(repr(text), f"not the name of a host: {fault}") from None
     return host, int(port)
 
 

@@ -129,7 +129,7 @@ class Linking:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await asyncio.get_running_loop().create_connection(lambda: link, *address, ssl=self._tls)
-        except (OSError, TimeoutError) as fault:
+        except (OSError, TimeoutError, ValueError) as fault:  # names of hosts can be odd in many ways
             self.last_fault = f"{address[0]}:{address[1]}: {str(fault) or 'no answer'}"
             return False, ""
         self.link = link

@@ -4,9 +4,9 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
+from regraft.client.checks import encoded
 from regraft.client.errors import refused
-from regraft.model import BadInput
-from regraft.protocol.events import EVENT_BYTES, Event, Value, encode
+from regraft.protocol.events import Event, Value
 
 FRAME_BYTES = 16 * 2**20
 BATCH_BYTES = 2**20
@@ -115,8 +115,7 @@ def encoded_parts(events_: Iterable[Event]) -> Iterable[list[bytes]]:
     part: list[bytes] = []
     size = 0
     for event in events_:
-        body = encode(event)
-        check_size(body)
+        body = encoded(event)
         part.append(body)
         size += len(body)
         if len(part) == 256 or size > BATCH_BYTES:
@@ -124,8 +123,3 @@ def encoded_parts(events_: Iterable[Event]) -> Iterable[list[bytes]]:
             part, size = [], 0
     if part:
         yield part
-
-
-def check_size(body: bytes) -> None:
-    if len(body) > EVENT_BYTES:
-        raise BadInput("event", f"of {len(body)} bytes, at most {EVENT_BYTES} are allowed")

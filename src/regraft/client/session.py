@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 
 from regraft.client.addresses import parse_addresses
+from regraft.client.checks import check_name, encoded, sendable
 from regraft.client.core import Acknowledged, Client, Connected, Delivered, Happening, Placed
 from regraft.client.errors import Closed, Unreachable, refused
 from regraft.client.link import Linking
-from regraft.client.publishing import FRAME_BYTES, Outstanding, check_size, encoded_parts, event_of
+from regraft.client.publishing import FRAME_BYTES, Outstanding, encoded_parts, event_of
 from regraft.client.subscription import Subscription
 from regraft.client.subscriptions import Subscriptions
 from regraft.filters import parse
-from regraft.protocol import events
 from regraft.protocol.events import Event, Value
 from regraft.protocol.messages import AnyMessage
 
@@ -48,6 +48,8 @@ def connect(
     as the broker allows. `timeout` is for the first connection, and at the end for the next acknowledgement.
     """
     name = name or f"client-{secrets.token_hex(8)}"
+    check_name(name)
+    sendable("token", token)
     core = Client(name, time.time_ns() // 1_000_000, window, token, returning=durable)
     return Session(core, parse_addresses(where), tls, durable=durable, timeout=timeout)
 
@@ -137,6 +139,7 @@ class Session:
 
     async def advertise(self, filter: str) -> str:
         """Announce what will be published; returns its id when the overlay knows it."""
+        sendable("filter", filter)
         text = str(parse(filter))
         self._advertised = True
         id = self.core.advertise(text)
@@ -165,8 +168,7 @@ class Session:
 
     async def send(self, event: Event | Mapping[str, Value], data: bytes = b"") -> None:
         """Waits only for room in the window; `flush` waits for what was sent and says what was refused."""
-        body = events.encode(event_of(event, data))
-        check_size(body)
+        body = encoded(event_of(event, data))
         if self._outstanding.room <= 0:
             await self._room()
         self._publish([body])
@@ -212,6 +214,7 @@ class Session:
         """
         if self._closed:
             raise Closed("the session has ended")
+        sendable("filter", filter)
         parsed = parse(filter)
         id = self.core.subscribe(str(parsed))
         subscription = Subscription(id, parsed, self._consumed, self._withdraw)
