@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -38,14 +38,15 @@ def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
       regraft pub --at 127.0.0.1:7000 < events.jsonl
     """
     from regraft.broker.io.running import run
+    from regraft.cli.live_input import lines_of, live
 
     data, count = options["data"], options["count"]
     if attributes:
-        events: Iterable[Event] = repeat(_event_of(attributes, data), count or 1)
+        events: AsyncIterator[Event] = _repeated(_event_of(attributes, data), count or 1)
     elif data or count:
         raise BadInput("event", "--data and --count are for an event of KEY=VALUE, and there is none")
     else:
-        events = _read(sys.stdin)
+        events = live(_read(lines_of(sys.stdin)))
     tls = context(options["ca"], options["certificate"])
     where = addresses(options["at"], options["directory"], options["broker"])
     start = time.monotonic()
@@ -57,7 +58,9 @@ def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
         click.echo(f"{published} published and acknowledged in {seconds:.3f} s")
 
 
-async def _publish(events: "Iterable[Event]", where: list[str], tls: Any, options: dict[str, Any]) -> int:
+async def _publish(
+    events: "AsyncIterator[Event]", where: list[str], tls: Any, options: dict[str, Any]
+) -> int:
     import asyncio
 
     from regraft.client import connect
@@ -68,19 +71,24 @@ async def _publish(events: "Iterable[Event]", where: list[str], tls: Any, option
         if options["advertise"] is not None:
             await session.advertise(options["advertise"])
         start = time.monotonic()
-        for event in events:
+        async for event in events:
             if rate and (early := start + published / rate - time.monotonic()) > 0:
                 await asyncio.sleep(early)
             await session.send(event)
             published += 1
-            if published % 64 == 0:
-                await asyncio.sleep(0)  # reading a file never waits: let the session work
     return published
 
 
-def _event_of(pairs: tuple[str, ...], data: str) -> "Event":
-    from regraft.client import Event
+async def _repeated(event: "Event", count: int) -> "AsyncIterator[Event]":
+    import asyncio
 
+    for number, each in enumerate(repeat(event, count)):
+        yield each
+        if number % 64 == 63:
+            await asyncio.sleep(0)  # nothing here ever waits: let the session work
+
+
+def _event_of(pairs: tuple[str, ...], data: str) -> "Event":
     attributes: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
@@ -89,26 +97,36 @@ def _event_of(pairs: tuple[str, ...], data: str) -> "Event":
         if key in attributes:
             raise BadInput(repr(pair), f"the attribute {key!r} stands twice")
         attributes[key] = _value(text)
-    return Event(attributes, data.encode())
+    return _checked(attributes, data)
 
 
 def _value(text: str) -> str | int | float | bool:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return value if isinstance(value, str | int | float) else text
 
 
-def _read(lines: Iterable[str]) -> "Iterator[Event]":
+def _checked(attributes: dict[str, Any], data: str) -> "Event":
+    """Nothing that can not be sent: it would be noticed when others have left already."""
     from regraft.client import Event
+    from regraft.client.checks import encoded, sendable
 
+    event = Event(attributes, sendable("data", data))
+    encoded(event)
+    return event
+
+
+def _read(lines: Iterable[bytes]) -> "Iterator[Event]":
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         place = f"line {number}"
         try:
-            document = json.loads(line)
+            document = json.loads(line.decode())
+        except UnicodeDecodeError:
+            raise BadInput(place, "not UTF-8") from None
         except (ValueError, RecursionError) as fault:
             raise BadInput(place, f"not JSON: {fault}") from None
         if not isinstance(document, dict):
@@ -120,4 +138,7 @@ def _read(lines: Iterable[str]) -> "Iterator[Event]":
         for key, value in attributes.items():
             if not isinstance(value, str | int | float):
                 raise BadInput(f"{place}: {key}", "an attribute is text, a number, true or false")
-        yield Event(attributes, data.encode())
+        try:
+            yield _checked(attributes, data)
+        except BadInput as fault:
+            raise fault.within(place) from None
