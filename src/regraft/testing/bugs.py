@@ -108,7 +108,7 @@ def send_again_in_wrong_order(self: Forwarding, link: Link) -> None:
 @_bug(Forwarding, "confirmed")
 def confirm_up_to(self: Forwarding, confirm: Confirm, target: str, epoch: int) -> None:
     """A confirmation is read as one of everything before it, too."""
-    stream = self.store.streams.get(confirm.publisher)
+    stream = self.store.busy.get(confirm.publisher)
     for held in [] if stream is None else stream.within(0, confirm.ranges[-1]):
         if held.waiting.get(target) == epoch:
             if (session := self.sessions.get(target)) is not None:

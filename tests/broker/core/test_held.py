@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regraft.broker.core.held import Held, Store, Stream
+from regraft.broker.core.held import REMEMBERED, Held, Store, Stream
 from regraft.protocol.messages import Run
 
 
@@ -65,3 +65,13 @@ def test_the_store_counts_the_bytes_that_it_holds() -> None:
     store.release(one)
     assert store.bytes == 0
     assert list(store) == []
+
+
+def test_publishers_that_are_heard_of_once_are_forgotten_but_not_what_is_held_of_them() -> None:
+    store = Store()
+    store.keep(held(1))
+    for at in range(3 * REMEMBERED):
+        store.stream(f"q{at}#1").seen = 1
+    assert len(store.streams) <= 2 * REMEMBERED
+    assert [each.run.seqs for each in store] == [[1]]
+    assert store.stream("p#1").seen == 1

@@ -19,7 +19,6 @@ CACHED_ROUTES = 4096
 GIVE_UP_AFTER = 64
 GIVE_UP_FOR = 4096
 """So many events are looked at as usual after so many whose attributes had not been seen."""
-IDLE_STREAMS = 10_000
 
 
 class Fact(NamedTuple):
@@ -253,7 +252,7 @@ class Forwarding:
 
     def confirmed(self, confirm: Confirm, target: str, epoch: int) -> None:
         """A neighbour or a client has confirmed what it was sent on this connection."""
-        stream = self.store.streams.get(confirm.publisher)
+        stream = self.store.busy.get(confirm.publisher)
         if stream is None:
             return
         session = self.sessions.get(target)
@@ -303,8 +302,6 @@ class Forwarding:
             peer = self.links.get(source) or self.sessions.get(source)
             if peer is not None and peer.connection is not None:
                 sends.append(Send(peer.connection, Confirm(publisher, ranges)))
-        if len(self.store.streams) > IDLE_STREAMS:
-            self.store.streams = {name: each for name, each in self.store.streams.items() if each.runs}
         return sends
 
 

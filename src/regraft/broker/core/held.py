@@ -10,6 +10,9 @@ from collections.abc import Iterator
 
 from regraft.protocol.messages import Run
 
+REMEMBERED = 10_000
+"""Publishers whose highest number is remembered at least."""
+
 
 class Held:
     """A run, where it came from, and for whom it is kept.
@@ -99,31 +102,45 @@ class Store:
 
     def __init__(self) -> None:
         self.streams: dict[str, Stream] = {}
+        """Of all publishers that were heard of lately."""
+        self.busy: dict[str, Stream] = {}
+        """Those of which something is held."""
         self.bytes = 0
 
     def stream(self, publisher: str) -> Stream:
         if (stream := self.streams.get(publisher)) is None:
+            if len(self.streams) >= 2 * REMEMBERED:
+                self._forget_some()
             stream = self.streams[publisher] = Stream()
         return stream
+
+    def _forget_some(self) -> None:
+        """What a publisher sends again after it was forgotten travels on once more: no harm."""
+        lately = list(self.streams.items())[-REMEMBERED:]
+        self.streams = self.busy | dict(lately)
 
     def keep(self, held: Held) -> None:
         self.bytes += held.size
         stream = self.stream(held.run.publisher)
         stream.insert(held)
         stream.seen = max(stream.seen, held.run.seqs[-1])
+        self.busy[held.run.publisher] = stream
 
     def release(self, held: Held) -> None:
         self.bytes -= held.size
-        self.streams[held.run.publisher].remove(held)
+        stream = self.busy[held.run.publisher]
+        stream.remove(held)
+        if not stream.runs:
+            del self.busy[held.run.publisher]
 
     def pieces(self, held: Held) -> list[Held]:
         """The run cut into its publications, each held for itself."""
-        stream = self.streams[held.run.publisher]
+        stream = self.busy[held.run.publisher]
         return [stream.within(seq, seq)[0] for seq in held.run.seqs]
 
     def waiting_for(self, target: str) -> list[Held]:
         """What is kept for this target, each publisher's in order."""
-        return [held for stream in self.streams.values() for held in stream if target in held.waiting]
+        return [held for stream in self.busy.values() for held in stream if target in held.waiting]
 
     def __iter__(self) -> Iterator[Held]:
-        return (held for stream in self.streams.values() for held in stream)
+        return (held for stream in list(self.busy.values()) for held in stream)

@@ -101,14 +101,14 @@ class Stream:
 
     def start_after(self, position: int) -> list[Copy]:
         """Stand at this number; the copies up to there, which are not to be passed on any more."""
-        self.position = position
-        waiting = sorted(self.next.values(), key=lambda copy: copy.seq)
+        self.position = before = position
+        waiting = [copy for seq in self.order if not (copy := self.copies[seq]).passed]
+        self.next = {}
         for copy in waiting:
-            if copy.seq <= position:
-                del self.next[copy.previous]
-            elif copy.previous <= position:
-                self.expect(copy)
-                break
+            if copy.seq > position:
+                # One whose first broker had forgotten its predecessor comes after those that we have.
+                self.next[max(before, copy.previous)] = copy
+                before = copy.seq
         return [copy for copy in waiting if copy.seq <= position]
 
     def within(self, first: int, last: int) -> list[Copy]:
