@@ -5,6 +5,7 @@ crashes while it handles an event gets it again after it has come back under the
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from types import TracebackType
@@ -12,6 +13,7 @@ from types import TracebackType
 from regraft.filters import Filter
 from regraft.protocol.events import Event, decode
 
+log = logging.getLogger("regraft.client")
 Consumed = Callable[[str, Sequence[int]], None]
 
 
@@ -36,6 +38,8 @@ class Subscription:
         self._withdraw = withdraw
         self._fault: Exception | None = None
         self._closed = False
+        self._warned = False
+        """Once is enough."""
 
     def __await__(self) -> Generator[object, None, "Subscription"]:
         yield from asyncio.shield(self.placed).__await__()
@@ -45,17 +49,20 @@ class Subscription:
         return self
 
     async def __anext__(self) -> Event:
-        self.confirm()
-        if not self._runs:
-            await self._more()
-        publisher, seqs, events = self._runs[0]
-        at = self._at
-        self._handing_out = (publisher, seqs[at : at + 1])
-        self._at += 1
-        if self._at == len(seqs):
-            self._runs.popleft()
-            self._at = 0
-        return decode(events[at])
+        event: Event | None = None
+        while event is None:
+            self.confirm()
+            if not self._runs:
+                await self._more()
+            publisher, seqs, events = self._runs[0]
+            at = self._at
+            self._handing_out = (publisher, seqs[at : at + 1])
+            self._at += 1
+            if self._at == len(seqs):
+                self._runs.popleft()
+                self._at = 0
+            event = self._decoded(events[at], publisher)
+        return event
 
     async def batches(self) -> AsyncIterator[list[Event]]:
         """Events as they came together, for speed; a batch is consumed when the next one is asked for."""
@@ -69,7 +76,13 @@ class Subscription:
             publisher, seqs, events = self._runs.popleft()
             at, self._at = self._at, 0
             self._handing_out = (publisher, seqs[at:])
-            yield [decode(event) for event in events[at:]]
+            try:
+                batch = [decode(event) for event in events[at:]]
+            except (ValueError, RecursionError):
+                each = [self._decoded(event, publisher) for event in events[at:]]
+                batch = [event for event in each if event is not None]
+            if batch:
+                yield batch
 
     async def __aenter__(self) -> "Subscription":
         return await self
@@ -117,6 +130,16 @@ class Subscription:
         self._wake()
 
     # Inside
+
+    def _decoded(self, event: bytes, publisher: str) -> Event | None:
+        """None if it is no event: it must neither end the subscription nor come again for ever."""
+        try:
+            return decode(event)
+        except (ValueError, RecursionError) as fault:
+            if not self._warned:
+                self._warned = True
+                log.warning("%s published what is no event, it is skipped: %s", publisher, fault)
+            return None
 
     async def _more(self) -> None:
         """Until there is something to hand out."""

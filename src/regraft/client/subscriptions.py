@@ -1,9 +1,12 @@
 """All subscriptions of a session: one stream of deliveries comes, and each gets what matches it."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 
 from regraft.client.subscription import Subscription
-from regraft.protocol.events import attributes
+from regraft.protocol.events import NotAnEvent, attributes
+
+log = logging.getLogger("regraft.client")
 
 
 class Subscriptions:
@@ -15,6 +18,8 @@ class Subscriptions:
         """Whether there has ever been more than one: then events are told apart."""
         self._shared: dict[tuple[str, int], int] = {}
         """Events that several subscriptions have, and how many of them are not done with it."""
+
+        self._warned = False
 
     def add(self, subscription: Subscription) -> None:
         self._several |= bool(self.by_id)
@@ -37,14 +42,23 @@ class Subscriptions:
             next(iter(self.by_id.values())).put(publisher, seqs, events)
             return
         for seq, event in zip(seqs, events, strict=True):
-            values = attributes(event)
-            takers = [each for each in self.by_id.values() if each.filter.matches(values)]
+            takers = self._takers(event)
             if not takers:
                 unwanted(publisher, seq)
             elif len(takers) > 1:
                 self._shared[publisher, seq] = len(takers)
             for taker in takers:
                 taker.put(publisher, [seq], [event])
+
+    def _takers(self, event: bytes) -> list[Subscription]:
+        try:
+            values = attributes(event)
+        except NotAnEvent as fault:
+            if not self._warned:
+                self._warned = True
+                log.warning("what was published is no event, it is skipped: %s", fault)
+            return []
+        return [each for each in self.by_id.values() if each.filter.matches(values)]
 
     def consumed(self, publisher: str, seqs: Sequence[int]) -> Iterator[int]:
         """One subscription is done with these; returns those that no other has to consume."""
