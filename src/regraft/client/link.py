@@ -19,6 +19,8 @@ FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
 CONNECT_SECONDS = 5.0
 BEAT_SECONDS = 1.0
+ROOM = 2**16
+"""Bytes by which a frame may be longer than what we may send: brokers add to what they pass on."""
 SILENT_BEATS = 10
 """So many beats without a word, and the broker is gone."""
 
@@ -33,7 +35,7 @@ class Link(asyncio.Protocol):
         self.refusal = ""
         """Why the broker closed the connection, if it said so."""
         self._received = received
-        self._reader = Reader(Wire(frame_bytes))
+        self._reader = Reader(Wire(frame_bytes + ROOM))
         self._wire = Wire(frame_bytes)
         self._wrote = False
         self._silent = 0

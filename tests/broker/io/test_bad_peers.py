@@ -4,10 +4,22 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+import msgspec
 import pytest
-from tests.broker.io.peers import HASTY, RawPeer, at, broker, finish, raw_peer, refusal
+from tests.broker.io.peers import (
+    HASTY,
+    RawPeer,
+    at,
+    broker,
+    chain,
+    finish,
+    overlay,
+    raw_peer,
+    refusal,
+)
 
 from regraft.broker.core import Settings
+from regraft.broker.io.configuration import Configuration
 from regraft.client import connect
 from regraft.protocol.events import Event, encode
 from regraft.protocol.messages import (
@@ -281,5 +293,36 @@ def test_a_filter_that_can_not_be_read_is_refused_and_the_client_stays() -> None
             peer.hello()
             peer.say(Subscribe("s1", "(" * 65_000), Bye())
             assert refusal(await peer.heard())
+
+    finish(scenario())
+
+
+def filling(limit: int) -> bytes:
+    """A frame with one event that is as long as frames may be; what has a default is left out."""
+
+    def body(size: int) -> bytes:
+        event = encode(Event({"n": 1}, bytes(size)))
+        return msgspec.msgpack.encode([2, [[9, "raw#1", [1], [event], 0]]])
+
+    made = body(2 * limit - 300 - len(body(limit - 300)))
+    assert len(made) == limit
+    return limit.to_bytes(4, "big") + made
+
+
+def test_what_fills_a_frame_to_the_last_byte_is_passed_on() -> None:
+    """On the way it grows a little, and must not break the links and subscribers behind the first broker."""
+    limit = 60_000
+
+    async def scenario() -> None:
+        base = Configuration("", allowed=replace(HASTY, frame_bytes=limit))
+        async with (
+            overlay(chain(2), base) as running,
+            connect(at(running, "b1")) as subscriber,
+            raw_peer(running) as peer,
+        ):
+            subscription = await subscriber.subscribe("n = 1")
+            peer.hello(advertisements=[("a1", "TRUE")])
+            peer.write(filling(limit))
+            assert len((await anext(subscription)).data) > limit - 300
 
     finish(scenario())

@@ -27,6 +27,9 @@ from regraft.protocol.messages import (
 )
 from regraft.protocol.wire import BadFrame, Wire
 
+ROOM = 2**16
+"""Bytes by which a frame of one event may grow on its way: what a client could send, every broker can
+pass on, and every subscriber can read."""
 HIGH_WATER = 512 * 1024
 """Bytes in the transport above which messages wait unencoded."""
 
@@ -70,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._shell = shell
         self._allowed = allowed
         self._in = Wire(allowed.hello_bytes)
-        self._out = Wire(allowed.frame_bytes)
+        self._out = Wire(allowed.frame_bytes + ROOM)
         self._reader = Reader(self._in)
         self._paused = False
         self._waiting: list[AnyMessage] = []
@@ -177,7 +180,7 @@ class Connection(asyncio.Protocol):
         self.hello = hello
         if not self.known.done():
             self.known.set_result(None)
-        self._in.limit = self._allowed.frame_bytes
+        self._in.limit = self._allowed.frame_bytes + (ROOM if isinstance(hello, LinkHello) else 0)
 
     def send(self, messages: list[AnyMessage]) -> None:
         if not self._open:
