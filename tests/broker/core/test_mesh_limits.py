@@ -235,3 +235,13 @@ def test_long_positions_go_in_parts_and_are_believed_when_the_last_has_come() ->
     other.received(1, [answers[-1]], 0.0)
     assert {stream.position for stream in other.flooding.streams.on("red")} == {5}
     assert len(other.flooding.streams.by_name) == 20_000
+
+
+def test_what_goes_on_without_a_predecessor_comes_after_what_is_there() -> None:
+    broker = ready_broker(MeshSettings(patience=1.0, streams=0, idle_seconds=5.0))
+    pass_through(broker, "p#1/red", 0.0)
+    broker.tick(10.0)
+    known = Flood("p#1/red", 1, 0, [2], [numbered(2)], 0)
+    begun_anew = [Flood("p#1/red", 0, 0, [seq], [numbered(seq)], 0) for seq in (3, 5)]
+    broker.received(1, [known, *begun_anew], 20.0)
+    assert delivered(broker.tick(21.0)) == [2, 3, 5]
