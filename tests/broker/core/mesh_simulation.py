@@ -114,9 +114,14 @@ def random_overlay(rng: Random) -> Overlay:
 class MeshSimulation:
     """One run."""
 
+    duration = DURATION
+    node = MeshNode
+    idle_seconds = 2.0
+    """Longer than any gap lasts."""
+
     def __init__(self, seed: int, keep: bool = False) -> None:
         self.rng = rng = Random(f"{seed}/mesh")
-        self.overlay = overlay = random_overlay(rng)
+        self.overlay = overlay = self._overlay()
         bad = rng.choice((0.0, 0.002, 0.01))
         weather = Weather(
             slowest=rng.choice((0.005, 0.03, 0.2)), drop=bad * rng.random(), reorder=bad * rng.random()
@@ -131,7 +136,7 @@ class MeshSimulation:
             k=overlay.k,
             held_bytes=rng.choice((8_000, 30_000, 10**7)),
             streams=Random(f"{seed}/streams").choice((0, 10_000)),
-            idle_seconds=2.0,
+            idle_seconds=self.idle_seconds,
         )
         script = Script(
             tuple(overlay.brokers), tuple(overlay.links), (), (), weather, 16, rng.choice((1, 3, 16)), 0.0
@@ -141,11 +146,15 @@ class MeshSimulation:
         self.brokers: dict[str, MeshNode] = {}
         for name in overlay.brokers:
             neighbours = [a if b == name else b for a, b in overlay.links if name in (a, b)]
-            self.brokers[name] = MeshNode(self.world, name, neighbours)
+            self.brokers[name] = self.node(self.world, name, neighbours)
         self.world.brokers.update(self.brokers)
         self.failed: set[str] = set()
         self.clients: dict[str, ClientNode] = {}
         self.published = 0
+        self.joined = False
+
+    def _overlay(self) -> Overlay:
+        return random_overlay(self.rng)
 
     # The run
 
@@ -157,7 +166,7 @@ class MeshSimulation:
         self._clients()
         self._steps()
         try:
-            clock.run(DURATION)
+            clock.run(self.duration)
             self.network.weather = CALM
             for broker in self.brokers.values():
                 broker.crash_soon = False
@@ -165,7 +174,7 @@ class MeshSimulation:
                     broker.start()
             for client in self.clients.values():
                 client.pause = 0.002
-            while (left := next(self._remains(), "")) and clock.now < DURATION + PATIENCE:
+            while (left := next(self._remains(), "")) and clock.now < self.duration + PATIENCE:
                 clock.run(clock.now + 0.5)
         except Violation as fault:
             return str(fault)
@@ -226,7 +235,23 @@ class MeshSimulation:
 
     # Steps
 
+    def _all_joined(self) -> bool:
+        """Whether every member of a topic has joined it and knows its neighbours: before, the overlay is not
+        k-topic-connected, unless it is complete."""
+        for topic, members in self.overlay.members.items():
+            for name in members if not self.joined else ():
+                node = self.brokers[name]
+                those = {other for other in node.neighbours if other in members}
+                if not node.up or topic not in node.core.interest.own:
+                    return False
+                if not those <= node.core.interest.wanting(topic):
+                    return False
+        self.joined = True
+        return True
+
     def _publish(self, client: ClientNode, times: int) -> None:
+        if not self.overlay.complete and not self._all_joined():
+            return
         topics = [text.split("'")[1] for text in client.core.advertisements.values()]
         drawn = []
         for _ in range(times):
@@ -342,8 +367,8 @@ class Outcome(NamedTuple):
     faults: Counter[str]
 
 
-def simulate(seed: int) -> Outcome:
-    simulation = MeshSimulation(seed)
+def simulate(seed: int, kind: type[MeshSimulation] = MeshSimulation) -> Outcome:
+    simulation = kind(seed)
     violation = simulation.run()
     published = sum(map(len, simulation.checker.publications.values()))
     trace = simulation.trace

@@ -4,13 +4,16 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
 import pytest
+from tests.broker.core.mesh_latecomer import Latecomer
 from tests.broker.core.mesh_simulation import simulate
 
 from regraft.broker.core.mesh_flood import Flooding
-from regraft.broker.core.mesh_interest import MeshLink
+from regraft.broker.core.mesh_interest import Interest, MeshLink
+from regraft.broker.core.mesh_standing import Standings
 from regraft.broker.core.mesh_streams import Copy, Stream
-from regraft.protocol.messages import Flood
+from regraft.protocol.messages import Flood, Positions
 
 SEEDS = 20
 
@@ -22,6 +25,13 @@ def test_fewer_than_k_failures_lose_repeat_and_reorder_nothing(seed: int) -> Non
     assert outcome.publications > 0
 
 
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_who_comes_back_is_not_misled_by_a_neighbour_that_came_later(seed: int) -> None:
+    outcome = simulate(seed, Latecomer)
+    assert outcome.violation == ""
+    assert outcome.publications > 0
+
+
 def test_one_seed_is_one_run() -> None:
     assert simulate(3).hash == simulate(3).hash
 
@@ -29,6 +39,7 @@ def test_one_seed_is_one_run() -> None:
 # Mistakes that somebody could make
 
 arrive = Flooding.arrive
+learn = Standings.learn
 
 
 def acknowledge_at_once(self: Flooding, copy: Copy, wanting: set[str]) -> bool:
@@ -56,11 +67,38 @@ def let_go_in_any_order(self: Flooding, stream: Stream) -> None:
             self._acknowledge(copy, wanting)
 
 
+def pass_across_gaps(self: Flooding, stream: Stream) -> None:
+    """What has come is passed on, whether or not what comes before it has."""
+    if stream.position is not None:
+        waiting = sorted(stream.next.values(), key=lambda copy: copy.seq)
+        stream.next.clear()
+        for copy in waiting:
+            stream.position = max(stream.position, copy.seq)
+            self._pass(copy)
+
+
+def begin_after_the_largest(self: Interest, topic: str, stream: str) -> int:
+    """One neighbour that no longer has the beginning of a stream is believed, not the one that keeps it."""
+    answers = [self.links[name].promises.get(topic, {}).get(stream, 0) for name in self.wanting(topic)]
+    return max(answers, default=0)
+
+
+def forget_predecessors(self: Standings, message: Positions, link: MeshLink) -> None:
+    """A first broker that comes back does not listen to what its publishers' last numbers were."""
+    silent = [(stream, base, []) for stream, base, _ in message.streams]
+    learn(self, msgspec.structs.replace(message, streams=silent), link)
+
+
 BUGS: list[tuple[type, str, Callable[..., Any], int]] = [
     (Flooding, "_safe", acknowledge_at_once, 57),
     (Flooding, "arrive", confirm_on_receipt, 10),
     (Flooding, "renew", trust_earlier_lives, 3),
     (Flooding, "_release", let_go_in_any_order, 1),
+]
+GAPS: list[tuple[type, str, Callable[..., Any], int]] = [
+    (Flooding, "_advance", pass_across_gaps, 0),
+    (Interest, "begins_after", begin_after_the_largest, 0),
+    (Standings, "learn", forget_predecessors, 0),
 ]
 """With the first seed that was seen to notice it: the search begins there, to be quick."""
 
@@ -71,3 +109,11 @@ BUGS: list[tuple[type, str, Callable[..., Any], int]] = [
 def test_a_planted_bug_is_caught(owner: type, method: str, broken: Callable[..., Any], first: int) -> None:
     with patch.object(owner, method, broken):
         assert any(simulate(seed).violation for seed in range(first, first + 200))
+
+
+@pytest.mark.parametrize(
+    ("owner", "method", "broken", "first"), GAPS, ids=[bug.__name__ for *_, bug, _ in GAPS]
+)
+def test_a_bug_with_gaps_is_caught(owner: type, method: str, broken: Callable[..., Any], first: int) -> None:
+    with patch.object(owner, method, broken):
+        assert any("lost" in simulate(seed, Latecomer).violation for seed in range(first, first + 200))
