@@ -2,8 +2,9 @@
 
 import pytest
 
-from regraft.broker.core import Broker, Close, Effect, Send, Store
+from regraft.broker.core import Broker, Close, Effect, Send, Settings, Store
 from regraft.broker.core.mesh import MeshBroker
+from regraft.protocol import events
 from regraft.protocol.messages import (
     VERSION,
     AnyMessage,
@@ -13,6 +14,7 @@ from regraft.protocol.messages import (
     LinkHello,
     Refused,
     Run,
+    Settled,
     Subscribe,
     Update,
     Withdraw,
@@ -86,3 +88,23 @@ def test_confirmations_of_what_was_never_sent_change_nothing() -> None:
     broker = Broker("b0", [])
     broker.received(1, [hello()], 0.0)
     assert broker.received(1, [Confirm("p#1", [1, 5, 7]), Confirm("p#1", [9, 2])], 0.0) == []
+
+
+def test_a_client_that_confirms_nothing_is_disconnected_where_that_is_wished() -> None:
+    broker = Broker("b0", [], Settings(slow_seconds=5.0))
+    broker.received(1, [ClientHello("p", [("a1", "TRUE")], [], 1), Settled()], 0.0)
+    broker.received(2, [ClientHello("s", [], [("s1", "TRUE")], 1), Settled()], 0.0)
+    event = events.encode(events.Event({}))
+    effects = broker.received(1, [Run("p#1", [1], [event], 0)], 1.0)
+    assert not any(isinstance(effect, Send) and isinstance(effect.message, Confirm) for effect in effects)
+    assert refusals(broker.tick(4.0)) == []
+    effects = broker.tick(6.0)
+    assert refusals(effects) == ["too slow: nothing confirmed for 6 s; the session has ended"]
+    assert Send(1, Confirm("p#1", [1, 1])) in effects
+    assert {effect.connection for effect in effects if isinstance(effect, Close)} == {2}
+
+
+def test_a_client_that_never_settles_does_not_hold_up_the_others() -> None:
+    broker = Broker("b0", [], Settings(settle_seconds=5.0))
+    broker.received(1, [ClientHello("p", [("a1", "TRUE")], [], 1)], 0.0)
+    assert refusals(broker.tick(6.0)) == ["hello: not followed in time by what was unconfirmed, and Settled"]

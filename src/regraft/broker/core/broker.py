@@ -168,11 +168,12 @@ class Broker:
         """Time has passed."""
         self.now = now
         for session in list(self.forwarding.sessions.values()):
-            if session.connection is None:
+            connection = session.connection
+            if connection is None:
                 if now - session.left_at > self.settings.session_seconds:
                     self.sessions.end(session)
             elif reason := self._too_slow(session, now - session.moved_at):
-                self._refuse(session.connection, reason)
+                self._refuse(connection, reason)
         self.claims.tick(now, self.settings.session_seconds)
         return self._flush()
 
