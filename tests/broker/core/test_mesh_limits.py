@@ -4,7 +4,7 @@ import pytest
 
 from regraft.broker.core.effects import Close, Effect, Send, Store
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
-from regraft.broker.core.mesh_flood import MOST_BYTES
+from regraft.broker.core.mesh_outbox import MOST_BYTES
 from regraft.broker.core.sessions import NAME_BYTES
 from regraft.protocol import events
 from regraft.protocol.messages import (
@@ -148,7 +148,7 @@ def test_of_a_client_two_lives_are_remembered() -> None:
     broker = MeshBroker("b", [], SOON)
     broker.received(1, [ClientHello("s", [("a1", "topic = 'red'")], [])], 0.0)
     broker.received(1, [Run(f"s#{life}", [1], [EVENT], 0) for life in range(1, 100)], 0.0)
-    assert len(broker.sessions._publishing) == 2
+    assert len(broker.sessions.publishing._publishing) == 2
     assert len(broker.flooding.streams.by_name) == 2
 
 

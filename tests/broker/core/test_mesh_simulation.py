@@ -50,7 +50,8 @@ def acknowledge_at_once(self: Flooding, copy: Copy, wanting: set[str]) -> bool:
 def confirm_on_receipt(self: Flooding, flood: Flood, link: MeshLink) -> None:
     """A neighbour is told that we need nothing before our subscribers have it."""
     arrive(self, flood, link)
-    self._confirmed.setdefault(link.name, []).extend((flood.stream, -1, seq) for seq in flood.seqs)
+    for seq in flood.seqs:
+        self.outbox.confirmed(link.name, flood.stream, -1, seq)
 
 
 def trust_earlier_lives(self: Flooding, link: MeshLink, topics: Any) -> None:

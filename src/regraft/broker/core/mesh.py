@@ -147,7 +147,7 @@ class MeshBroker:
             Pressure: self._pressure,
         }
         self._on_session: dict[type, Callable[[Session, Any], None]] = {
-            Run: self.sessions.publish,
+            Run: self.sessions.publishing.publish,
             Confirm: self.delivery.confirmed,
             Advertise: self.sessions.advertise,
             Subscribe: self.sessions.subscribe,
@@ -342,7 +342,7 @@ class MeshBroker:
             self._tell_positions(topic)
         self.standings.begin_unsure()
         self.sessions.placed()
-        self.sessions.admit()
+        self.sessions.publishing.admit()
         weighed = self.pressures.weigh(self.flooding.streams.bytes, self.interest.own)
         if weighed is not None:
             self._spread(weighed, "")
@@ -352,7 +352,7 @@ class MeshBroker:
         self.sessions.out = []
         out += self.delivery.take_sends()
         out += self.flooding.take_sends()
-        out += self.sessions.take_sends()
+        out += self.sessions.publishing.take_sends()
         return out
 
     def _tell_positions(self, topic: str) -> None:

@@ -7,7 +7,8 @@ recognises what it has seen by its highest number in it.
 from regraft.broker.core.effects import Send
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.mesh_checks import check_confirm
-from regraft.broker.core.mesh_flood import MOST_BYTES, MOST_TOGETHER, Flooding
+from regraft.broker.core.mesh_flood import Flooding
+from regraft.broker.core.mesh_outbox import MOST_BYTES, MOST_TOGETHER
 from regraft.broker.core.mesh_streams import Copy
 from regraft.broker.core.peers import Session
 from regraft.filters import Filter

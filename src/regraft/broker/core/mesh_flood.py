@@ -15,13 +15,10 @@ from regraft.broker.core.effects import Send
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.mesh_checks import check_flood
 from regraft.broker.core.mesh_interest import Interest, MeshLink, Topic
+from regraft.broker.core.mesh_outbox import Outbox
 from regraft.broker.core.mesh_streams import Copy, Stream, Streams
 from regraft.broker.core.mesh_topics import topic_of
 from regraft.protocol.messages import Confirm, Flood, Received, Run, Settled
-
-MOST_TOGETHER = 512
-MOST_BYTES = 2**20
-"""So much travels in one message at most."""
 
 
 class Flooding:
@@ -43,9 +40,7 @@ class Flooding:
         self.left: set[str] = set()
         """Topics that are no longer ours, of which copies may remain."""
         self._unacknowledged: dict[tuple[str, int], Copy] = {}
-        self._copies: dict[str, list[Copy]] = {}
-        self._received: dict[str, list[tuple[str, int]]] = {}
-        self._confirmed: dict[str, list[tuple[str, int, int]]] = {}
+        self.outbox = Outbox(interest, self._flood)
 
     # Arriving
 
@@ -57,9 +52,9 @@ class Flooding:
             copy = self.take(
                 flood.stream, seq, previous, event, flood.at, floor=flood.floor, sender=link.name
             )
-            self._received.setdefault(link.name, []).append((flood.stream, seq))
+            self.outbox.received(link.name, flood.stream, seq)
             if copy is None:
-                self._confirmed.setdefault(link.name, []).append((flood.stream, previous, seq))
+                self.outbox.confirmed(link.name, flood.stream, previous, seq)
             else:
                 copy.told.discard(link.name)  # it would not send, had it heard that we need nothing
                 self._check(copy)
@@ -156,7 +151,7 @@ class Flooding:
         link.open = True
         for topic in sorted(link.topics):
             self.offer_topic(topic, link)
-        return [*self._take_floods(link), Send(link.connection, Settled())]
+        return [*self.outbox.take_floods(link), Send(link.connection, Settled())]
 
     def offer_topic(self, topic: str, link: MeshLink) -> None:
         for copy in self.streams.copies(topic):
@@ -172,7 +167,7 @@ class Flooding:
 
     def _offer(self, copy: Copy, neighbour: str) -> None:
         if self.interest.links[neighbour].open:
-            self._copies.setdefault(neighbour, []).append(copy)
+            self.outbox.offer(neighbour, copy)
 
     def received(self, message: Received, link: MeshLink) -> None:
         if (stream := self.streams.by_name.get(message.stream)) is not None:
@@ -249,7 +244,7 @@ class Flooding:
         for name in wanting - copy.told:
             if self.interest.links[name].open:
                 copy.told.add(name)
-                self._confirmed.setdefault(name, []).append((copy.stream.name, copy.previous, copy.seq))
+                self.outbox.confirmed(name, copy.stream.name, copy.previous, copy.seq)
 
     def _release(self, stream: Stream) -> None:
         """Let go what nobody needs, from the oldest on: what is kept of a stream has no hole, so that a
@@ -284,37 +279,13 @@ class Flooding:
     # Leaving
 
     def take_sends(self) -> list[Send]:
-        """What has to leave: publications first, then what we make of those that came."""
-        sends: list[Send] = []
-        for link in self.interest.links.values():
-            if link.connection is None:
-                continue
-            sends += self._take_floods(link)
-            sends += [Send(link.connection, each) for each in _receipts(self._received.get(link.name, []))]
-            sends += [Send(link.connection, each) for each in _confirms(self._confirmed.get(link.name, []))]
-        self._copies, self._received, self._confirmed = {}, {}, {}
+        sends = self.outbox.take_sends()
         for topic in list(self.left):
             if topic in self.interest.own:
                 self.left.discard(topic)
             elif not any(stream.copies for stream in self.streams.on(topic)):
                 self.streams.forget(topic)
                 self.left.discard(topic)
-        return sends
-
-    def _take_floods(self, link: MeshLink) -> list[Send]:
-        assert link.connection is not None
-        sends: list[Send] = []
-        batch: list[Copy] = []
-        size = 0
-        for copy in self._copies.pop(link.name, []):
-            fits = len(batch) < MOST_TOGETHER and size + len(copy.event) <= MOST_BYTES
-            if batch and not (fits and batch[-1].stream is copy.stream and batch[-1].seq == copy.previous):
-                sends.append(Send(link.connection, self._flood(batch, link)))
-                batch, size = [], 0
-            batch.append(copy)
-            size += len(copy.event)
-        if batch:
-            sends.append(Send(link.connection, self._flood(batch, link)))
         return sends
 
     def _flood(self, batch: list[Copy], link: MeshLink) -> Flood:
@@ -325,22 +296,3 @@ class Flooding:
             self.facts.append(Fact("hop", run, batch[0].source, link.name))
         floor = max(stream.floor, self.floor(stream.name))
         return Flood(stream.name, batch[0].previous, floor, seqs, events, batch[0].at)
-
-
-def _receipts(received: list[tuple[str, int]]) -> list[Received]:
-    by_stream: dict[str, list[int]] = {}
-    for stream, seq in received:
-        by_stream.setdefault(stream, []).append(seq)
-    return [Received(stream, seqs) for stream, seqs in by_stream.items()]
-
-
-def _confirms(confirmed: list[tuple[str, int, int]]) -> list[Confirm]:
-    """One message for each stream; what follows each other is one range."""
-    by_stream: dict[str, list[int]] = {}
-    for stream, previous, seq in confirmed:
-        ranges = by_stream.setdefault(stream, [])
-        if ranges and ranges[-1] == previous:
-            ranges[-1] = seq
-        else:
-            ranges += (seq, seq)
-    return [Confirm(stream, ranges) for stream, ranges in by_stream.items()]

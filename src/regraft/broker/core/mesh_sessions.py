@@ -1,34 +1,27 @@
-"""Clients of a mesh broker: their filters, what they publish, their comings and goings.
+"""Clients of a mesh broker: their filters, their comings and goings.
 
 A filter is in place when the broker is ready on all its topics (`mesh_interest`); an advertisement also
 needs somebody to publish to. What a client publishes before that waits. A session stays with its broker:
 only there, and among its neighbours, is it known what the publisher's last number on each topic was.
 """
 
-from collections import deque
-
 import msgspec
 
 from regraft.broker.core.effects import Close, Effect, Send, Store
-from regraft.broker.core.forwarding import Fact
-from regraft.broker.core.mesh_checks import check_run
 from regraft.broker.core.mesh_delivery import Delivery
 from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_interest import Interest
-from regraft.broker.core.mesh_streams import Copy
-from regraft.broker.core.mesh_topics import TOPIC, stream_of, topics_of
+from regraft.broker.core.mesh_publishing import Publishing
+from regraft.broker.core.mesh_topics import TOPIC, topics_of
 from regraft.broker.core.peers import Session
 from regraft.broker.core.sessions import FILTER_BYTES, NAME_BYTES
 from regraft.filters import Filter, parse
 from regraft.model import BadInput
-from regraft.protocol import events
 from regraft.protocol.messages import (
     Advertise,
     ClientHello,
-    Confirm,
     InPlace,
     Refused,
-    Run,
     Subscribe,
     Welcome,
     Withdraw,
@@ -47,33 +40,6 @@ SOMEWHERE = "?"
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Stored).decode
-
-
-class Open:
-    """The numbers of one publisher that have not been acknowledged or refused."""
-
-    def __init__(self) -> None:
-        self.numbers: deque[int] = deque()
-        self.last = 0
-        self._finished: set[int] = set()
-
-    def begin(self, seq: int) -> bool:
-        """Whether the number is new."""
-        if seq <= self.last:
-            return False
-        self.last = seq
-        self.numbers.append(seq)
-        return True
-
-    def finish(self, seq: int) -> None:
-        if self.numbers and seq >= self.numbers[0]:
-            self._finished.add(seq)
-        while self.numbers and self.numbers[0] in self._finished:
-            self._finished.discard(self.numbers.popleft())
-
-    @property
-    def floor(self) -> int:
-        return self.numbers[0] if self.numbers else self.last + 1
 
 
 class MeshSessions:
@@ -95,10 +61,7 @@ class MeshSessions:
         """By target and id of a filter."""
         self._owed: dict[tuple[str, str], None] = {}
         """Filters whose client has not been told that they are in place."""
-        self._publishing: dict[str, Open] = {}
-        self._acknowledged: dict[tuple[str, str], list[int]] = {}
-        flooding.acknowledge = self._acknowledge
-        flooding.floor = self._floor
+        self.publishing = Publishing(self.all, flooding, self._usable, self._say)
 
     def restore(self, stored: dict[str, bytes], now: float) -> None:
         """After a start: the sessions of the life before, not connected yet."""
@@ -147,8 +110,7 @@ class MeshSessions:
             self._remove(session, id)
         self.delivery.forget(session)
         del self.all[session.target]
-        for publisher in [each for each in self._publishing if each.partition("#")[0] == session.client]:
-            del self._publishing[publisher]
+        self.publishing.forget(session.client)
         self.out.append(Store(f"session/{session.client}", None))
         if session.connection is not None:
             self.out.append(Close(session.connection, "the session has ended"))
@@ -233,79 +195,6 @@ class MeshSessions:
     def _usable(self, topic: str) -> bool:
         return self.interest.may_publish(topic, self.delivery.subscribed(topic))
 
-    # Publications
-
-    def publish(self, session: Session, run: Run) -> None:
-        """Keep the run until its topics can be published on; `admit` takes it then."""
-        check_run(session, run)
-        session.inbox.append(run)
-
-    def admit(self) -> None:
-        """Take what clients published, each client's in order, as far as its topics can be published on."""
-        for session in self.all.values():
-            if session.inbox:
-                filters = [parse(text) for text in session.advertisements.values()]
-                while session.inbox and self._admit(session, session.inbox[0], filters):
-                    session.inbox.popleft()
-
-    def _admit(self, session: Session, run: Run, filters: list[Filter]) -> bool:
-        """Whether all of the run could be taken; the rest stays in the inbox."""
-        for at, (seq, event) in enumerate(zip(run.seqs, run.events, strict=True)):
-            topic, reason = _topic(event, filters)
-            if reason:
-                self._open(run.publisher).begin(seq)
-                self._open(run.publisher).finish(seq)
-                self._say(session, Refused(f"{run.publisher}#{seq}", reason))
-            elif not self._usable(topic):
-                session.inbox[0] = Run(run.publisher, run.seqs[at:], run.events[at:], run.at)
-                return False
-            else:
-                self._publish(session, Run(run.publisher, [seq], [event], run.at), topic)
-        return True
-
-    def _publish(self, session: Session, run: Run, topic: str) -> None:
-        seq = run.seqs[0]
-        name = stream_of(run.publisher, topic)
-        new = self._open(run.publisher).begin(seq)
-        if new and self.flooding.observe:
-            self.flooding.facts.append(Fact("publication", run, session.target, ""))
-        if not self.flooding.publish(name, seq, run.events[0], run.at, session.target):
-            self._finish(session.target, run.publisher, seq)
-
-    def _acknowledge(self, copy: Copy) -> None:
-        self._finish(copy.source, copy.stream.name.partition("/")[0], copy.seq)
-
-    def _finish(self, target: str, publisher: str, seq: int) -> None:
-        self._open(publisher).finish(seq)
-        ranges = self._acknowledged.setdefault((target, publisher), [])
-        if ranges and ranges[-1] + 1 == seq:
-            ranges[-1] = seq
-        else:
-            ranges += (seq, seq)
-
-    def _open(self, publisher: str) -> Open:
-        """Of each client, two lives are remembered."""
-        if (publishing := self._publishing.get(publisher)) is None:
-            client = publisher.partition("#")[0] + "#"
-            for old in [each for each in self._publishing if each.startswith(client)][:-1]:
-                del self._publishing[old]
-            publishing = self._publishing[publisher] = Open()
-        return publishing
-
-    def _floor(self, stream: str) -> int:
-        publishing = self._publishing.get(stream.partition("/")[0])
-        return publishing.floor if publishing is not None else 0
-
-    def take_sends(self) -> list[Send]:
-        """The acknowledgements."""
-        acknowledged, self._acknowledged = self._acknowledged, {}
-        sends = []
-        for (target, publisher), ranges in acknowledged.items():
-            session = self.all.get(target)
-            if session is not None and session.connection is not None:
-                sends.append(Send(session.connection, Confirm(publisher, ranges)))
-        return sends
-
     def _say(self, session: Session, message: InPlace | Refused) -> None:
         if session.connection is not None:
             self.out.append(Send(session.connection, message))
@@ -321,14 +210,3 @@ class MeshSessions:
             for target, session in dirty.items()
             if self.all.get(target) is session
         ]
-
-
-def _topic(event: bytes, filters: list[Filter]) -> tuple[str, str]:
-    """The topic of an event, or why it may not be published."""
-    if not events.is_event(event):
-        return "", "not an event: attributes and data"
-    attributes = events.attributes(event)
-    topic = attributes.get(TOPIC)
-    if not isinstance(topic, str) or not topic:
-        return "", f"an event in a mesh has a string attribute {TOPIC!r}"
-    return topic, "" if any(filter.matches(attributes) for filter in filters) else "not advertised"

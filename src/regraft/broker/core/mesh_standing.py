@@ -9,8 +9,9 @@ subscribers only after `patience`, beginning with the earliest that has come unt
 from collections.abc import Callable, Iterable, Iterator
 
 from regraft.broker.core.mesh_checks import check_positions
-from regraft.broker.core.mesh_flood import MOST_BYTES, Flooding
+from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_interest import Interest, MeshLink
+from regraft.broker.core.mesh_outbox import MOST_BYTES
 from regraft.broker.core.mesh_streams import Stream
 from regraft.broker.core.mesh_topics import topic_of
 from regraft.protocol.messages import Named, Positions
