@@ -11,7 +11,8 @@ p's broker may have crashed in between and must still say what comes before what
 from functools import partial
 from itertools import pairwise
 
-from tests.broker.core.mesh_simulation import MeshNode, MeshSimulation, Overlay
+from tests.broker.core.mesh_nodes import MeshNode
+from tests.broker.core.mesh_simulation import MeshSimulation, Overlay
 
 from regraft.testing.client_node import ClientNode
 

@@ -86,7 +86,7 @@ def begin_after_the_largest(self: Interest, topic: str, stream: str) -> int:
 
 def forget_predecessors(self: Standings, message: Positions, link: MeshLink) -> None:
     """A first broker that comes back does not listen to what its publishers' last numbers were."""
-    silent = [(stream, base, []) for stream, base, _ in message.streams]
+    silent: list[tuple[str, int, list[int]]] = [(stream, base, []) for stream, base, _ in message.streams]
     learn(self, msgspec.structs.replace(message, streams=silent), link)
 
 
