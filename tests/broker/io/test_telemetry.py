@@ -14,6 +14,7 @@ from tests.broker.io.peers import at, chain, finish, overlay
 from regraft.broker.io.configuration import Configuration, Telemetry
 from regraft.broker.io.spool import Spool
 from regraft.client import Event, connect
+from regraft.model import Topology
 
 
 def records(folder: Path, kind: str) -> list[dict[str, Any]]:
@@ -40,6 +41,31 @@ async def traffic(telemetry: Telemetry, count: int) -> None:
             await publisher.publish_many(events)
             await taking
         await asyncio.sleep(0.3)
+
+
+def test_a_mesh_is_observed_too_also_after_a_restart(tmp_path: Path) -> None:
+    """Its brokers remember links as well as sessions: those are no interest of a client."""
+    ring = Topology.of([("b0", "b1"), ("b1", "b2"), ("b0", "b2")], kind="mesh")
+    base = Configuration("", telemetry=Telemetry(tmp_path / "spool"), state=tmp_path / "state")
+
+    async def scenario() -> None:
+        for name in ("first", "second"):
+            async with overlay(ring, base) as running:
+                async with (
+                    connect(at(running)) as publisher,
+                    connect(at(running, "b2"), name=name) as subscriber,
+                ):
+                    subscription = await subscriber.subscribe("topic = 't'")
+                    await publisher.advertise("topic = 't'")
+                    await publisher.send({"topic": "t"})
+                    assert (await anext(subscription)).attributes == {"topic": "t"}
+                    subscription.confirm()
+                    await publisher.flush()
+                assert [server.fault for server in running.servers.values()] == ["", "", ""]
+
+    finish(scenario())
+    added = [each for each in records(tmp_path / "spool", "interest") if each["change"] == "added"]
+    assert [each["client"] for each in added if each["role"] == "subscriber"] == ["first", "second"]
 
 
 def test_every_kind_of_record_is_written(tmp_path: Path) -> None:

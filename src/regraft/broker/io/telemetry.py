@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PAGE = resource.getpagesize()
+SESSION = "session/"
+"""How the key of a stored session begins; brokers of a mesh remember their links as well."""
 Role = Literal["publisher", "subscriber"]
 
 
@@ -71,19 +73,22 @@ class Observer:
     def known(self, stored: dict[str, bytes]) -> None:
         """The sessions of the life before: their interest is nothing new."""
         for key, value in stored.items():
-            self._filters[key] = _filters(value)
+            if key.startswith(SESSION):
+                self._filters[key] = _filters(value)
 
     def stores(self, stores: Iterable[Store]) -> None:
         """A client's filters have changed: what came, what went."""
         records: list[Record] = []
         for store in stores:
+            if not store.key.startswith(SESSION):
+                continue
             before = self._filters.get(store.key, set())
             now = _filters(store.value) if store.value is not None else set()
             if store.value is None:
                 self._filters.pop(store.key, None)
             else:
                 self._filters[store.key] = now
-            client = store.key.removeprefix("session/")
+            client = store.key.removeprefix(SESSION)
             records += [self._interest(client, *each, "added") for each in sorted(now - before)]
             records += [self._interest(client, *each, "removed") for each in sorted(before - now)]
         if records:
