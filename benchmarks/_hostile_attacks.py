@@ -148,6 +148,22 @@ def huge_filters(enemy: Enemy) -> None:
     _subscribes(enemy, [ranges, "x = '" + "y" * 2**20 + "'", "NOT " * DEEP + "x"])
 
 
+def longest_filters(enemy: Enemy) -> None:
+    """As long as a filter may be, and never the same twice."""
+    first = enemy.strikes * 10
+    _subscribes(enemy, [" OR ".join(f"x = {first + k + number}" for number in range(500)) for k in range(5)])
+
+
+def growing_filter(enemy: Enemy) -> None:
+    """Short itself, and hundreds of megabytes long when it is evaluated."""
+    long = f"LENGTH(CONCAT({', '.join(['topic'] * 500)})) = 1"
+    enemy.peer().say(*enemy.hello(subscriptions=[("s1", long)])).stay(0.1)
+    peer = enemy.peer().say(*(hello := enemy.hello(advertisements=[("a1", "EXISTS topic")])))
+    peer.say(Run(f"{hello[0].client}#1", [1], [encode(Event({"topic": "a" * 10**6}))], 0))
+    peer.wait_confirmed(1)
+    peer.close()
+
+
 def nested_parentheses(enemy: Enemy) -> None:
     _subscribes(enemy, ["(" * DEEP + "x = 1" + ")" * DEEP, "(" * DEEP])
 
@@ -187,6 +203,8 @@ ATTACKS = {
     "truncated": Attack("frames of 16 MiB cut short", truncated, False),
     "unparsable": Attack("unparsable filters", unparsable_filters, False),
     "huge": Attack("filters of 1 MiB", huge_filters, False),
+    "longest": Attack("filters as long as is allowed", longest_filters, False),
+    "growing": Attack("a filter that makes 500 MB of an event", growing_filter, False),
     "nested": Attack("65,000 nested parentheses", nested_parentheses, False),
     "levels": Attack("65,000 levels in a topic", levels_in_a_topic, False),
     "filters": Attack("1,000 filters, again and again", many_filters, False),

@@ -76,8 +76,8 @@ def trial(load: Load, attack: str = "", pace: float = 0.0) -> Trial:
         attacker = _attacker(attack, target.port, pace) if attack else None
         try:
             received, broken = run(target, load).received, ""
-        except PeerFailed as failure:
-            received, broken = None, str(failure)
+        except PeerFailed:
+            received, broken = None, "the conversation was cut off"
         finally:
             report = _ended(attacker) if attacker else Report(0, {})
         if not target.alive:
@@ -112,7 +112,8 @@ def judged(attack: Attack, trials: Sequence[Trial], p99_us: float, peak: float) 
     parts = [f"p99 {p99 / 1e3:.2f} ms, {p99 / p99_us:.2f} times; {growth / MIB:.0f} MiB more"]
     parts += [f"**{flaws:,} lost, repeated or late**"] if flaws else []
     parts += [f"**{broken}**"] if broken else []
-    parts += [f"{strikes:,} strikes", _most("cut off" if attack.cut_off else "refused", reasons)]
+    cut_off = attack.cut_off or broken
+    parts += [f"{strikes:,} strikes", _most("cut off" if cut_off else "refused", reasons)]
     shown = "; ".join(part for part in parts if part).replace("|", "/").replace("\n", " ")
     return Line(attack.what, WANTED, shown, met, {"trials": [each._asdict() for each in trials]})
 
