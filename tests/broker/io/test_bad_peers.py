@@ -29,6 +29,7 @@ from regraft.protocol.messages import (
     Confirm,
     LinkHello,
     Run,
+    Settled,
     Subscribe,
     Update,
     Welcome,
@@ -238,6 +239,7 @@ def test_a_client_that_floods_is_closed(size: int, reason: str) -> None:
             raw_peer(server) as peer,
         ):
             peer.hello(advertisements=[("a1", "TRUE")])
+            peer.say(Settled())
             flood(peer, 10, size)
             assert reason in await peer.refusal()
 

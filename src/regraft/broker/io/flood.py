@@ -8,17 +8,19 @@ from collections.abc import Sequence
 
 from regraft.broker.io.admission import NO_ID, is_id
 from regraft.broker.io.configuration import Configuration
-from regraft.protocol.messages import Advertise, AnyMessage, Confirm, Refused, Run, Subscribe
+from regraft.protocol.messages import Advertise, AnyMessage, Confirm, Refused, Run, Settled, Subscribe
 
 
 class Unconfirmed:
     """Counts one connection's publications and their bytes, run by run."""
 
-    __slots__ = ("_runs", "bytes", "count", "has_ids", "most_ranges", "refusals")
+    __slots__ = ("_runs", "again", "bytes", "count", "has_ids", "most_ranges", "refusals")
 
     def __init__(self) -> None:
         self.count = 0
         self.bytes = 0
+        self.again = -1
+        """How many it sent again after its hello; not known yet if negative."""
         self.refusals = 0
         """Filters and publications that were refused and are not forgiven."""
         self.most_ranges = 0
@@ -38,6 +40,8 @@ class Unconfirmed:
                 if runs is None:
                     runs = self._runs[message.publisher] = deque()
                 runs.append((message.seqs[-1], count, size))
+            elif type(message) is Settled:
+                self.again = self.count
             elif type(message) is Confirm:
                 self.most_ranges = max(self.most_ranges, len(message.ranges) // 2)
             elif isinstance(message, Subscribe | Advertise) and not is_id(message.id):
@@ -63,7 +67,8 @@ class Unconfirmed:
     def excess(self, configuration: Configuration) -> str:
         """Why this is too much, if it is. Twice the window: what is confirmed right now still counts."""
         window, allowed = configuration.settings.window, configuration.allowed
-        if self.count > 2 * window:
+        # What it sends again at first may be the window of another broker.
+        if self.again >= 0 and self.count > 2 * window + self.again:
             return f"more than the window of {window} publications are unconfirmed"
         if self.bytes > allowed.unconfirmed_bytes:
             return f"more than {allowed.unconfirmed_bytes} bytes published are unconfirmed"
