@@ -33,6 +33,8 @@ EVERYTHING = parse("TRUE")
 FILTER_BYTES = 2**20
 """All filters of a client together: its hello, which names them, must fit into a frame too."""
 NAME_BYTES = 255
+MOST_WINDOW = 65_536
+"""Of a client that subscribes, whatever it asks for."""
 
 
 class Stored(msgspec.Struct, array_like=True):
@@ -95,7 +97,8 @@ class Sessions:
             raise BadInput("hello", f"{hello.client!r} has connected anew since")
         elif session.connection is not None:
             self.out.append(Close(session.connection, "the client has connected anew"))
-        session.connection, session.epoch, session.window = connection, epoch, max(1, hello.window)
+        session.connection, session.epoch = connection, epoch
+        session.window = min(max(1, hello.window), MOST_WINDOW)
         session.visit = hello.visit
         session.moved_at = now
         session.settled = False
@@ -160,9 +163,9 @@ class Sessions:
                 session, Refused(id, f"a client may have {self.most_filters} filters, this is one more")
             )
             return False
-        in_all = sum(map(len, [*session.advertisements.values(), *session.subscriptions.values(), text]))
-        if in_all > FILTER_BYTES:
-            self._say(session, Refused(id, f"a client's filters may have {FILTER_BYTES} characters in all"))
+        texts = [*session.advertisements.values(), *session.subscriptions.values(), text]
+        if sum(len(each.encode()) for each in texts) > FILTER_BYTES:
+            self._say(session, Refused(id, f"a client's filters may have {FILTER_BYTES} bytes in all"))
             return False
         try:
             filter = parse(text)

@@ -53,6 +53,10 @@ COSTLY = frozenset({Advertise, Subscribe, Withdraw})
 """Each of them can take as long as `FEW` others: it is compared with a whole table."""
 
 
+LARGE = 2**16
+"""Bytes at once after which the others get their turn."""
+
+
 class Connection(asyncio.Protocol):
     """`neighbour` is the one that we dialled; empty if the peer called us."""
 
@@ -103,6 +107,15 @@ class Connection(asyncio.Protocol):
                     self._hand_over(messages)
         except BadFrame as fault:
             self.refuse(str(fault))
+        if len(data) >= LARGE and not self._unheard and self._open:
+            # The loop would go on reading from a socket that has so much, and forget the others.
+            assert self.transport is not None
+            self.transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        if not self._unheard and self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def _hand_over(self, messages: list[AnyMessage]) -> None:
         """To the shell, so many at a time that the others get their turn between."""
