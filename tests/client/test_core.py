@@ -155,3 +155,15 @@ def test_a_filter_in_place_is_reported(client: Client) -> None:
     id = client.advertise("TRUE")
     assert client.take() == [Advertise(id, "TRUE")]
     assert client.received([InPlace(id)]) == [Placed(id)]
+
+
+def test_a_confirmation_of_what_was_sent_before_the_last_reconnection_does_not_count(client: Client) -> None:
+    client.publish([b"x"], 0)
+    client.take()
+    client.closed()
+    client.opened()
+    client.take()
+    client.received([Welcome("b1", 4, True)])
+    (run,) = [message for message in client.take() if isinstance(message, Run)]
+    assert client.received([Confirm("c#1", [1, 1], run.visit - 1)]) == []
+    assert client.received([Confirm("c#1", [1, 1], run.visit)]) == [Acknowledged(1)]

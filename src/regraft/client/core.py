@@ -249,6 +249,8 @@ class Client:
             out.append(Confirm(publisher, [first, last]))
 
     def _confirmed(self, confirm: Confirm, happened: list[Happening]) -> None:
+        if confirm.visit < self._visit:
+            return  # of what we sent before; we have sent it again
         ranges = iter(confirm.ranges)
         for first, last in zip(ranges, ranges, strict=False):
             self._done(first, last, happened)

@@ -132,11 +132,19 @@ class Run(Message, frozen=True, tag=9):
         return self.part(slice(at, at + 1))
 
 
+ANY_VISIT = 2**62
+
+
 class Confirm(Message, frozen=True, tag=10):
-    """Of what you sent me of `publisher` on this connection: all from ranges[0] to ranges[1], and so on."""
+    """Of what you sent me of `publisher` on this connection: all from ranges[0] to ranges[1], and so on.
+
+    Only of what the publisher sent on this visit or an earlier one: what it sent again since has to be
+    confirmed again.
+    """
 
     publisher: str
     ranges: list[int]
+    visit: int = ANY_VISIT
 
 
 class Settled(Message, frozen=True, tag=11):

@@ -100,7 +100,7 @@ def test_a_client_that_confirms_nothing_is_disconnected_where_that_is_wished() -
     assert refusals(broker.tick(4.0)) == []
     effects = broker.tick(6.0)
     assert refusals(effects) == ["too slow: nothing confirmed for 6 s; the session has ended"]
-    assert Send(1, Confirm("p#1", [1, 1])) in effects
+    assert Send(1, Confirm("p#1", [1, 1], 0)) in effects
     assert {effect.connection for effect in effects if isinstance(effect, Close)} == {2}
 
 

@@ -53,7 +53,7 @@ class Forwarding:
         self.sends: list[Send] = []
         self.observe = observe
         self.facts: list[Fact] = []
-        self._confirms: dict[tuple[str, str], list[int]] = {}
+        self._confirms: dict[tuple[str, str, int], list[int]] = {}
         self._routes: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._routed_at = -1
         self._heads: dict[str, Heads] = {}
@@ -89,7 +89,8 @@ class Forwarding:
         held.run = run
         if source in self.links:
             held.waiting.pop(source, None)
-        for target in self.targets(run.events[0], source):
+        ways = dict.fromkeys([*self.targets(run.events[0], source), *held.waiting])
+        for target in ways:
             if target not in held.waiting or target in self.links:  # a neighbour must learn the way
                 held.waiting[target] = 0
                 self.offer(held, target)
@@ -259,7 +260,7 @@ class Forwarding:
         ranges = iter(confirm.ranges)
         for first, last in zip(ranges, ranges, strict=False):
             for held in stream.within(first, last):
-                if held.waiting.get(target) != epoch:
+                if held.waiting.get(target) != epoch or held.run.visit > confirm.visit:
                     continue
                 if session is not None:
                     session.on_the_way -= len(held.run.seqs)
@@ -288,7 +289,7 @@ class Forwarding:
     def _confirm(self, held: Held) -> None:
         first, last = held.run.seqs[0], held.run.seqs[-1]
         for source in held.sources:
-            ranges = self._confirms.setdefault((source, held.run.publisher), [])
+            ranges = self._confirms.setdefault((source, held.run.publisher, held.run.visit), [])
             if ranges and ranges[-1] + 1 == first:
                 ranges[-1] = last
             else:
@@ -298,10 +299,10 @@ class Forwarding:
         """What has to leave: publications first, then confirmations."""
         sends, self.sends = self.sends, []
         confirms, self._confirms = self._confirms, {}
-        for (source, publisher), ranges in confirms.items():
+        for (source, publisher, visit), ranges in confirms.items():
             peer = self.links.get(source) or self.sessions.get(source)
             if peer is not None and peer.connection is not None:
-                sends.append(Send(peer.connection, Confirm(publisher, ranges)))
+                sends.append(Send(peer.connection, Confirm(publisher, ranges, visit)))
         return sends
 
 
