@@ -259,6 +259,8 @@ class Connection(asyncio.Protocol):
 
     def _write(self, messages: Sequence[AnyMessage]) -> None:
         assert self.transport is not None
+        if self.transport.is_closing():
+            return  # lost a moment ago, and we have not been told yet
         try:
             for frame in frames(self._out, messages):
                 self.bytes_out += len(frame)
