@@ -328,17 +328,3 @@ def test_what_fills_a_frame_to_the_last_byte_is_passed_on() -> None:
             assert len((await anext(subscription)).data) > limit - 300
 
     finish(scenario())
-
-
-def test_a_connection_that_was_lost_a_moment_ago_is_not_written_to() -> None:
-    async def scenario() -> None:
-        async with broker() as server, raw_peer(server) as peer:
-            peer.hello()
-            while not any(connection.hello for connection in server.connections.values()):
-                await asyncio.sleep(0.01)
-            (connection,) = server.connections.values()
-            connection.abort()
-            connection.beat(1.0)  # before the loop has told that it is gone
-            connection.beat(1.0)
-
-    finish(scenario())

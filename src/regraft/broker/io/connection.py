@@ -259,14 +259,14 @@ class Connection(asyncio.Protocol):
 
     def _write(self, messages: Sequence[AnyMessage]) -> None:
         assert self.transport is not None
-        if self.transport.is_closing():
-            return  # lost a moment ago, and we have not been told yet
         try:
             for frame in frames(self._out, messages):
                 self.bytes_out += len(frame)
                 self.transport.write(frame)
         except BadFrame as fault:  # ours: nothing that the peer could mend
             self.close(str(fault))
+        except RuntimeError:  # lost a moment ago, and we have not been told yet
+            self.transport.abort()
         self._wrote = True
 
     def _write_some(self, messages: list[AnyMessage]) -> None:
