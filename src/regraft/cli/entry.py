@@ -18,6 +18,7 @@ from regraft.cli.watching import planner_is_running
 from regraft.model import BadInput, RegraftError
 
 COMMANDS = {
+    "design": "design_command:design",
     "plan": "plan_command:plan",
     "demo": "demo_command:demo",
     "lab": "lab_command:lab",

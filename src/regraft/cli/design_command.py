@@ -1,0 +1,44 @@
+"""`regraft design METHOD …`: a better overlay for the interest or the traffic at hand.
+
+One command for each method, loaded when it is asked for: a mesh method needs the compiled kernels, a
+tree method does not.
+"""
+
+import importlib
+
+import click
+
+METHODS = {
+    "gm": "design_mesh:gm",
+    "gm2": "design_mesh:gm2",
+    "harary": "design_mesh:harary",
+    "cycle": "design_mesh:cycle",
+    "greedy-k": "design_mesh:greedy_k",
+    "ocbr": "design_ocbr:ocbr",
+}
+
+
+class Methods(click.Group):
+    """The methods as commands, each loaded from a file of its own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(METHODS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in METHODS:
+            return None
+        module, _, name = METHODS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(f"regraft.cli.{module}"), name)
+        return command
+
+
+@click.group(cls=Methods)
+def design() -> None:
+    """Design an overlay: a mesh for topics, or a tree for measured traffic.
+
+    \b
+    Examples:
+      regraft design gm2 --interest interest.csv -o mesh.json
+      regraft design greedy-k --interest interest.csv -k 4 --json
+      regraft design ocbr --traffic traffic.json --topology tree.json -o better.json
+    """

@@ -1,0 +1,1 @@
+"""Overlay designers: interest or traffic in, a better topology out (kTCO, OCBR)."""
