@@ -1,0 +1,43 @@
+"""Topic diameters (kTCO §VIII-D): the longest shortest way within each topic's sub-overlay.
+
+Diam is their maximum, diam̄ their average over all topics. A topic that is not connected has no
+diameter, and then neither has a maximum or an average a meaning.
+"""
+
+import numpy as np
+import scipy.sparse.csgraph
+
+from regraft.evaluate.case import Case, Topic
+from regraft.model.assessment import Finding
+
+SOURCES = 256
+"""Searches at a time: their distances are in memory together."""
+
+
+def topic_diameter(case: Case) -> Finding:
+    if not case.workload.interest:
+        return Finding()
+    diameters = {topic.name: diameter(topic) for topic in case.topics()}
+    known = [each for each in diameters.values() if each is not None]
+    cut = len(diameters) - len(known)
+    notes = (f"no topic diameter: {cut} of {len(diameters)} topics are not connected",) if cut else ()
+    return Finding(
+        {
+            "max_topic_diameter": None if cut else max(known),
+            "average_topic_diameter": None if cut else sum(known) / len(known),
+        },
+        {"topic_diameter": diameters},
+        notes,
+    )
+
+
+def diameter(topic: Topic) -> float | None:
+    """In links; None if not connected."""
+    longest = 0.0
+    for start in range(0, len(topic.brokers), SOURCES):
+        sources = np.arange(start, min(start + SOURCES, len(topic.brokers)))
+        distances = scipy.sparse.csgraph.dijkstra(topic.links, indices=sources, unweighted=True)
+        longest = max(longest, float(distances.max()))
+        if longest == np.inf:
+            return None
+    return longest
