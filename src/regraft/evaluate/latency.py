@@ -91,9 +91,9 @@ def _of_mesh(case: Case) -> Finding:
 def _distances(
     topic: Topic, latencies: np.typing.NDArray[np.float64]
 ) -> Iterator[np.typing.NDArray[np.float64]]:
-    weighted = topic.links.astype(np.float64)
+    weighted = topic.links.copy()
     # A sparse matrix takes 0 for no link at all; the least positive number adds nothing to a sum.
-    weighted.data = np.maximum(latencies[topic.links.data], np.finfo(np.float64).tiny)
+    weighted.data = np.maximum(latencies[weighted.data], np.finfo(np.float64).tiny)
     for start in range(0, len(topic.brokers), SOURCES):
         sources = np.arange(start, min(start + SOURCES, len(topic.brokers)))
         yield scipy.sparse.csgraph.dijkstra(weighted, indices=sources)
