@@ -1,0 +1,45 @@
+"""What Spark throws, as one line: a stack trace is no answer (issue: bad input)."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.base import PySparkRuntimeError
+
+from regraft.measure.session import SparkFault
+
+_CAUSE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error): (.+)$", re.MULTILINE)
+_CONDITION = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
+_MOST = 300
+
+
+@contextmanager
+def one_line(place: str) -> Iterator[None]:
+    """Whatever Spark or the bridge to it throws inside becomes a `SparkFault` that names the place."""
+    try:
+        yield
+    except PySparkException as fault:
+        raise SparkFault(f"{place}: {said(fault)}") from fault
+    except (ConnectionError, EOFError) as fault:
+        raise SparkFault(f"{place}: Spark has gone ({type(fault).__name__})") from fault
+    except Exception as fault:
+        # py4j and grpc are not ours to import: their faults are known by where they come from.
+        if type(fault).__module__.partition(".")[0] in ("py4j", "grpc", "pyspark"):
+            raise SparkFault(f"{place}: {said(fault)}") from fault
+        raise
+
+
+def said(fault: BaseException) -> str:
+    """The innermost cause in a few words: the first line that says something."""
+    if isinstance(fault, PySparkRuntimeError) and "JAVA_GATEWAY_EXITED" in str(fault):
+        return "Java ended before Spark had started (Java 17 or newer is needed)"
+    text = str(fault)
+    causes = _CAUSE.findall(text)
+    line = (
+        causes[-1]
+        if causes
+        else next((line for line in text.splitlines() if line.strip()), type(fault).__name__)
+    )
+    line = " ".join(_CONDITION.sub("", line).split())
+    return line if len(line) <= _MOST else line[:_MOST] + "…"

@@ -1,0 +1,171 @@
+"""What every table of the pipeline looks like (DESIGN §5): columns, types, and a version.
+
+`RECORDS` is a telemetry record of any kind, flat, as it is read from the spools and from compacted Parquet;
+`CLEAN` is one that has passed the checks and knows its window; `TABLES` are the tables of a snapshot.
+Readers select against these: a column that they do not know is left out, one that is missing is null.
+"""
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+RECORD_VERSION = 1
+"""The newest record that is known; newer ones are read as far as they are understood."""
+SNAPSHOT_VERSION = 1
+"""Of the tables below, the clean records and the state of a run; another one is not continued."""
+
+TEXT, WHOLE, NUMBER, TIME = StringType(), LongType(), DoubleType(), TimestampType()
+NUMBERS, TEXTS = MapType(TEXT, NUMBER), MapType(TEXT, TEXT)
+
+
+def struct(**columns: DataType) -> StructType:
+    """Columns in the order given; a name that is a word of Python's carries a trailing underscore."""
+    return StructType([StructField(name.rstrip("_"), kind) for name, kind in columns.items()])
+
+
+RECORDS = struct(
+    v=IntegerType(),
+    kind=TEXT,
+    at=TIME,
+    broker=TEXT,
+    # publication, hop and delivery; topic to size: publication alone
+    publisher=TEXT,
+    seq=WHOLE,
+    topic=TEXT,
+    numbers=NUMBERS,
+    strings=TEXTS,
+    size=WHOLE,
+    # hop; `queue` also health
+    from_=TEXT,
+    to=TEXT,
+    queue=WHOLE,
+    transformation=TEXT,
+    # delivery; microseconds
+    subscriber=TEXT,
+    latency=WHOLE,
+    # interest
+    client=TEXT,
+    role=TEXT,
+    filter=TEXT,
+    change=TEXT,
+    # health
+    cpu=NUMBER,
+    memory=WHOLE,
+    rates=NUMBERS,
+    links=TEXTS,
+    not_recorded=WHOLE,
+)
+
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "publication": ("publisher", "seq", "size"),
+    "hop": ("publisher", "seq", "from", "to", "queue"),
+    "delivery": ("publisher", "seq", "subscriber", "latency"),
+    "interest": ("client", "role", "filter", "change"),
+    "health": ("cpu", "memory", "queue"),
+}
+"""Beside `at`, `broker` and `kind`: what a record of a kind can not do without."""
+
+LINES = struct(source=TEXT, line=WHOLE, text=TEXT)
+"""What the spools are read as: file, number of the line (from 1), the line."""
+
+CLEAN = StructType([StructField("window", TIME), *RECORDS.fields])
+"""`window` is the start of the window in which the record counts: a delivery in that of its publication."""
+
+TABLES: dict[str, StructType] = {
+    # OCBR §2. `classes`: how many classes of the traffic stand behind the row (1: exact, see --top).
+    "traffic_classes": struct(window=TIME, members=ArrayType(TEXT), demand=WHOLE, classes=WHOLE),
+    # OCBR §3.1: the classes as `broker` perceives them; members are neighbours or the broker itself.
+    "local_views": struct(window=TIME, broker=TEXT, members=ArrayType(TEXT), demand=WHOLE),
+    # kTCO §III, over time; `until` is null for who is interested still, `since` for who always was.
+    "interest": struct(
+        window=TIME, broker=TEXT, client=TEXT, role=TEXT, filter=TEXT, topic=TEXT, since=TIME, until=TIME
+    ),
+    "topic_popularity": struct(
+        window=TIME, topic=TEXT, publications=WHOLE, bytes=WHOLE, deliveries=WHOLE, delivered=WHOLE
+    ),
+    # Content routes §4: λ_p in publications a second.
+    "publisher_rates": struct(
+        window=TIME, publisher=TEXT, broker=TEXT, publications=WHOLE, bytes=WHOLE, rate=NUMBER
+    ),
+    # Content routes (4.2): λ_{p,s} in deliveries a second, and the share of p's publications.
+    "overlap": struct(
+        window=TIME, publisher=TEXT, subscriber=TEXT, broker=TEXT, deliveries=WHOLE, rate=NUMBER, share=NUMBER
+    ),
+    "link_load": struct(window=TIME, from_=TEXT, to=TEXT, messages=WHOLE, rate=NUMBER, transformed=WHOLE),
+    "broker_load": struct(
+        window=TIME,
+        broker=TEXT,
+        publications=WHOLE,
+        bytes=WHOLE,
+        hops_in=WHOLE,
+        hops_out=WHOLE,
+        deliveries=WHOLE,
+        rate=NUMBER,
+        cpu=NUMBER,
+        memory=WHOLE,
+        queue=WHOLE,
+        not_recorded=WHOLE,
+    ),
+    # IPITT §VI-B: a transformation, as far as the hops of the window show it.
+    "transformations": struct(
+        window=TIME, transformation=TEXT, started=TIME, ended=TIME, hops=WHOLE, publications=WHOLE
+    ),
+    "queue_growth": struct(
+        window=TIME, transformation=TEXT, broker=TEXT, before=WHOLE, after=WHOLE, growth=WHOLE
+    ),
+    # IPITT §VI-B: microseconds; p50, p99, p999 within the stated error, the others exact.
+    "latency": struct(
+        window=TIME,
+        phase=TEXT,
+        deliveries=WHOLE,
+        p50=NUMBER,
+        p99=NUMBER,
+        p999=NUMBER,
+        mean=NUMBER,
+        largest=WHOLE,
+    ),
+    "latency_histogram": struct(window=TIME, phase=TEXT, bucket=IntegerType(), deliveries=WHOLE),
+    # Content routes §4.3: what the events hold, and the dimensions that are worth an index.
+    "attributes": struct(
+        window=TIME,
+        attribute=TEXT,
+        numeric=BooleanType(),
+        publications=WHOLE,
+        low=NUMBER,
+        high=NUMBER,
+        histogram=ArrayType(WHOLE),
+        choices=ArrayType(TEXT),
+    ),
+    "dimensions": struct(
+        window=TIME,
+        rank=IntegerType(),
+        attribute=TEXT,
+        low=NUMBER,
+        high=NUMBER,
+        choices=ArrayType(TEXT),
+        histogram=ArrayType(WHOLE),
+        splits=ArrayType(NUMBER),
+        score=NUMBER,
+    ),
+    # Content routes §6.3: the share of publications that both filters match, of those that one does.
+    "filter_similarity": struct(window=TIME, one=TEXT, other=TEXT, similarity=NUMBER),
+}
+"""Every table is partitioned by `window`, the start of its window."""
+
+REJECTED = struct(run=WHOLE, source=TEXT, line=WHOLE, reason=TEXT, text=TEXT)
+"""Records that are no use, partitioned by `run`: the commit that met them."""
+
+
+def empty_columns(schema: StructType, present: list[str]) -> list[StructField]:
+    """The columns of the schema that a table lacks, for instance one of an older version."""
+    return [field for field in schema.fields if field.name not in present]

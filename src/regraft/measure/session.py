@@ -1,0 +1,102 @@
+"""The Spark session of a run: this machine by default, or any master or Connect endpoint.
+
+The only place that knows how Spark is started. What goes wrong there is one line, not a stack trace.
+"""
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regraft.model import BadInput, RegraftError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+CONNECT = "sc://"
+_MASTERS = ("local", "spark://", "yarn", "k8s://", CONNECT)
+
+SETTINGS = {
+    # The tables are in UTC whatever the machine's zone is.
+    "spark.sql.session.timeZone": "UTC",
+    # A record that can not be cast is a null that the checks see, not an exception.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Files of the spools are few and large, and so are the partitions of what comes from them.
+    "spark.sql.files.maxPartitionBytes": "256m",
+    "spark.sql.parquet.compression.codec": "zstd",
+}
+"""Of the session: they hold on every master, also through Connect."""
+
+STATIC = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    # Ports are taken free, on this machine alone.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.streaming.stopTimeout": "60s",
+}
+"""Of a driver that is started here."""
+
+
+class SparkFault(RegraftError):
+    """Spark could not do it; the text is one line."""
+
+
+def start(spark: str = LOCAL, *, name: str = "regraft", memory: str | None = None) -> "SparkSession":
+    """A session on the given master (`local[2]`, `spark://host:port`) or endpoint (`sc://host:port`)."""
+    if not spark.startswith(_MASTERS):
+        raise BadInput(f"--spark {spark}", f"must begin with one of {', '.join(_MASTERS)}")
+    if not spark.startswith(CONNECT):
+        _need_java()
+    from regraft.measure.faults import one_line  # noqa: PLC0415 — loads pyspark
+
+    with one_line(f"--spark {spark}"):
+        return _connect(spark, name) if spark.startswith(CONNECT) else _drive(spark, name, memory)
+
+
+def _drive(master: str, name: str, memory: str | None) -> "SparkSession":
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    builder = SparkSession.builder.appName(name).master(master)
+    shuffles = _shuffle_partitions(master)
+    settings = SETTINGS | STATIC | {"spark.sql.shuffle.partitions": str(shuffles)}
+    if not master.startswith("local"):
+        del settings["spark.driver.bindAddress"], settings["spark.driver.host"]
+    if memory:
+        settings["spark.driver.memory"] = memory
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _connect(endpoint: str, name: str) -> "SparkSession":
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    session = SparkSession.builder.appName(name).remote(endpoint).getOrCreate()
+    for key, value in SETTINGS.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session
+
+
+def _shuffle_partitions(master: str) -> int:
+    """Few and large on one machine: a task costs more than the rows of a small partition."""
+    if not master.startswith("local"):
+        return 64
+    inside = master.partition("[")[2].partition("]")[0].partition(",")[0]
+    cores = int(inside) if inside.isdigit() else len(os.sched_getaffinity(0))
+    return max(1, cores)
+
+
+def _need_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if home and (Path(home) / "bin" / "java").exists():
+        return
+    if shutil.which("java") is None:
+        raise BadInput("java", "Spark needs Java 17 or newer, and there is none (scripts/setup installs it)")
