@@ -19,6 +19,7 @@ from regraft.model import BadInput, RegraftError
 
 COMMANDS = {
     "design": "design_command:design",
+    "evaluate": "evaluate_command:evaluate",
     "plan": "plan_command:plan",
     "demo": "demo_command:demo",
     "lab": "lab_command:lab",
