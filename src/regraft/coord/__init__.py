@@ -1,0 +1,58 @@
+"""ZooKeeper for Regraft: the client, the tree of IPITT Figure 4, leases, and servers of our own.
+
+The only importer of kazoo. It knows nodes and bytes, not plans: what the nodes hold is defined by those
+who write them (`deploy`), and read and written through `typed`. See docs/coordination.md.
+"""
+
+from regraft.coord.client import Coord
+from regraft.coord.configuration import Configuration, Digest, Sasl, Tls
+from regraft.coord.embedded import Ensemble
+from regraft.coord.errors import (
+    Conflict,
+    CoordError,
+    CoordUnreachable,
+    Corrupt,
+    Denied,
+    Exists,
+    LeaseLost,
+    Missing,
+    TooLarge,
+    Unknown,
+)
+from regraft.coord.layout import Layout
+from regraft.coord.lease import Held, Lease, acquire
+from regraft.coord.typed import Record, Stored
+from regraft.coord.values import Change, Check, Create, Delete, Node, Operation, Set, State
+
+__all__ = [
+    "Change",
+    "Check",
+    "Configuration",
+    "Conflict",
+    "Coord",
+    "CoordError",
+    "CoordUnreachable",
+    "Corrupt",
+    "Create",
+    "Delete",
+    "Denied",
+    "Digest",
+    "Ensemble",
+    "Exists",
+    "Held",
+    "Layout",
+    "Lease",
+    "LeaseLost",
+    "Missing",
+    "Node",
+    "Operation",
+    "Record",
+    "Sasl",
+    "Set",
+    "State",
+    "Stored",
+    "Tls",
+    "TooLarge",
+    "Unknown",
+    "acquire",
+]

@@ -1,0 +1,83 @@
+"""Where the ensemble is and who we are: frozen values, checked when they are made."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from kazoo.hosts import collect_hosts
+
+from regraft.model import BadInput
+
+World = Literal["read", "nothing"]
+
+
+@dataclass(frozen=True)
+class Digest:
+    """ZooKeeper's own scheme: `user:password`, known to the server only as a hash in its ACLs."""
+
+    user: str
+    password: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.user or ":" in self.user:
+            raise BadInput("ZooKeeper user", "must be a name without a colon")
+
+
+@dataclass(frozen=True)
+class Sasl:
+    """DIGEST-MD5 with a name and password that the server knows (JAAS), or GSSAPI (Kerberos)."""
+
+    user: str = ""
+    password: str = field(default="", repr=False)
+    mechanism: Literal["DIGEST-MD5", "GSSAPI"] = "DIGEST-MD5"
+    service: str = "zookeeper"
+
+
+Auth = Digest | Sasl
+
+
+@dataclass(frozen=True)
+class Tls:
+    """PEM files. Without an `authority`, those of the system are trusted; with one, only that one."""
+
+    authority: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    check_hostname: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.certificate is None) != (self.key is None):
+            raise BadInput("TLS", "a certificate and its key must be given together")
+        for file in (self.authority, self.certificate, self.key):
+            if file is not None and not os.access(file, os.R_OK):
+                raise BadInput(str(file), "can not be read")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Everything that a connection needs.
+
+    With `auth`, or with a client's certificate in `tls`, every node is created so that only this identity
+    writes; the `world` may read, or not even that. Without either, nodes are open to everybody who
+    reaches the ensemble.
+    """
+
+    hosts: str
+    auth: Auth | None = None
+    tls: Tls | None = None
+    world: World = "read"
+    timeout: float = 10.0
+    """Seconds that one call may take, including reconnecting."""
+    session_timeout: float = 10.0
+    """Seconds of silence after which the servers drop our ephemeral nodes; they may set limits to it."""
+
+    def __post_init__(self) -> None:
+        try:
+            places, _ = collect_hosts(self.hosts)
+        except ValueError as fault:
+            raise BadInput("ZooKeeper", f"{self.hosts!r} is not host:port,… ({fault})") from None
+        if any(not 0 < port < 65536 for _, port in places):
+            raise BadInput("ZooKeeper", f"{self.hosts!r} has a port outside 1–65535")
+        if not (self.timeout > 0 and self.session_timeout > 0):
+            raise BadInput("ZooKeeper", "time limits must be above 0 seconds")

@@ -1,0 +1,234 @@
+"""ZooKeeper servers of our own, from the jars inside pyspark: one for `regraft up`, three for a quorum.
+
+On failure: a server that ends before it serves is started again on other ports (another program may have
+taken one meanwhile), a few times; then its log's last line is the reason. Servers never outlive the
+process that started them, however it ends: each runs under a shell that reads from a pipe, and kills it
+when the other end of the pipe is gone. They listen on 127.0.0.1 only.
+
+With a directory, data stays there from one run to the next, and no second run can use it meanwhile.
+Without one, it is a temporary directory that `stop` removes.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from regraft.coord.server_files import Options, Ports, ServerTls, write_files
+from regraft.model import BadInput, RegraftError
+
+START_SECONDS = 60.0
+ATTEMPTS = 5
+POLL_SECONDS = 0.02
+# The reader gets the pipe as descriptor 3: what runs in the background has no standard input.
+GUARD = """exec 3<&0
+"$@" 3<&- & server=$!
+{ read -r _ <&3; kill -9 $server; } & reader=$!
+exec 3<&-
+wait $server; code=$?
+kill $reader
+exit $code"""
+
+
+class Server:
+    """One server: a process that can be killed and started again on the same ports and data."""
+
+    def __init__(self, place: Path, id: int, ports: list[Ports], options: Options) -> None:
+        self.place = place
+        self.port = ports[id - 1].client
+        self._command = write_files(place, id, ports, options)
+        self._tls = options.tls
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process group, in which the server runs."""
+        return self._process.pid if self._process is not None else None
+
+    def launch(self) -> None:
+        with (self.place / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", GUARD, "zookeeper", *self._command],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def kill(self) -> None:
+        """As a crash does: `kill -9`, without a word."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+
+    async def mode(self) -> str | None:
+        """`standalone`, `leader` or `follower`; None while it does not serve."""
+        try:
+            async with asyncio.timeout(2.0):
+                reader, writer = await asyncio.open_connection("127.0.0.1", self.port, ssl=self._context())
+                try:
+                    writer.write(b"srvr")
+                    answer = await reader.read()
+                finally:
+                    writer.close()
+        except (OSError, TimeoutError):
+            return None
+        modes = [line for line in answer.decode(errors="replace").splitlines() if line.startswith("Mode: ")]
+        return modes[0].removeprefix("Mode: ") if modes else None
+
+    def reason(self) -> str:
+        """The last thing that it said."""
+        with contextlib.suppress(OSError):
+            lines = (self.place / "log").read_text(errors="replace").splitlines()
+            said = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
+            return said[-1] if said else "it said nothing"
+        return "its log can not be read"
+
+    def _context(self) -> ssl.SSLContext | None:
+        if self._tls is None:
+            return None
+        context = ssl.create_default_context(cafile=str(self._tls.authority))
+        context.check_hostname = False
+        if self._tls.clients_too:
+            context.load_cert_chain(self._tls.certificate, self._tls.key)
+        return context
+
+
+class Ensemble:
+    """`async with Ensemble(nodes=3) as ensemble: await Coord.connect(ensemble.hosts)`"""
+
+    def __init__(
+        self,
+        nodes: int = 1,
+        directory: Path | None = None,
+        *,
+        tls: ServerTls | None = None,
+        sasl_users: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        if nodes < 1:
+            raise BadInput("ZooKeeper", f"an ensemble has at least one node, not {nodes}")
+        self.nodes: list[Server] = []
+        self._count = nodes
+        self._options = Options(tls, sasl_users, synced=directory is not None)
+        self._given = directory
+        self._place = Path()
+        self._lock: IO[bytes] | None = None
+
+    @property
+    def hosts(self) -> str:
+        """What clients connect to."""
+        return ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+
+    async def __aenter__(self) -> "Ensemble":
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Returns when every server serves. Call it from the loop: it waits without blocking."""
+        self._place = self._own_directory()
+        try:
+            for _ in range(ATTEMPTS):
+                ports = free_ports(self._count)
+                places = [self._place / f"server-{id}" for id in range(1, self._count + 1)]
+                self.nodes = [
+                    Server(place, id, ports, self._options) for id, place in enumerate(places, start=1)
+                ]
+                for node in self.nodes:
+                    node.launch()
+                if await self._serving(self.nodes):
+                    return
+                reasons = [node.reason() for node in self.nodes if not node.running]
+                for node in self.nodes:
+                    node.kill()
+            raise RegraftError(f"ZooKeeper does not start: {reasons[0] if reasons else 'no answer'}")
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def restart(self, i: int) -> None:
+        """After `nodes[i].kill()`: on the same ports, with the data that it has."""
+        node = self.nodes[i]
+        for _ in range(ATTEMPTS):
+            node.kill()
+            node.launch()
+            if await self._serving([node]):
+                return
+        raise RegraftError(f"ZooKeeper does not start again: {node.reason()}")
+
+    async def leader(self) -> int:
+        """The index of the server that leads, when there is one."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            for i, node in enumerate(self.nodes):
+                if node.running and await node.mode() in ("leader", "standalone"):
+                    return i
+            await asyncio.sleep(POLL_SECONDS)
+        raise RegraftError("ZooKeeper has no leader: too few servers run")
+
+    async def stop(self) -> None:
+        """Kills the servers: what was acknowledged is on the disk. A temporary directory goes too."""
+        for node in self.nodes:
+            node.kill()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+        if self._given is None and self._place != Path():
+            shutil.rmtree(self._place, ignore_errors=True)
+
+    async def _serving(self, nodes: list[Server]) -> bool:
+        """Whether all of them serve; False when one has ended instead, or the time is over."""
+        deadline = time.monotonic() + START_SECONDS
+        for node in nodes:
+            while await node.mode() is None:
+                if any(not each.running for each in nodes) or time.monotonic() > deadline:
+                    return False
+                await asyncio.sleep(POLL_SECONDS)
+        return True
+
+    def _own_directory(self) -> Path:
+        if self._given is None:
+            return Path(tempfile.mkdtemp(prefix="regraft-zookeeper-"))
+        place = self._given.resolve()
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            self._lock = (place / "lock").open("wb")
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput(str(self._given), "another ZooKeeper of Regraft's uses this directory") from None
+        except OSError as fault:
+            raise BadInput(str(self._given), f"can not hold ZooKeeper's data: {fault.strerror}") from None
+        return place
+
+
+def free_ports(servers: int) -> list[Ports]:
+    """Ports that were free a moment ago, three for each server."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(3 * servers)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        numbers = [each.getsockname()[1] for each in sockets]
+    return [Ports(*numbers[n : n + 3]) for n in range(0, len(numbers), 3)]

@@ -1,0 +1,60 @@
+"""kazoo's threads and sockets, with TLS as Regraft wants it.
+
+kazoo's own TLS trusts the system's authorities beside the one that is given and does not check the host's
+name. It also waits on the socket while a decrypted answer already lies in memory, until the next
+heartbeat. Both are mended here, by the two methods that kazoo calls on its handler.
+"""
+
+import socket
+import ssl
+from typing import Any
+
+from kazoo.handlers.threading import SequentialThreadingHandler
+
+from regraft.coord.configuration import Tls
+from regraft.model import BadInput
+
+
+def context_of(tls: Tls) -> ssl.SSLContext:
+    """TLS 1.2 or later; the server's certificate is checked, ours is shown if there is one."""
+    try:
+        authority = str(tls.authority) if tls.authority is not None else None
+        context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=authority)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.check_hostname = tls.check_hostname
+        if tls.certificate is not None:
+            context.load_cert_chain(tls.certificate, tls.key)
+    except (OSError, ssl.SSLError) as fault:
+        files = ", ".join(str(file) for file in (tls.authority, tls.certificate, tls.key) if file is not None)
+        raise BadInput(files, f"no usable certificate or key: {fault}") from None
+    return context
+
+
+class Handler(SequentialThreadingHandler):  # type: ignore[misc]
+    """The threads of one client."""
+
+    def __init__(self, tls: Tls | None) -> None:
+        super().__init__()
+        self._context = context_of(tls) if tls is not None else None
+
+    def create_connection(
+        self, address: tuple[str, int], hostname: str, timeout: float, **_: Any
+    ) -> socket.socket:
+        """Called by kazoo for each attempt; its own TLS options are not used."""
+        plain = socket.create_connection(address, timeout)
+        try:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._context is None:
+                return plain
+            return self._context.wrap_socket(plain, server_hostname=hostname)
+        except BaseException:
+            plain.close()
+            raise
+
+    def select(self, readers: list[Any], writers: list[Any], others: list[Any], timeout: float | None) -> Any:
+        """Bytes that TLS has already decrypted are ready, though the socket has nothing new."""
+        ready = [one for one in readers if isinstance(one, ssl.SSLSocket) and one.pending() > 0]
+        if not ready:
+            return super().select(readers, writers, others, timeout)
+        more, writable, _ = super().select(readers, writers, others, 0)
+        return [*ready, *(one for one in more if one not in ready)], writable, []

@@ -1,0 +1,224 @@
+"""One KazooClient, its threads, and the way from them to the event loop.
+
+The threads stay inside: every answer, event and change of state comes to the loop by
+`call_soon_threadsafe`, in the order in which kazoo saw them. Nothing here knows what a write means.
+"""
+
+import asyncio
+import contextlib
+import importlib.util
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.protocol.states import KazooState, KeeperState
+from kazoo.security import make_acl
+
+from regraft.coord.configuration import Configuration, Digest, Sasl
+from regraft.coord.errors import CoordUnreachable, Denied
+from regraft.coord.handler import Handler
+from regraft.coord.values import Change, State
+from regraft.model import BadInput
+
+AT_ONCE = 128
+"""Requests under way. kazoo wakes its thread through a socket that holds a few hundred signals; the one
+that does not fit would hold up the event loop."""
+STOP_SECONDS = 5.0
+_STATES = {
+    KazooState.CONNECTED: State.CONNECTED,
+    KazooState.SUSPENDED: State.SUSPENDED,
+    KazooState.LOST: State.LOST,
+}
+
+# Without a handler of its own, Python prints kazoo's warnings on standard error.
+logging.getLogger("kazoo").addHandler(logging.NullHandler())
+
+
+class _LastWarning(logging.Handler):
+    """kazoo tells only its log why a connection failed."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.text = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if text != "Transition to CONNECTING":
+            self.text = text.rpartition("Connection dropped: ")[2].rpartition("socket connection error: ")[2]
+
+
+class Session:
+    """States, requests and their answers, on the loop on which it was made."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self.state = State.SUSPENDED
+        self.session_id: int | None = None
+        self.negotiated = configuration.session_timeout
+        """Seconds of silence after which the servers let the session expire."""
+        self.listeners: list[Callable[[Change], None]] = []
+        self._loop = asyncio.get_running_loop()
+        self._changed = asyncio.Event()
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._waiting: set[asyncio.Future[Any]] = set()
+        self._warning = _LastWarning()
+        self._refused = False
+        logger = logging.Logger("regraft.coord")  # one for each client, outside the tree of loggers
+        logger.addHandler(self._warning)
+        self._client = _client(configuration, logger)
+        self._client.add_listener(self._on_state)
+        self._learn_timeout()
+
+    def start(self) -> None:
+        self._client.start_async()
+
+    def unreachable(self, what: str = "no connection") -> CoordUnreachable | Denied:
+        hosts = self.configuration.hosts
+        if self._refused:
+            return Denied(f"ZooKeeper at {hosts}", "the credentials were refused")
+        if self.state is State.CLOSED:
+            return CoordUnreachable(hosts, "the connection was closed")
+        warning = f" ({self._warning.text})" if self._warning.text else ""
+        limit = f" within {self.configuration.timeout:g} s"
+        return CoordUnreachable(hosts, f"{what}{limit}{warning}")
+
+    async def connected(self, deadline: float) -> None:
+        """Waits for a connection until `deadline`, in the loop's time."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                while self.state is not State.CONNECTED:
+                    if self.state is State.CLOSED:
+                        raise self.unreachable()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise self.unreachable() from None
+
+    async def ask(self, start: Callable[[KazooClient], Any]) -> Any:
+        """Hands one request to kazoo and waits for the answer, or raises kazoo's fault."""
+        async with self._slots:
+            answer: asyncio.Future[Any] = self._loop.create_future()
+            self._waiting.add(answer)
+            try:
+                start(self._client).rawlink(lambda result: self._to_loop(_settle, answer, result))
+                return await answer
+            finally:
+                self._waiting.discard(answer)
+
+    async def stop(self) -> None:
+        """Ends the session at once, with its ephemeral nodes, if the ensemble is reachable."""
+        done = asyncio.Event()
+
+        def end() -> None:
+            with contextlib.suppress(Exception):  # an ensemble that does not answer drops us later
+                self._client.stop()
+                self._client.close()
+            self._to_loop(done.set)
+
+        # kazoo waits for its threads; one of our own that nobody waits for at exit bounds that.
+        threading.Thread(target=end, name="ZooKeeper stop", daemon=True).start()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                await done.wait()
+        self._close()
+
+    def _close(self) -> None:
+        if self.state is not State.CLOSED:
+            self._change(State.CLOSED, None)
+        for answer in list(self._waiting):
+            if not answer.done():
+                answer.set_exception(self.unreachable())
+
+    def _to_loop(self, what: Callable[..., None], *arguments: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended before the threads
+            self._loop.call_soon_threadsafe(what, *arguments)
+
+    def _on_state(self, state: str) -> None:
+        """In kazoo's thread, which sets the session's id before it calls."""
+        refused = self._client.client_state == KeeperState.AUTH_FAILED
+        final = refused or self._client.client_state == KeeperState.CLOSED
+        self._to_loop(
+            self._arrived, State.CLOSED if final else _STATES[state], self._client._session_id, refused
+        )
+
+    def _arrived(self, state: State, session_id: int | None, refused: bool) -> None:
+        self._refused = self._refused or refused
+        if self.state is State.CLOSED:
+            return
+        if state is State.CLOSED:
+            self._close()
+        else:
+            self._change(state, session_id)
+
+    def _change(self, state: State, session_id: int | None) -> None:
+        new = state is State.CONNECTED and session_id != self.session_id
+        self.state = state
+        if state is State.CONNECTED:
+            self.session_id = session_id
+        self._changed.set()
+        self._changed = asyncio.Event()
+        for listener in list(self.listeners):
+            listener(Change(state, self.session_id, new))
+
+    def _learn_timeout(self) -> None:
+        """The timeout that the servers granted; kazoo keeps it to the function that we wrap."""
+        connection = self._client._connection
+        connect = connection._connect
+
+        def connect_and_note(host: str, address: str, port: int) -> tuple[float, float]:
+            read_timeout, connect_timeout = connect(host, address, port)
+            self.negotiated = read_timeout * 1.5 / 1000  # kazoo waits two thirds of it
+            return read_timeout, connect_timeout
+
+        connection._connect = connect_and_note
+
+
+def _settle(answer: asyncio.Future[Any], result: Any) -> None:
+    if answer.done():
+        return
+    if result.exception is None:
+        answer.set_result(result.value)
+    else:
+        answer.set_exception(result.exception)
+
+
+def _client(configuration: Configuration, logger: logging.Logger) -> KazooClient:
+    return KazooClient(
+        hosts=configuration.hosts,
+        timeout=configuration.session_timeout,
+        handler=Handler(configuration.tls),
+        default_acl=_acl(configuration),
+        auth_data=_digest(configuration),
+        sasl_options=_sasl(configuration),
+        connection_retry={"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0},
+        logger=logger,
+    )
+
+
+def _acl(configuration: Configuration) -> list[Any] | None:
+    """`auth` stands for every identity that the session has shown, whichever the scheme."""
+    shows_certificate = configuration.tls is not None and configuration.tls.certificate is not None
+    if configuration.auth is None and not shows_certificate:
+        return None
+    ours = [make_acl("auth", "", all=True)]
+    return [*ours, make_acl("world", "anyone", read=True)] if configuration.world == "read" else ours
+
+
+def _digest(configuration: Configuration) -> list[tuple[str, str]] | None:
+    auth = configuration.auth
+    return [("digest", f"{auth.user}:{auth.password}")] if isinstance(auth, Digest) else None
+
+
+def _sasl(configuration: Configuration) -> dict[str, str] | None:
+    auth = configuration.auth
+    if not isinstance(auth, Sasl):
+        return None
+    if importlib.util.find_spec("puresasl") is None:  # kazoo needs it for this alone
+        raise BadInput("ZooKeeper", "SASL needs the package pure-sasl")
+    options = {"mechanism": auth.mechanism, "service": auth.service}
+    if auth.mechanism == "DIGEST-MD5":
+        options |= {"username": auth.user, "password": auth.password}
+    elif auth.user:
+        options["principal"] = auth.user
+    return options

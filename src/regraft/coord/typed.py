@@ -1,0 +1,87 @@
+"""Nodes that hold typed values: JSON of msgspec Structs, with the version of their schema in `v`.
+
+Fields that this version does not know are passed over, so a later one may add some. What can not be
+decoded, or has a later `v`, is `Corrupt`: reported with the node and the repair, never guessed over.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from regraft.coord.client import Coord
+from regraft.coord.errors import Corrupt
+from regraft.coord.layout import corrupt
+from regraft.coord.values import Create, Node, Set
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node holds. A subclass whose meaning changes gives `v` a higher default."""
+
+    v: int = 1
+
+
+R = TypeVar("R", bound=Record)
+
+
+class Stored(NamedTuple, Generic[R]):
+    """A value and the node that it was read from; `node.version` is what the next write expects."""
+
+    value: R
+    node: Node
+
+
+def encode(value: Record) -> bytes:
+    return _ENCODER.encode(value)
+
+
+def decode(path: str, data: bytes, type: type[R]) -> R:
+    try:
+        value = msgspec.json.decode(data, type=type)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:  # ValidationError is one
+        raise corrupt(path, f"does not hold a {type.__name__}: {str(fault).splitlines()[0]}") from None
+    newest = next(field.default for field in msgspec.structs.fields(type) if field.name == "v")
+    if value.v > newest:
+        reason = f"holds version {value.v} of {type.__name__}, and this Regraft reads {newest}"
+        raise Corrupt(path, reason, "use the Regraft that wrote it, or a later one")
+    return value
+
+
+async def read(coord: Coord, path: str, type: type[R]) -> Stored[R] | None:
+    node = await coord.get(path)
+    return None if node is None else Stored(decode(path, node.data, type), node)
+
+
+async def write(coord: Coord, path: str, value: R, expected: Node | None) -> Node:
+    """Compare and set: over `expected` as it was read, or a new node if None. `Conflict` otherwise."""
+    if expected is not None:
+        return await coord.set(path, encode(value), expected.version)
+    await coord.create(path, encode(value))
+    node = await coord.get(path)
+    return node if node is not None else Node(encode(value), 0, 0, 0, 0)
+
+
+async def watch(coord: Coord, path: str, type: type[R]) -> AsyncIterator[Stored[R] | Corrupt | None]:
+    """The value now and after each change. Garbage is handed out as what it is: the watch goes on."""
+    async for node in coord.watch(path):
+        if node is None:
+            yield None
+            continue
+        try:
+            stored = Stored(decode(path, node.data, type), node)
+        except Corrupt as fault:
+            yield fault
+        else:
+            yield stored
+
+
+def creation(path: str, value: Record, *, ephemeral: bool = False) -> Create:
+    """For a transaction."""
+    return Create(path, encode(value), ephemeral)
+
+
+def replacement(path: str, value: Record, expected: Node) -> Set:
+    """For a transaction: over `expected` as it was read."""
+    return Set(path, encode(value), expected.version)
