@@ -1,9 +1,10 @@
 """`Coord`: ZooKeeper for asyncio. Reads, writes that are sent once as far as can be known, and watches.
 
-On failure: every call ends within the configured time limit. A read, or a write that was never sent, ends
-with `CoordUnreachable`; a write whose fate could not be found out ends with `Unknown` (`writes` says how it
-is found out). A lost connection, or a lost session, is mended by itself meanwhile; ephemeral nodes do not
-come back with a new session: listen with `on_state`, or hold a `Lease`.
+On failure: every call ends within the configured time limit (a write whose answer was lost, within twice
+that). A read, or a write that was never sent, ends with `CoordUnreachable`; a write whose fate could not
+be found out ends with `Unknown` (`writes` says how it is found out). A lost connection, or a lost session,
+is mended by itself meanwhile; ephemeral nodes do not come back with a new session: listen with `on_state`,
+or hold a `Lease`.
 
 A follower may lag behind the leader. The first request of each session is therefore a `sync`, so that
 whoever takes over reads all that was acknowledged before; after that, a session never reads backwards.
@@ -11,41 +12,28 @@ whoever takes over reads all that was acknowledged before; after that, a session
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any
 
-from kazoo.client import KazooClient
-from kazoo.exceptions import (
-    ConnectionLoss,
-    KazooException,
-    NoNodeError,
-    OperationTimeoutError,
-    SessionExpiredError,
-    SessionMovedError,
-)
-
-from regraft.coord import writes
+from regraft.coord.access import acl_of, too_open
 from regraft.coord.configuration import Auth, Configuration, Tls, World
-from regraft.coord.errors import Conflict, CoordUnreachable, Exists, Missing, Unknown
+from regraft.coord.errors import Exists, Missing
+from regraft.coord.requests import Requests
 from regraft.coord.session import Session
 from regraft.coord.values import Change, Create, Delete, Node, Operation, Set, State
 from regraft.coord.watches import Watches
-from regraft.coord.writes import Result, Seen, parent
+from regraft.coord.writes import Result, parent
 from regraft.model import BadInput
-
-ANSWER_LOST = (ConnectionLoss, SessionExpiredError, SessionMovedError, OperationTimeoutError)
 
 
 class Coord:
     """One session on the ensemble: `async with await Coord.connect("127.0.0.1:2181") as coord`."""
 
     def __init__(self, session: Session) -> None:
+        """Not connected; use `connect` or `open`."""
         self._session = session
-        self._loop = asyncio.get_running_loop()
-        self._synced: int | None = None
-        self._syncing = asyncio.Lock()
+        self._requests = Requests(session)
         self._watches = Watches(session)
         self._background: set[asyncio.Task[Any]] = set()
 
@@ -66,10 +54,10 @@ class Coord:
     async def open(cls, configuration: Configuration) -> "Coord":
         """Connected, or a fault within the time limit."""
         session = Session(configuration)
-        coord = cls(session)
         try:
             session.start()
-            if await coord._answered(lambda client: client.exists_async("/"), "/") is None:
+            coord = cls(session)
+            if not await coord._requests.exists("/"):
                 raise BadInput("ZooKeeper", f"the folder in {configuration.hosts!r} does not exist there")
         except BaseException:
             await session.stop()
@@ -120,16 +108,15 @@ class Coord:
         await self._session.stop()
 
     async def get(self, path: str) -> Node | None:
-        return await self._read(path, None)
+        return await self._requests.node(path)
 
     async def children(self, path: str) -> list[str]:
         """Names in sorted order; none if the node does not exist."""
-        found: list[str] = await self._answered(lambda client: client.get_children_async(path), path, [])
-        return sorted(found)
+        return await self._requests.children(path) or []
 
     async def sync(self) -> None:
         """What was acknowledged to anybody before this call is seen by the reads after it."""
-        await self._answered(lambda client: client.sync_async("/"), "/")
+        await self._requests.answer(lambda client: client.sync_async("/"), "/")
 
     async def create(
         self,
@@ -152,18 +139,13 @@ class Coord:
 
     async def ensure(self, path: str) -> None:
         """Makes the node, empty, and those above it, where they are missing."""
-        steps = path.strip("/").split("/")
-        ancestors = ["/" + "/".join(steps[: depth + 1]) for depth in range(len(steps)) if steps[0]]
-        missing = 0
-        for depth in range(len(ancestors), 0, -1):
-            if await self.get(ancestors[depth - 1]) is not None:
-                missing = depth
-                break
-        for ancestor in ancestors[missing:]:
-            try:
-                await self.transaction([Create(ancestor)])
-            except Exists:
-                continue
+        if path == "/" or await self._requests.exists(path):
+            return
+        await self.ensure(parent(path))
+        try:
+            await self.transaction([Create(path)])
+        except Exists:
+            return
 
     async def set(self, path: str, data: bytes, version: int) -> Node:
         """Compare and set: `Conflict` if the node is not at `version`, `Missing` if there is none.
@@ -190,25 +172,23 @@ class Coord:
 
         `tag` is part of the names of sequential nodes and must be unique; by default it is made up.
         """
-        writes.check_size(operations)
-        tag = tag or uuid.uuid4().hex
-        named = [_unique(one, tag) for one in operations]
-        deadline = self._deadline()
-        uncertain = False
-        while True:
-            try:
-                answers = await self._once(lambda client: writes.begin(client, named), deadline, uncertain)
-                return writes.results(named, answers)
-            except ANSWER_LOST:
-                uncertain = True
-            except Conflict as conflict:
-                if not uncertain:
-                    raise
-                return await self._as_left_behind(named, tag, conflict)
-            if any(isinstance(one, Create) and one.sequence for one in named):
-                found = await self._numbered(named, tag)
-                if found is not None:
-                    return await self._as_left_behind(found, tag, None)
+        return await self._requests.commit(operations, tag or uuid.uuid4().hex) if operations else []
+
+    async def secure(self, path: str) -> int:
+        """Takes from the world what it should not have (`Configuration`), on the node and all below it.
+
+        How many nodes were too open; `Denied` where only somebody else may change that.
+        """
+        if (acl := acl_of(self.configuration)) is None:
+            return 0
+        found = await self._requests.answer(lambda client: client.get_acls_async(path), path)
+        if found is None:
+            return 0
+        open_here = too_open(found[0], self.configuration)
+        if open_here:
+            await self._requests.answer(lambda client: client.set_acls_async(path, acl), path)
+        below = [await self.secure(f"{path.rstrip('/')}/{child}") for child in await self.children(path)]
+        return int(open_here) + sum(below)
 
     def watch(self, path: str) -> AsyncIterator[Node | None]:
         """The node now, and after each change; of several quick changes perhaps only the last.
@@ -219,117 +199,24 @@ class Coord:
         return self._watches.follow(path, self._armed_node, lambda node: node and (node.czxid, node.version))
 
     def watch_children(self, path: str) -> AsyncIterator[list[str]]:
-        """The names of the children, sorted, now and after each change. None while the node is missing."""
+        """The names of the children, sorted, now and after each change. Empty while the node is missing."""
         return self._watches.follow(path, self._armed_children, lambda names: names)
 
-    def in_background(self, work: Any) -> None:
+    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """A task that `stop` cancels; for what must be tidied up when the ensemble is back."""
-        task = self._loop.create_task(work)
+        task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    # From here on: requests and what becomes of them.
-
-    def _deadline(self) -> float:
-        return self._loop.time() + self.configuration.timeout
-
-    async def _once(
-        self, start: Callable[[KazooClient], Any], deadline: float, uncertain: bool = False
-    ) -> Any:
-        """One request on a connection that has been synced; kazoo's faults as they are.
-
-        A time limit that passes after the request has been sent is a lost answer of a write: Unknown.
-        """
-        sent = uncertain
-        try:
-            async with asyncio.timeout_at(deadline):
-                await self._ready(deadline)
-                sent = True
-                return await self._session.ask(start)
-        except TimeoutError:
-            fault = self._session.unreachable("no answer")
-        except CoordUnreachable as unreachable:
-            fault = unreachable
-        if sent and isinstance(fault, CoordUnreachable):
-            raise Unknown(fault.hosts, fault.reason) from None
-        raise fault from None
-
-    async def _answered(self, start: Callable[[KazooClient], Any], path: str, missing: Any = None) -> Any:
-        """A read, asked again until it is answered or the time is over."""
-        deadline = self._deadline()
-        while True:
-            try:
-                return await self._once(start, deadline)
-            except ANSWER_LOST:
-                await asyncio.sleep(0)
-            except NoNodeError:
-                return missing
-            except Unknown as fault:
-                raise CoordUnreachable(fault.hosts, fault.reason) from None
-            except KazooException as fault:
-                raise writes.plain_fault(fault, path) from None
-
-    async def _ready(self, deadline: float) -> None:
-        """Connected; and, before the first request of a session, level with what others were told."""
-        async with self._syncing:
-            await self._session.connected(deadline)
-            while self._synced != (session_id := self._session.session_id):
-                try:
-                    await self._session.ask(lambda client: client.sync_async("/"))
-                    self._synced = session_id
-                except ANSWER_LOST:
-                    await self._session.connected(deadline)
-
-    async def _read(self, path: str, watch: Any) -> Node | None:
-        answer = await self._answered(lambda client: client.get_async(path, watch=watch), path)
-        return None if answer is None else writes.node_of(*answer)
-
     async def _armed_node(self, path: str, watch: Any) -> Node | None:
-        while (node := await self._read(path, watch)) is None:
-            if await self._answered(lambda client: client.exists_async(path, watch=watch), path) is None:
+        """A watch on data needs a node; a watch on existence does not. It may come in between."""
+        while (node := await self._requests.node(path, watch)) is None:
+            if not await self._requests.exists(path, watch):
                 return None
         return node
 
     async def _armed_children(self, path: str, watch: Any) -> list[str]:
-        while True:
-            names = await self._answered(lambda client: client.get_children_async(path, watch=watch), path)
-            if names is not None:
-                return sorted(names)
-            if await self._answered(lambda client: client.exists_async(path, watch=watch), path) is None:
+        while (names := await self._requests.children(path, watch)) is None:
+            if not await self._requests.exists(path, watch):
                 return []
-
-    async def _numbered(self, operations: Sequence[Operation], tag: str) -> list[Operation] | None:
-        """The operations with the names that their sequential nodes have got, if they have happened."""
-        found: list[Operation] = []
-        for one in operations:
-            if not (isinstance(one, Create) and one.sequence):
-                found.append(one)
-                continue
-            names = [name for name in await self.children(parent(one.path)) if tag in name]
-            if not names:
-                return None
-            found.append(replace(one, path=f"{parent(one.path).rstrip('/')}/{names[0]}", sequence=False))
-        return found
-
-    async def _as_left_behind(
-        self, operations: Sequence[Operation], tag: str, conflict: Conflict | None
-    ) -> list[Result]:
-        """The answer that was lost, from the nodes; or the conflict; or `Unknown`."""
-        nodes = [await self.get(one.path) for one in operations]
-        sights = [
-            writes.seen(one, node, self.session_id) for one, node in zip(operations, nodes, strict=True)
-        ]
-        sight = writes.together(sights)
-        if sight is Seen.DONE:
-            return [
-                one.path if isinstance(one, Create) else node if isinstance(one, Set) else None
-                for one, node in zip(operations, nodes, strict=True)
-            ]
-        if sight is Seen.NOT_DONE and conflict is not None:
-            raise conflict
-        reason = f"the answer to a write of {operations[0].path} was lost, and others have written since"
-        raise Unknown(self.configuration.hosts, reason)
-
-
-def _unique(one: Operation, tag: str) -> Operation:
-    return replace(one, path=f"{one.path}{tag}-") if isinstance(one, Create) and one.sequence else one
+        return names

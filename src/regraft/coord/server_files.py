@@ -31,7 +31,7 @@ appender.only.layout.pattern = %d %p %c{1}: %m%n%ex{short}
 
 @dataclass(frozen=True)
 class ServerTls:
-    """PEM files of the server; with `clients_too`, clients must show a certificate of the authority."""
+    """PEM files, the key as PKCS #8. With `clients_too`, clients show a certificate of the authority."""
 
     certificate: Path
     key: Path
@@ -84,7 +84,9 @@ def write_files(place: Path, id: int, ports: list[Ports], options: Options) -> l
     (data / "myid").write_text(f"{id}\n")
     (place / "zoo.cfg").write_text(_zoo_cfg(place, id, ports, options))
     (place / "log4j2.properties").write_text(LOG4J)
-    (place / "jaas.conf").write_text(_jaas(options))
+    _write_secret(place / "jaas.conf", _jaas(options))
+    if options.tls is not None:
+        _write_secret(place / "server.pem", options.tls.key.read_text() + options.tls.certificate.read_text())
     properties = {
         "log4j2.configurationFile": place / "log4j2.properties",
         "zookeeper.preAllocSize": "1024",  # KiB; by default each log begins with 64 MiB
@@ -115,7 +117,7 @@ def _zoo_cfg(place: Path, id: int, ports: list[Ports], options: Options) -> str:
         "4lw.commands.whitelist=srvr",
         "autopurge.snapRetainCount=3",
         "autopurge.purgeInterval=1",
-        *(_tls_lines(options.tls, port) if options.tls is not None else _plain_lines(port)),
+        *(_tls_lines(options.tls, place, port) if options.tls is not None else _plain_lines(port)),
     ]
     if options.sasl_users:
         lines.append("authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider")
@@ -130,12 +132,12 @@ def _plain_lines(port: int) -> list[str]:
     return ["clientPortAddress=127.0.0.1", f"clientPort={port}"]
 
 
-def _tls_lines(tls: ServerTls, port: int) -> list[str]:
+def _tls_lines(tls: ServerTls, place: Path, port: int) -> list[str]:
     return [
         "secureClientPortAddress=127.0.0.1",
         f"secureClientPort={port}",
         "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
-        f"ssl.keyStore.location={tls.certificate}",
+        f"ssl.keyStore.location={place / 'server.pem'}",
         "ssl.keyStore.type=PEM",
         f"ssl.trustStore.location={tls.authority}",
         "ssl.trustStore.type=PEM",
@@ -147,3 +149,9 @@ def _tls_lines(tls: ServerTls, port: int) -> list[str]:
 def _jaas(options: Options) -> str:
     users = " ".join(f'user_{name}="{password}"' for name, password in options.sasl_users)
     return f"Server {{ org.apache.zookeeper.server.auth.DigestLoginModule required {users}; }};\n"
+
+
+def _write_secret(file: Path, text: str) -> None:
+    file.touch(mode=0o600)
+    file.chmod(0o600)
+    file.write_text(text)

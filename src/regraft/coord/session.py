@@ -14,8 +14,8 @@ from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.protocol.states import KazooState, KeeperState
-from kazoo.security import make_acl
 
+from regraft.coord.access import acl_of
 from regraft.coord.configuration import Configuration, Digest, Sasl
 from regraft.coord.errors import CoordUnreachable, Denied
 from regraft.coord.handler import Handler
@@ -26,6 +26,9 @@ AT_ONCE = 128
 """Requests under way. kazoo wakes its thread through a socket that holds a few hundred signals; the one
 that does not fit would hold up the event loop."""
 STOP_SECONDS = 5.0
+STOP_SECONDS_ALONE = 0.2
+"""Without a connection there is nobody to take leave of."""
+AGAIN_SECONDS = 0.5
 _STATES = {
     KazooState.CONNECTED: State.CONNECTED,
     KazooState.SUSPENDED: State.SUSPENDED,
@@ -65,11 +68,14 @@ class Session:
         self._waiting: set[asyncio.Future[Any]] = set()
         self._warning = _LastWarning()
         self._refused = False
+        self._proven = False
+        self._stopping = False
         logger = logging.Logger("regraft.coord")  # one for each client, outside the tree of loggers
         logger.addHandler(self._warning)
         self._client = _client(configuration, logger)
         self._client.add_listener(self._on_state)
         self._learn_timeout()
+        self._never_give_up()
 
     def start(self) -> None:
         self._client.start_async()
@@ -102,12 +108,18 @@ class Session:
             self._waiting.add(answer)
             try:
                 start(self._client).rawlink(lambda result: self._to_loop(_settle, answer, result))
-                return await answer
+                value = await answer
+                self._proven = True
+                return value
             finally:
                 self._waiting.discard(answer)
 
     async def stop(self) -> None:
         """Ends the session at once, with its ephemeral nodes, if the ensemble is reachable."""
+        if self._stopping:
+            return
+        self._stopping = True
+        limit = STOP_SECONDS if self.state is State.CONNECTED else STOP_SECONDS_ALONE
         done = asyncio.Event()
 
         def end() -> None:
@@ -119,7 +131,7 @@ class Session:
         # kazoo waits for its threads; one of our own that nobody waits for at exit bounds that.
         threading.Thread(target=end, name="ZooKeeper stop", daemon=True).start()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(STOP_SECONDS):
+            async with asyncio.timeout(limit):
                 await done.wait()
         self._close()
 
@@ -143,10 +155,11 @@ class Session:
         )
 
     def _arrived(self, state: State, session_id: int | None, refused: bool) -> None:
-        self._refused = self._refused or refused
+        """Credentials that have been good before are not bad because a server broke off the handshake."""
         if self.state is State.CLOSED:
             return
-        if state is State.CLOSED:
+        self._refused = refused and not self._proven
+        if self._refused:
             self._close()
         else:
             self._change(state, session_id)
@@ -173,6 +186,20 @@ class Session:
 
         connection._connect = connect_and_note
 
+    def _never_give_up(self) -> None:
+        """kazoo's thread ends at a refusal and at an answer that it can not read; ours begins again."""
+        connection = self._client._connection
+        loop = connection.zk_loop
+
+        def loop_until_stopped() -> None:
+            while True:
+                with contextlib.suppress(Exception):
+                    loop()
+                if self._client._stopped.wait(AGAIN_SECONDS):
+                    return
+
+        connection.zk_loop = loop_until_stopped
+
 
 def _settle(answer: asyncio.Future[Any], result: Any) -> None:
     if answer.done():
@@ -188,21 +215,12 @@ def _client(configuration: Configuration, logger: logging.Logger) -> KazooClient
         hosts=configuration.hosts,
         timeout=configuration.session_timeout,
         handler=Handler(configuration.tls),
-        default_acl=_acl(configuration),
+        default_acl=acl_of(configuration),
         auth_data=_digest(configuration),
         sasl_options=_sasl(configuration),
         connection_retry={"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0},
         logger=logger,
     )
-
-
-def _acl(configuration: Configuration) -> list[Any] | None:
-    """`auth` stands for every identity that the session has shown, whichever the scheme."""
-    shows_certificate = configuration.tls is not None and configuration.tls.certificate is not None
-    if configuration.auth is None and not shows_certificate:
-        return None
-    ours = [make_acl("auth", "", all=True)]
-    return [*ours, make_acl("world", "anyone", read=True)] if configuration.world == "read" else ours
 
 
 def _digest(configuration: Configuration) -> list[tuple[str, str]] | None:
