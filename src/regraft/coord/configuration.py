@@ -1,6 +1,7 @@
 """Where the ensemble is and who we are: frozen values, checked when they are made."""
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -74,10 +75,10 @@ class Configuration:
 
     def __post_init__(self) -> None:
         try:
-            places, _ = collect_hosts(self.hosts)
+            collect_hosts(self.hosts)
         except ValueError as fault:
             raise BadInput("ZooKeeper", f"{self.hosts!r} is not host:port,… ({fault})") from None
-        if any(not 0 < port < 65536 for _, port in places):
+        if re.search(r":0*(,|/|$)", self.hosts):  # which kazoo takes for the usual port
             raise BadInput("ZooKeeper", f"{self.hosts!r} has a port outside 1–65535")
         if not (self.timeout > 0 and self.session_timeout > 0):
             raise BadInput("ZooKeeper", "time limits must be above 0 seconds")

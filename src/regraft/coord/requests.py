@@ -107,7 +107,7 @@ class Requests:
                 sent = True
                 return await self._session.ask(start)
         except TimeoutError:
-            fault = self._session.unreachable("no answer")
+            fault = self._session.unreachable("no answer" if sent else "no connection")
         except CoordUnreachable as unreachable:
             fault = unreachable
         if sent and isinstance(fault, CoordUnreachable):

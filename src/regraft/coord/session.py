@@ -149,10 +149,7 @@ class Session:
     def _on_state(self, state: str) -> None:
         """In kazoo's thread, which sets the session's id before it calls."""
         refused = self._client.client_state == KeeperState.AUTH_FAILED
-        final = refused or self._client.client_state == KeeperState.CLOSED
-        self._to_loop(
-            self._arrived, State.CLOSED if final else _STATES[state], self._client._session_id, refused
-        )
+        self._to_loop(self._arrived, _STATES[state], self._client._session_id, refused)
 
     def _arrived(self, state: State, session_id: int | None, refused: bool) -> None:
         """Credentials that have been good before are not bad because a server broke off the handshake."""
