@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regraft.filters import BadFilter, Filter, covers, overlaps, parse
+from regraft.filters.compiled import compiled
 from regraft.filters.values import truth_of
 
 EVENTS: tuple[dict[str, Any], ...] = (
@@ -56,10 +57,15 @@ def check(text: str) -> None:
     again = parse(str(f))
     if again != f or again.node != f.node or not covers(f, again) or overlaps(f, again) != bool(f.normal):
         raise AssertionError(f"not itself: {text!r}")
+    fast = compiled(f.node)
     for event in EVENTS:
         value, fault = f.evaluate(event)
         expected = value is True and fault is None
-        if f.matches(event) is not expected or _by_normal_form(f, event) is not expected:
+        if (
+            f.matches(event) is not expected
+            or fast(event) is not expected
+            or _by_normal_form(f, event) is not expected
+        ):
             raise AssertionError(f"matching differs on {event}: {text!r}")
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.filters.expressions import Event, any_filters, box_filters, events, normal_passes, passes
 
 from regraft.filters import Fault, Filter, parse
+from regraft.filters.compiled import compiled
 
 SAMPLES = st.lists(events, min_size=1, max_size=20)
 
@@ -18,8 +19,9 @@ SAMPLES = st.lists(events, min_size=1, max_size=20)
 @settings(max_examples=200, deadline=None)
 def test_matches_agrees_with_the_reference_evaluation(text: str, sample: list[Event]) -> None:
     f = parse(text)
+    fast = compiled(f.node)
     for e in sample:
-        assert f.matches(e) is passes(f, e)
+        assert f.matches(e) is fast(e) is passes(f, e)
 
 
 @given(any_filters, SAMPLES)

@@ -11,9 +11,9 @@ from itertools import product
 from math import inf
 from typing import TypeVar
 
-from regraft.filters.evaluate import compare, equals_as, evaluate, evaluator, negatable
+from regraft.filters.evaluate import compare, equals_as, evaluate, evaluator, like_test, negatable
 from regraft.filters.intervals import NOTHING, Interval, Intervals, complement, point, unite
-from regraft.filters.like import literal_of, matcher
+from regraft.filters.like import literal_of
 from regraft.filters.normal import (
     ABSENT,
     BOTH_BOOLS,
@@ -24,6 +24,7 @@ from regraft.filters.normal import (
     Strings,
     numbers_and_their_spellings,
 )
+from regraft.filters.steps import Steps, finish
 from regraft.filters.syntax import (
     COMPARISONS,
     Attribute,
@@ -33,7 +34,7 @@ from regraft.filters.syntax import (
     Like,
     Literal,
     Node,
-    attributes_of,
+    is_constant,
 )
 from regraft.filters.values import Number, Value, known, number_of, number_with_text, text_of, truth_of
 
@@ -56,16 +57,21 @@ class Atom:
 
 def atom_of(node: Node) -> Atom | None:
     """The atom that a node is, or None."""
+    return finish(finding(node))
+
+
+def finding(node: Node) -> Steps[Atom | None]:
+    """The same, step by step: lists may be long."""
     match node:
         case Exists(name):
             return Atom(name, PRESENT, ABSENT, lambda value: known(value) is not None)
         case Like(Attribute(name), pattern, negated):
             return _like(name, pattern, negated)
         case In(Attribute(name), elements, negated):
-            constants = _constants(elements)
-            return None if constants is None else _member(name, constants, negated)
+            constants = yield from _constants(elements)
+            return None if constants is None else (yield from _member(name, constants, negated))
         case Chain(left, ((operator, right),)) if operator in COMPARISONS:
-            return _comparison(left, operator, right)
+            return (yield from _comparison(left, operator, right))
         case _:
             return None
 
@@ -79,28 +85,29 @@ def truth_atom(name: str, under_not: bool) -> Atom:
     return Atom(name, true, false, _tested(cast))
 
 
-def _constants(nodes: Iterable[Node]) -> list[Value | None] | None:
+def _constants(nodes: Iterable[Node]) -> Steps[list[Value | None] | None]:
     """The values of expressions without attributes; None in place of one whose evaluation fails."""
     found: list[Value | None] = []
     for node in nodes:
+        yield
         if isinstance(node, Literal):
             found.append(node.value)
             continue
-        if attributes_of(node):
+        if not is_constant(node):
             return None
         value, fault = evaluate(evaluator(node), {})
         found.append(value if fault is None else None)
     return found
 
 
-def _comparison(left: Node, operator: str, right: Node) -> Atom | None:
+def _comparison(left: Node, operator: str, right: Node) -> Steps[Atom | None]:
     if isinstance(left, Attribute):
         name, other = left.name, right
     elif isinstance(right, Attribute):
         name, other = right.name, left
     else:
         return None
-    constants = _constants((other,))
+    constants = yield from _constants((other,))
     if constants is None:
         return None
     constant = constants[0]
@@ -112,7 +119,7 @@ def _comparison(left: Node, operator: str, right: Node) -> Atom | None:
         test = _tested(lambda value: compare(operator, value, constant))
         return Atom(name, true, false, test, comparison=(operator, constant))
     # `constant = x`: the type of x decides, as for `x IN (constant)`.
-    return _member(name, [constant], operator == "!=")
+    return (yield from _member(name, [constant], operator == "!="))
 
 
 def _tested(test: Callable[[Value], tuple[bool, object]]) -> Callable[[object], bool | None]:
@@ -178,14 +185,17 @@ _SPELLINGS = {
 }
 
 
-def _member(name: str, constants: Sequence[Value | None], negated: bool) -> Atom:
+def _member(name: str, constants: Sequence[Value | None], negated: bool) -> Steps[Atom]:
     """`x IN (constants)`, by the type of x; what follows an element that can not be cast is not reached."""
-    texts, texts_done = _until_fault(text_of, constants)
-    numbers, numbers_done = _until_fault(number_of, constants)
-    bools, bools_done = _until_fault(truth_of, constants)
+    texts, texts_done = yield from _until_fault(text_of, constants)
+    numbers, numbers_done = yield from _until_fault(number_of, constants)
+    bools, bools_done = yield from _until_fault(truth_of, constants)
     points: Intervals = tuple(sorted(point(number)[0] for number in numbers))
+    yield
     true = Constraint(points, Strings(exceptions=texts), bools)
+    yield
     rest = PRESENT.and_(true.not_())
+    yield
     false = Constraint(
         rest.numbers if numbers_done else NOTHING,
         rest.strings if texts_done else NEVER.strings,
@@ -209,10 +219,11 @@ def _member(name: str, constants: Sequence[Value | None], negated: bool) -> Atom
 
 def _until_fault(
     cast: Callable[[Value], T | None], values: Sequence[Value | None]
-) -> tuple[frozenset[T], bool]:
+) -> Steps[tuple[frozenset[T], bool]]:
     """What the values are cast to, up to the first that can not be cast; and whether there was none such."""
     found: set[T] = set()
     for value in values:
+        yield
         converted = None if value is None else cast(value)
         if converted is None:
             return frozenset(found), False
@@ -227,6 +238,11 @@ def _like(name: str, pattern: str, negated: bool) -> Atom:
         true, false = _sides(operator, literal)
         test = _tested(lambda value: compare(operator, value, literal))
         return Atom(name, true, false, test, comparison=(operator, literal))
-    match = matcher(pattern)
-    test = _tested(lambda value: (match(text_of(value)) is not negated, None))
+    is_like = like_test(pattern)
+
+    def like(value: Value) -> tuple[bool, object]:
+        found, fault = is_like(value)
+        return found is not negated, fault
+
+    test = _tested(like)
     return Atom(name, PRESENT, PRESENT, test, exact=False)

@@ -7,7 +7,7 @@ goes on with the value that the specification prescribes; the first error is rep
 The conformance kit pins one case against the table of casts: NOT of a number is a cast error.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import ge, gt, le, lt
 from typing import Final
 
@@ -19,9 +19,11 @@ from regraft.filters.functions import (
     find_function,
     negate,
     to_number,
+    to_text,
     to_truth,
 )
-from regraft.filters.like import matcher
+from regraft.filters.like import literal_of, matcher
+from regraft.filters.steps import Steps, finish
 from regraft.filters.syntax import (
     COMPARISONS,
     LOGIC,
@@ -46,7 +48,13 @@ ORDER: Final[dict[str, Callable[[float, float], bool]]] = {"<": lt, "<=": le, ">
 MISSING: Final = Fault.MISSING_ATTRIBUTE
 
 
-def evaluator(node: Node) -> Evaluator:  # noqa: PLR0911 - one case per kind of node
+def evaluator(node: Node) -> Evaluator:
+    return finish(making(node))
+
+
+def making(node: Node) -> Steps[Evaluator]:  # noqa: PLR0911 - one case per kind of node
+    """The same, step by step."""
+    yield
     match node:
         case Literal(value):
             return lambda event: (value, None)
@@ -55,15 +63,25 @@ def evaluator(node: Node) -> Evaluator:  # noqa: PLR0911 - one case per kind of 
         case Exists(name):
             return lambda event: (known(event.get(name)) is not None, None)
         case Unary(operator, operand):
-            return _unary(operator, evaluator(operand))
+            return _unary(operator, (yield from making(operand)))
         case Chain(first, rest):
-            return _chain(evaluator(first), [(operator, evaluator(part)) for operator, part in rest])
+            start = yield from making(first)
+            parts = yield from _all([part for _, part in rest])
+            return _chain(start, [(operator, part) for (operator, _), part in zip(rest, parts, strict=True)])
         case Like(operand, pattern, negated):
-            return _like(evaluator(operand), matcher(pattern), negated)
+            return _like((yield from making(operand)), pattern, negated)
         case In(operand, elements, negated):
-            return _in(evaluator(operand), [evaluator(element) for element in elements], negated)
+            inner = yield from making(operand)
+            return _in(inner, (yield from _all(elements)), negated)
         case Call(function, arguments):
-            return _call(find_function(function, len(arguments)), [evaluator(part) for part in arguments])
+            return _call(find_function(function, len(arguments)), (yield from _all(arguments)))
+
+
+def _all(nodes: Sequence[Node]) -> Steps[list[Evaluator]]:
+    found = []
+    for node in nodes:
+        found.append((yield from making(node)))
+    return found
 
 
 def evaluate(run: Evaluator, event: Attributes) -> Outcome:
@@ -166,14 +184,31 @@ def _arithmetic(operator: str, left: Partial, right: Evaluator, event: Attribute
     return result, fault or bad or worse or worst
 
 
-def _like(operand: Evaluator, test: Callable[[str], bool], negated: bool) -> Evaluator:
+def _like(operand: Evaluator, pattern: str, negated: bool) -> Evaluator:
+    is_like = like_test(pattern)
+
     def run(event: Attributes) -> Partial:
         value, fault = operand(event)
         if value is None:
             return False, fault
-        return test(text_of(value)) is not negated, fault
+        found, bad = is_like(value)
+        return found is not negated, fault or bad
 
     return run
+
+
+def like_test(pattern: str) -> Callable[[Value], tuple[bool, Fault | None]]:
+    """`x LIKE pattern`; a text that is too long is refused, unless the pattern is a plain text."""
+    literal = literal_of(pattern)
+    if literal is not None:
+        return lambda value: (text_of(value) == literal, None)
+    test = matcher(pattern)
+
+    def is_like(value: Value) -> tuple[bool, Fault | None]:
+        text, fault = to_text(value)
+        return fault is None and test(text), fault
+
+    return is_like
 
 
 def _in(operand: Evaluator, elements: list[Evaluator], negated: bool) -> Evaluator:

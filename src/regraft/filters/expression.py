@@ -2,20 +2,26 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
+from itertools import count
 from typing import Any
 
-from regraft.filters.compiled import compiled
+from regraft.filters.compiled import Matches, compiled, in_boxes, passing
 from regraft.filters.errors import BadFilter
-from regraft.filters.evaluate import Evaluator, evaluate, evaluator
+from regraft.filters.evaluate import Evaluator, evaluate, evaluator, making
 from regraft.filters.functions import Outcome
+from regraft.filters.known import Known
 from regraft.filters.normal import Conjunction
-from regraft.filters.normalise import normal_form
-from regraft.filters.parser import MAX_LENGTH, read
-from regraft.filters.syntax import Node, attributes_of, text_of_node
+from regraft.filters.normalise import normal_form, normalising
+from regraft.filters.parser import MAX_LENGTH, reading
+from regraft.filters.steps import Steps, finish
+from regraft.filters.syntax import Node, attributes_of, writing
 from regraft.filters.values import Value
 
-CACHED_FILTERS = 16_384
+LONGEST_COMPILED = 160
+"""Characters of a filter that is worth Python code of its own, which takes up to a millisecond to make"""
+HOT = 256
+"""and is made when the filter has been asked so often."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +49,22 @@ class Filter:
         return attributes_of(self.node)
 
     @cached_property
-    def matches(self) -> Callable[[Mapping[str, Value]], bool]:
+    def matches(self) -> Matches:
         """`filter.matches(attributes)`: the expression is true and no error arose (CESQL §1.2).
 
         A function made on first use, so that a call costs no more than what it tests. Attributes are
         strings, numbers or booleans; None and NaN count as missing.
         """
-        return compiled(self.node)
+        if len(self.text) > LONGEST_COMPILED:
+            return in_boxes(self.normal) if self.exact else passing(self._evaluator)
+        asked, passes = count(1), passing(self._evaluator)
+
+        def matches(attributes: Mapping[str, Value]) -> bool:
+            if next(asked) == HOT:
+                self.__dict__["matches"] = compiled(self.node)
+            return passes(attributes)
+
+        return matches
 
     @cached_property
     def _evaluator(self) -> Evaluator:
@@ -74,14 +89,37 @@ def parse(text: str) -> Filter:
     """The filter that a CESQL expression stands for; `BadFilter` names the position and the rule."""
     if not isinstance(text, str):
         raise BadFilter("filter", f"an expression is a string, not {type(text).__name__}")
-    return _parsed(text)
+    return _known.get(text) or finish(_parsing(text))
 
 
-@lru_cache(CACHED_FILTERS)
-def _parsed(text: str) -> Filter:
-    node = read(text)
-    canonical = text_of_node(node)
-    if len(canonical) > MAX_LENGTH:
-        # The canonical text adds spaces, and it must be a filter itself.
-        raise BadFilter(f"position {len(text)}", f"longer than {MAX_LENGTH} characters, written out")
-    return Filter(canonical, node)
+def preparing(text: str) -> Steps[Filter]:
+    """The same, and what routing needs of the filter, step by step; as long as the result is kept, nothing
+    of it has to be done again."""
+    filter = _known.get(text)
+    if filter is None:
+        filter = yield from _parsing(text)
+    done = filter.__dict__
+    if "normal" not in done:
+        done["normal"] = yield from normalising(filter.node)
+    if "_evaluator" not in done and not filter.exact:
+        done["_evaluator"] = yield from making(filter.node)
+    return filter
+
+
+def _parsing(text: str) -> Steps[Filter]:
+    try:
+        node = yield from reading(text)
+        canonical = yield from writing(node)
+        if len(canonical) > MAX_LENGTH:
+            # The canonical text adds spaces, and it must be a filter itself.
+            raise BadFilter(f"position {len(text)}", f"longer than {MAX_LENGTH} characters, written out")
+    except BadFilter as fault:
+        if len(text) <= MAX_LENGTH:
+            _known.keep(text, fault)
+        raise
+    found = Filter(canonical, node)
+    _known.keep(text, found)
+    return found
+
+
+_known: Known[Filter] = Known()

@@ -29,6 +29,9 @@ class Fault(StrEnum):
 
 Outcome = tuple[Value, Fault | None]
 
+LONGEST_TEXT = 8_192
+"""Characters that functions and LIKE take and give: longer ones would keep a broker busy with one event."""
+
 
 class Signature(NamedTuple):
     """`casts` of the parameters (the last one repeats if `variadic`), the zero of the result, the body."""
@@ -50,7 +53,8 @@ def to_truth(value: Value) -> tuple[bool, Fault | None]:
 
 
 def to_text(value: Value) -> tuple[str, Fault | None]:
-    return text_of(value), None
+    text = text_of(value)
+    return (text, None) if len(text) <= LONGEST_TEXT else ("", Fault.FUNCTION_EVALUATION)
 
 
 def to_integer(value: Value) -> tuple[int, Fault | None]:
@@ -121,6 +125,16 @@ def _substring(x: str, position: int, count: int | None = None) -> Outcome:
     return x[start:] if count is None else x[start : start + count], None
 
 
+def _concat(*parts: str) -> Outcome:
+    return _concat_ws("", *parts)
+
+
+def _concat_ws(by: str, *parts: str) -> Outcome:
+    if sum(map(len, parts)) + len(by) * len(parts) > LONGEST_TEXT:
+        return "", Fault.FUNCTION_EVALUATION
+    return by.join(parts), None
+
+
 def _same(x: Any) -> Outcome:
     return x, None
 
@@ -137,9 +151,9 @@ FUNCTIONS: dict[str, tuple[Signature, ...]] = {
     "LENGTH": (Signature((to_text,), 0, _text(len)),),
     "CONCAT": (
         Signature((), "", _text(str)),
-        Signature((to_text,), "", _text(lambda *parts: "".join(parts)), variadic=True),
+        Signature((to_text,), "", _concat, variadic=True),
     ),
-    "CONCAT_WS": (Signature((to_text,), "", _text(lambda by, *parts: by.join(parts)), variadic=True),),
+    "CONCAT_WS": (Signature((to_text,), "", _concat_ws, variadic=True),),
     "LOWER": (Signature((to_text,), "", _text(str.lower)),),
     "UPPER": (Signature((to_text,), "", _text(str.upper)),),
     "TRIM": (Signature((to_text,), "", _text(lambda x: x.strip(_WHITE))),),

@@ -6,6 +6,7 @@ one and `interval[2:]` the upper one, and all set operations are comparisons of 
 """
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from math import ceil, floor, inf
 from typing import NamedTuple
 
@@ -75,8 +76,13 @@ def unite(a: Intervals, b: Intervals) -> Intervals:
         return a
     if not a:
         return b
+    return joined(a + b)
+
+
+def joined(intervals: Iterable[Interval]) -> Intervals:
+    """The numbers of any of them."""
     found: list[Interval] = []
-    for interval in sorted(a + b):
+    for interval in sorted(intervals):
         if found and interval[:2] <= found[-1][2:]:
             if found[-1][2:] < interval[2:]:
                 found[-1] = Interval(*found[-1][:2], *interval[2:])

@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from regraft.filters.atoms import Atom, atom_of, truth_atom
+from regraft.filters.atoms import Atom, finding, truth_atom
 from regraft.filters.compiled import is_boolean
 from regraft.filters.evaluate import evaluate, evaluator
 from regraft.filters.functions import to_truth
@@ -29,7 +29,9 @@ from regraft.filters.normal import (
     Condition,
     Conjunction,
     Constraint,
+    uniting,
 )
+from regraft.filters.steps import Steps, finish
 from regraft.filters.syntax import (
     LOGIC,
     Attribute,
@@ -42,12 +44,19 @@ from regraft.filters.syntax import (
     Node,
     Unary,
     attributes_of,
-    text_of_node,
+    is_constant,
+    writing,
 )
+from regraft.filters.values import number_of
 
 MAX_CONJUNCTIONS = 64
 MAX_PAIRS = 512
-MAX_ATOMS = 512
+MAX_ATOMS = 2048
+FEW = 8
+MAX_WORK = 8192
+"""Conjunctions compared or joined for one filter."""
+MAX_INTERVALS = 256
+"""Of one constraint, where disjunctions are multiplied out."""
 
 Disjunction = tuple[Conjunction, ...]
 NOWHERE: Disjunction = ()
@@ -59,14 +68,33 @@ class Sides(NamedTuple):
 
 
 class _TooLarge(Exception):
-    """The normal form would exceed its limits; the expression stays a condition."""
+    """The normal form would be too large; the part stays a condition."""
+
+
+class _Work:
+    """What may still be done for one filter."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_WORK
+
+    def spend(self, amount: int) -> None:
+        self.left -= amount
+        if self.left < 0:
+            raise _TooLarge
 
 
 def normal_form(node: Node) -> Disjunction:
     """The disjunction that is true exactly where the expression is."""
+    return finish(normalising(node))
+
+
+def normalising(node: Node) -> Steps[Disjunction]:
+    """The same, step by step."""
     if not is_boolean(node):
         return _whole(node)
-    return _sides(node, need_false=False).true
+    return (yield from _sides(node, _Work(), need_false=False)).true
 
 
 def _whole(node: Node) -> Disjunction:
@@ -77,26 +105,27 @@ def _whole(node: Node) -> Disjunction:
     return EVERYTHING if isinstance(node, Literal) and node.value is True else ()
 
 
-def _sides(node: Node, need_false: bool = True) -> Sides:
+def _sides(node: Node, work: _Work, need_false: bool = True) -> Steps[Sides]:
     """Both disjunctions of an expression that is cast to a boolean; without `need_false` only the first."""
-    atom = truth_atom(node.name, False) if isinstance(node, Attribute) else atom_of(node)
+    atom = truth_atom(node.name, False) if isinstance(node, Attribute) else (yield from finding(node))
+    yield
     if atom is not None:
-        return _atom(atom, node)
-    if not attributes_of(node):
+        return (yield from _atom(atom, node))
+    if is_constant(node):
         return _constant(node)
     if isinstance(node, Unary) and node.operator == "NOT":
         if isinstance(node.operand, Attribute):
-            true, false = _atom(truth_atom(node.operand.name, True), node)
+            true, false = yield from _atom(truth_atom(node.operand.name, True), node)
             return Sides(false, true)
         if is_boolean(node.operand):
-            true, false = _sides(node.operand)
+            true, false = yield from _sides(node.operand, work)
             return Sides(false, true)
     if isinstance(node, Chain) and node.rest[0][0] in LOGIC:
         try:
-            return _logic(node, need_false)
+            return (yield from _logic(node, work, need_false))
         except _TooLarge:
             pass
-    return _opaque(node)
+    return (yield from _opaque(node))
 
 
 def _constant(node: Node) -> Sides:
@@ -107,10 +136,10 @@ def _constant(node: Node) -> Sides:
     return Sides(EVERYTHING, ()) if truth else Sides((), EVERYTHING)
 
 
-def _atom(atom: Atom, node: Node) -> Sides:
+def _atom(atom: Atom, node: Node) -> Steps[Sides]:
     if atom.exact:
         return Sides(_box(atom.attribute, atom.true), _box(atom.attribute, atom.false))
-    return _opaque(node)
+    return (yield from _opaque(node))
 
 
 def _box(attribute: str, constraint: Constraint) -> Disjunction:
@@ -119,12 +148,13 @@ def _box(attribute: str, constraint: Constraint) -> Disjunction:
     return EVERYTHING if constraint == ANYTHING else (Conjunction(((attribute, constraint),)),)
 
 
-def _opaque(node: Node) -> Sides:
+def _opaque(node: Node) -> Steps[Sides]:
     """Only the text is known, and which attributes must be present lest there be an error."""
     box = tuple((name, PRESENT) for name in sorted(attributes_of(node))) if _strict(node) else ()
     negated = isinstance(node, Like | In) and node.negated
     # `x NOT LIKE p` is true where `x LIKE p` is false: under one text the two meet.
-    text = text_of_node(replace(node, negated=False) if isinstance(node, Like | In) else node)
+    plain = replace(node, negated=False) if isinstance(node, Like | In) else node
+    text = yield from writing(plain)
     return Sides(
         (Conjunction(box, frozenset((Condition(text, not negated),))),),
         (Conjunction(box, frozenset((Condition(text, negated),))),),
@@ -146,7 +176,7 @@ def _strict(node: Node) -> bool:
             return all(map(_strict, arguments))
 
 
-def _logic(node: Chain, need_false: bool) -> Sides:
+def _logic(node: Chain, work: _Work, need_false: bool) -> Steps[Sides]:
     """Runs of one operator, from the left. Where a run is false matters if an OR or XOR follows."""
     if len(node.rest) > MAX_ATOMS:
         raise _TooLarge
@@ -154,29 +184,74 @@ def _logic(node: Chain, need_false: bool) -> Sides:
     done: Node | Sides = node.first
     for i, (operator, parts) in enumerate(runs):
         needed = need_false or any(later != "AND" for later, _ in runs[i + 1 :])
-        done = _fold(operator, [done, *parts], needed)
+        alike = (yield from _alike(operator, [done, *parts])) if operator != "XOR" else None
+        done = (yield from _fold(operator, [done, *parts], work, needed)) if alike is None else alike
     assert isinstance(done, Sides), "a chain has at least one operator"
     return done
 
 
-def _fold(operator: str, parts: Sequence[Node | Sides], need_false: bool) -> Sides:
+def _alike(operator: str, parts: Sequence[Node | Sides]) -> Steps[Sides | None]:
+    """A long run of comparisons of one attribute with constants of one type: all at once, or None.
+
+    They are errors for the same values, so an OR is true where any is, and an AND false where any is.
+    """
+    if len(parts) <= FEW:
+        return None
+    atoms: list[Atom] = []
+    for part in parts:
+        atom = None if isinstance(part, Sides) else (yield from finding(part))
+        if atom is None or not (kind := _type(atom)):
+            return None
+        atoms.append(atom)
+        if atom.attribute != atoms[0].attribute or kind != _type(atoms[0]):
+            return None
+        yield
+    first = atoms[0]
+    domain = first.true.or_(first.false)
+    any_of = yield from uniting([atom.true if operator == "OR" else atom.false for atom in atoms])
+    none_of = any_of.not_()
+    yield
+    others = none_of.and_(domain)
+    yield
+    sides = Sides(_box(first.attribute, any_of), _box(first.attribute, others))
+    return sides if operator == "OR" else Sides(sides.false, sides.true)
+
+
+def _type(atom: Atom) -> str:
+    """Comparisons of one type are errors for the same values; empty: errors of its own."""
+    if atom.comparison is None:
+        return ""
+    operator, constant = atom.comparison
+    if operator in ("=", "!=") and isinstance(constant, str | bool):
+        return "text" if isinstance(constant, str) else "truth"
+    return "" if number_of(constant) is None else "number"
+
+
+def _fold(operator: str, parts: Sequence[Node | Sides], work: _Work, need_false: bool) -> Steps[Sides]:
     """Each operator is associative, errors included; halving keeps long runs on one attribute cheap."""
     if len(parts) == 1:
-        return parts[0] if isinstance(parts[0], Sides) else _sides(parts[0], need_false)
+        return parts[0] if isinstance(parts[0], Sides) else (yield from _sides(parts[0], work, need_false))
     half = len(parts) // 2
-    x = _fold(operator, parts[:half], need_false or operator != "AND")
-    y = _fold(operator, parts[half:], need_false or operator == "XOR")
+    x = yield from _fold(operator, parts[:half], work, need_false or operator != "AND")
+    y = yield from _fold(operator, parts[half:], work, need_false or operator == "XOR")
+    true = false = NOWHERE
     if operator == "AND":
-        return Sides(both(x.true, y.true), either(x.false, both(x.true, y.false)) if need_false else NOWHERE)
-    if operator == "OR":
-        return Sides(either(x.true, both(x.false, y.true)), both(x.false, y.false) if need_false else NOWHERE)
-    return Sides(
-        either(both(x.true, y.false), both(x.false, y.true)),
-        either(both(x.true, y.true), both(x.false, y.false)),
-    )
+        true = yield from both(x.true, y.true, work)
+        if need_false:
+            false = yield from either(x.false, (yield from both(x.true, y.false, work)), work)
+    elif operator == "OR":
+        true = yield from either(x.true, (yield from both(x.false, y.true, work)), work)
+        if need_false:
+            false = yield from both(x.false, y.false, work)
+    else:
+        only_x = yield from both(x.true, y.false, work)
+        true = yield from either(only_x, (yield from both(x.false, y.true, work)), work)
+        same = yield from both(x.true, y.true, work)
+        false = yield from either(same, (yield from both(x.false, y.false, work)), work)
+    return Sides(true, false)
 
 
-def both(a: Disjunction, b: Disjunction) -> Disjunction:
+def both(a: Disjunction, b: Disjunction, work: _Work) -> Steps[Disjunction]:
     if a == EVERYTHING or not b:
         return b
     if b == EVERYTHING or not a:
@@ -186,9 +261,11 @@ def both(a: Disjunction, b: Disjunction) -> Disjunction:
     found: Disjunction = ()
     for x in a:
         for y in b:
+            work.spend(1)
             conjunction = conjoined(x, y)
+            yield
             if conjunction is not None:
-                found = either(found, (conjunction,))
+                found = yield from either(found, (conjunction,), work)
     return found
 
 
@@ -206,19 +283,21 @@ def conjoined(x: Conjunction, y: Conjunction) -> Conjunction | None:
     return Conjunction(tuple(sorted(box.items())), residue)
 
 
-def either(a: Disjunction, b: Disjunction) -> Disjunction:
+def either(a: Disjunction, b: Disjunction, work: _Work) -> Steps[Disjunction]:
     """a or b; conjunctions that differ in one attribute only become one."""
     found = list(a)
     for conjunction in b:
         new = conjunction
+        work.spend(1 + len(found) // 8)
         for i, old in enumerate(found):
             joined = _joined(old, new)
             if joined is not None:
                 del found[i]
                 new = joined
                 break
+        yield
         found.append(new)
-        if len(found) > MAX_CONJUNCTIONS:
+        if len(found) > MAX_CONJUNCTIONS or any(len(c.numbers) > MAX_INTERVALS for _, c in new.box):
             raise _TooLarge
     return tuple(found)
 

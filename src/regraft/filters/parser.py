@@ -17,8 +17,11 @@ from typing import Any, Final, cast
 
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
+from lark.parsers.lalr_analysis import Shift
 
 from regraft.filters.errors import BadFilter
+from regraft.filters.like import MAX_WILD, wild_length
+from regraft.filters.steps import Steps, finish
 from regraft.filters.syntax import (
     Attribute,
     Call,
@@ -33,8 +36,11 @@ from regraft.filters.syntax import (
 )
 from regraft.filters.values import INT_MAX, INT_MIN
 
-MAX_LENGTH: Final = 8_192  # about 0.1 s in the worst case: a broker reads filters between messages
+MAX_LENGTH: Final = 8_192
+MAX_PARTS: Final = 2_048
+MAX_CALLS: Final = 128
 MAX_DEPTH: Final = 48
+TOKENS_AT_ONCE: Final = 8
 
 _WORDS = "and|or|xor|not|like|in|exists|true|false"
 _GRAMMAR = rf"""
@@ -94,6 +100,8 @@ _SHOWN = {
     "$END": "the end",
     "COMPARE": "a comparison",
 }
+_PARTS = frozenset(("NAME", "STRING", "INTEGER", "DECIMAL", "TRUE", "FALSE"))
+_CALLS = frozenset(("FUNCTION", "LIKE"))
 _HIDDEN = {"DECIMAL", "TRUE", "FALSE", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT"}
 
 
@@ -102,7 +110,7 @@ class _Built:
 
     __slots__ = ("depth", "node")
 
-    def __init__(self, node: Node, depth: int) -> None:
+    def __init__(self, node: Node, depth: int = 0) -> None:
         self.node = node
         self.depth = depth
 
@@ -130,13 +138,13 @@ class _Builder(Transformer[Token, _Built]):
     chain = staticmethod(_chain)
 
     def literal(self, token: Token) -> _Built:
-        return _Built(Literal(_READ[token.type](token)), 0)
+        return _Built(Literal(_READ[token.type](token)))
 
     def attribute(self, name: Token) -> _Built:
-        return _Built(Attribute(name.lower()), 0)
+        return _Built(Attribute(name.lower()))
 
     def exists(self, _: Token, name: Token) -> _Built:
-        return _Built(Exists(name.lower()), 0)
+        return _Built(Exists(name.lower()))
 
     def nested(self, opening: Token, built: _Built) -> _Built:
         return _nest(opening, built.node, built)
@@ -147,6 +155,9 @@ class _Builder(Transformer[Token, _Built]):
     def like(self, operand: _Built, *words: Token) -> _Built:
         pattern = unquoted(words[-1])
         assert pattern is not None, "the lexer accepts only closed literals"
+        if wild_length(pattern) > MAX_WILD:
+            rule = f"between two '%' of a pattern with '_' are at most {MAX_WILD} characters"
+            raise BadFilter(f"position {_position(words[-1])}", rule)
         return _nest(words[0], Like(operand.node, pattern, len(words) == 3), operand)
 
     def in_set(self, operand: _Built, *words: Any) -> _Built:
@@ -190,31 +201,74 @@ def _lalr() -> Lark:
 
 def read(text: str) -> Node:
     """The tree of an expression; `BadFilter` with the position and the rule if there is none."""
+    return finish(reading(text))
+
+
+def reading(text: str) -> Steps[Node]:
+    """The same, step by step."""
     if len(text) > MAX_LENGTH:
         raise BadFilter(f"position {MAX_LENGTH + 1}", f"longer than {MAX_LENGTH} characters")
+    at_work: Any = _lalr().parse_interactive(text)  # lark says nothing about its methods' types
+    token = None
+    parts = calls = 0
     try:
-        built: Any = _lalr().parse(text)
+        for number, token in enumerate(at_work.lexer_thread.lex(at_work.parser_state)):
+            parts, calls = parts + (token.type in _PARTS), calls + (token.type in _CALLS)
+            if parts > MAX_PARTS or calls > MAX_CALLS:
+                rule = f"more than {MAX_PARTS} values and attributes, or {MAX_CALLS} functions and LIKE"
+                raise BadFilter(f"position {_position(token)}", rule)
+            at_work.feed_token(token)
+            if number % TOKENS_AT_ONCE == 0:
+                yield
+        built: _Built = at_work.feed_eof(token)
     except UnexpectedInput as fault:
-        raise _explained(fault, text) from None
+        raise _explained(fault, text, _accepted(at_work)) from None
     except VisitError as fault:
         if isinstance(fault.orig_exc, BadFilter):
             raise fault.orig_exc from None
         raise
-    node: Node = built.node
-    return node
+    return built.node
 
 
-def _explained(fault: UnexpectedInput, text: str) -> BadFilter:
-    expected: set[str] = set()
+def _accepted(at_work: Any) -> set[str]:
+    """The terminals that could come next: not all for which the table has an entry, because behind some
+    reductions there is no way to go on."""
+    states, stack = at_work.parser_state.parse_conf.states, at_work.parser_state.state_stack
+    return {name for name in states[stack[-1]] if name.isupper() and _fits(states, stack, name)}
+
+
+def _fits(states: Any, stack: list[Any], terminal: str) -> bool:
+    """Whether the table shifts the terminal, after as many reductions as it likes."""
+    below, above = len(stack), list[Any]()  # what is left of the stack, and what has been put on it
+    while True:
+        state = above[-1] if above else stack[below - 1]
+        if (entry := states[state].get(terminal)) is None:
+            return False
+        action, rule = entry
+        if action is Shift:
+            return True
+        size = len(rule.expansion)
+        below -= max(0, size - len(above))
+        del above[max(0, len(above) - size) :]
+        name = rule.origin.name
+        above.append(states[above[-1] if above else stack[below - 1]][name][1])
+        if terminal == "$END" and above[-1] in _ends():
+            return True
+
+
+@cache
+def _ends() -> frozenset[Any]:
+    return frozenset(_lalr().parse_interactive("").parser_state.parse_conf.parse_table.end_states.values())
+
+
+def _explained(fault: UnexpectedInput, text: str, accepted: set[str]) -> BadFilter:
     index, found = len(text), "the end"
     if isinstance(fault, UnexpectedCharacters):
         index = cast(int, fault.pos_in_stream)
-        found, expected = repr(text[index]), set(fault.allowed or ())
-        if text[index] in "'\"" and "STRING" in expected:
+        found = repr(text[index])
+        if text[index] in "'\"" and "STRING" in accepted:
             return BadFilter(f"position {index + 1}", "the string is not closed")
-    elif isinstance(fault, UnexpectedToken):
-        expected = set(fault.accepts or fault.expected)
-        if fault.token.type != "$END":
-            index, found = _position(fault.token) - 1, repr(str(fault.token)[:20])
-    names = sorted(_SHOWN.get(name, name) for name in expected - _HIDDEN)
+    elif isinstance(fault, UnexpectedToken) and fault.token.type != "$END":
+        index, found = _position(fault.token) - 1, repr(str(fault.token)[:20])
+    names = sorted(_SHOWN.get(name, name) for name in accepted - _HIDDEN)
     return BadFilter(f"position {index + 1}", f"found {found}, expected {' or '.join(names)}")

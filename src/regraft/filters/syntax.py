@@ -6,9 +6,11 @@ and the parser limits it. That is why functions over these trees may call themse
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from regraft.filters.steps import Steps, finish
 from regraft.filters.values import Value
 
 
@@ -73,23 +75,40 @@ _TERM, _FACTOR, _POSTFIX, _UNARY, _ATOM = 2, 3, 4, 5, 6
 
 def attributes_of(node: Node) -> frozenset[str]:
     """The attributes that an expression refers to."""
-    match node:
-        case Literal():
-            return frozenset()
-        case Attribute(name) | Exists(name):
-            return frozenset((name,))
-        case Unary(_, operand) | Like(operand):
-            return attributes_of(operand)
-        case Chain(first, rest):
-            return attributes_of(first).union(*(attributes_of(part) for _, part in rest))
-        case In(operand, elements):
-            return attributes_of(operand).union(*map(attributes_of, elements))
-        case Call(_, arguments):
-            return frozenset[str]().union(*map(attributes_of, arguments))
+    return frozenset(part.name for part in _parts(node) if isinstance(part, Attribute | Exists))
 
 
-def text_of_node(node: Node) -> str:  # noqa: PLR0911 - one case per kind of node
+def is_constant(node: Node) -> bool:
+    """Whether an expression refers to no attribute."""
+    return not any(isinstance(part, Attribute | Exists) for part in _parts(node))
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    """The node and everything under it, in no particular order."""
+    left = [node]
+    while left:
+        part = left.pop()
+        yield part
+        match part:
+            case Unary(_, operand) | Like(operand):
+                left.append(operand)
+            case Chain(first, rest):
+                left += [each for _, each in rest]
+                left.append(first)
+            case In(operand, elements):
+                left += elements
+                left.append(operand)
+            case Call(_, arguments):
+                left += arguments
+
+
+def text_of_node(node: Node) -> str:
     """The canonical text: parsing it gives an equal tree."""
+    return finish(writing(node))
+
+
+def writing(node: Node) -> Steps[str]:  # noqa: PLR0911 - one case per kind of node
+    """The canonical text, step by step."""
     match node:
         case Literal(value):
             return _literal(value)
@@ -98,32 +117,42 @@ def text_of_node(node: Node) -> str:  # noqa: PLR0911 - one case per kind of nod
         case Exists(name):
             return f"EXISTS {name}"
         case Unary(operator, operand):
-            return _unary(operator, operand)
+            return _unary(operator, operand, (yield from _inside(operand, _UNARY)))
         case Chain(first, rest):
             level = _level(node)
             # On the left an equal precedence would be read as part of the same chain.
-            parts = [_inside(first, level + 1)]
-            parts += [f"{operator} {_inside(part, level + 1)}" for operator, part in rest]
-            return " ".join(parts)
+            texts = [(yield from _inside(first, level + 1))]
+            for operator, part in rest:
+                texts.append(f"{operator} {(yield from _inside(part, level + 1))}")
+                yield
+            return " ".join(texts)
         case Like(operand, pattern, negated):
-            return f"{_inside(operand, _POSTFIX)} {'NOT ' * negated}LIKE {quoted(pattern)}"
+            inner = yield from _inside(operand, _POSTFIX)
+            return f"{inner} {'NOT ' * negated}LIKE {quoted(pattern)}"
         case In(operand, elements, negated):
-            members = ", ".join(map(text_of_node, elements))
-            return f"{_inside(operand, _POSTFIX)} {'NOT ' * negated}IN ({members})"
+            inner = yield from _inside(operand, _POSTFIX)
+            return f"{inner} {'NOT ' * negated}IN ({(yield from _listed(elements))})"
         case Call(function, arguments):
-            return f"{function}({', '.join(map(text_of_node, arguments))})"
+            return f"{function}({(yield from _listed(arguments))})"
 
 
-def _unary(operator: str, operand: Node) -> str:
-    inner = _inside(operand, _UNARY)
+def _listed(nodes: Iterable[Node]) -> Steps[str]:
+    texts = []
+    for node in nodes:
+        texts.append((yield from writing(node)))
+        yield
+    return ", ".join(texts)
+
+
+def _unary(operator: str, operand: Node, inner: str) -> str:
     if operator == "NOT":
         return f"NOT {inner}"
     # Without the space a minus before digits would be read as their sign.
     return f"- {inner}" if isinstance(operand, Literal) else f"-{inner}"
 
 
-def _inside(node: Node, level: int) -> str:
-    text = text_of_node(node)
+def _inside(node: Node, level: int) -> Steps[str]:
+    text = yield from writing(node)
     return text if _level(node) >= level else f"({text})"
 
 

@@ -7,6 +7,7 @@ says so: when it spells a 32-bit integer. None and NaN count as a missing attrib
 """
 
 import re
+from functools import lru_cache
 from math import isnan
 from typing import Final
 
@@ -36,11 +37,19 @@ def known(value: object) -> Value | None:
 
 def integer_of(text: str) -> int | None:
     """The 32-bit integer that a string spells (CESQL String -> Integer), or None."""
+    return _integer_of(text) if len(text) <= _LONGEST_NUMBER_TEXT else _long_integer_of(text)
+
+
+def _integer_of(text: str) -> int | None:
     if _INTEGER.fullmatch(text) is None:
         return None
     # Behind the zeros there are at most ten digits; `int` would be slow on the zeros.
     number = int(text) if len(text) < 12 else int(text[-10:]) * (-1 if text[0] == "-" else 1)
     return number if INT_MIN <= number <= INT_MAX else None
+
+
+# A filter may ask hundreds of times for the same attribute of an event, and that may be megabytes of zeros.
+_long_integer_of = lru_cache(2)(_integer_of)
 
 
 def boolean_of(text: str) -> bool | None:
