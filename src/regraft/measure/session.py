@@ -5,6 +5,9 @@ The only place that knows how Spark is started. What goes wrong there is one lin
 
 import os
 import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
 LOCAL = "local[*]"
 CONNECT = "sc://"
+LOG = "REGRAFT_SPARK_LOG"
+"""The environment variable that names a file for Spark's own log; without it there is none."""
 _MASTERS = ("local", "spark://", "yarn", "k8s://", CONNECT)
 
 SETTINGS = {
@@ -66,13 +71,29 @@ def _drive(master: str, name: str, memory: str | None) -> "SparkSession":
     settings = SETTINGS | STATIC | {"spark.sql.shuffle.partitions": str(shuffles)}
     if not master.startswith("local"):
         del settings["spark.driver.bindAddress"], settings["spark.driver.host"]
+    # PySpark reads this when it starts a context; otherwise its workers are whatever `python3` is.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if memory:
         settings["spark.driver.memory"] = memory
     for key, value in settings.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    with _log_to(os.environ.get(LOG) or os.devnull):
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _log_to(path: str) -> Iterator[None]:
+    """What is started inside writes its standard error there: Java's log is no answer to the user."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    try:
+        log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        os.dup2(log, 2)
+        os.close(log)
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
 
 
 def _connect(endpoint: str, name: str) -> "SparkSession":

@@ -1,0 +1,107 @@
+"""Sets of brokers as numbers: bit n of the words stands for broker number n.
+
+Folding sets with `bit_or` stays in Spark's generated code; sets of strings (`collect_set`) do not, and
+took more than twice the time. Every 64 brokers take one more word, up to `MOST_WORDS`; beyond that a set
+is an array of broker numbers.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+BITS = 64
+MOST_WORDS = 16
+_SIGN = 1 << (BITS - 1)
+
+
+@dataclass(frozen=True)
+class Brokers:
+    """Known brokers, numbered in the order of their names."""
+
+    names: tuple[str, ...]
+    most_words: int = MOST_WORDS
+
+    @classmethod
+    def of(cls, names: Iterable[str], most_words: int = MOST_WORDS) -> "Brokers":
+        return cls(tuple(sorted(set(names))), most_words)
+
+    @property
+    def as_words(self) -> bool:
+        return len(self.names) <= BITS * self.most_words
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that hold a set."""
+        count = max(1, -(-len(self.names) // BITS))
+        return tuple(f"w{number}" for number in range(count)) if self.as_words else ("set",)
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    def numbered(self, spark: SparkSession) -> DataFrame:
+        """`broker_id` → word and bit (or number), to be joined with records; a few rows."""
+        rows = [(name, n, n // BITS, _signed(1 << n % BITS)) for name, n in self.number.items()]
+        table = spark.createDataFrame(rows, "broker string, number int, word int, bit long")
+        return f.broadcast(table.select(f.xxhash64("broker").alias("broker_id"), "number", "word", "bit"))
+
+    def folded(self) -> list[Column]:
+        """Aggregates: the union of the brokers that the rows name."""
+        if not self.as_words:
+            return [f.array_sort(f.collect_set("number")).alias("set")]
+        if len(self.columns) == 1:
+            return [f.bit_or("bit").alias("w0")]
+        zero = f.lit(0).cast("long")
+        return [
+            f.bit_or(f.when(f.col("word") == n, f.col("bit")).otherwise(zero)).alias(name)
+            for n, name in enumerate(self.columns)
+        ]
+
+    def united(self) -> list[Column]:
+        """Aggregates: the union of sets."""
+        if not self.as_words:
+            return [f.array_sort(f.array_distinct(f.flatten(f.collect_list("set")))).alias("set")]
+        return [f.bit_or(name).alias(name) for name in self.columns]
+
+    def words(self, members: Iterable[str]) -> list[int]:
+        """A set as the values of `columns`, for literals; only where sets are words."""
+        whole = sum(1 << self.number[member] for member in set(members))
+        return [_signed(whole >> BITS * n & (1 << BITS) - 1) for n in range(len(self.columns))]
+
+    def decoded(self) -> Column:
+        """The names of a set, in order."""
+        names = (
+            f.array(*(f.lit(name) for name in self.names)) if self.names else f.lit([]).cast("array<string>")
+        )
+        if not self.as_words:
+            return f.transform("set", lambda number: f.get(names, number))
+        words = f.array(*(f.col(name) for name in self.columns))
+        numbers = f.sequence(f.lit(0), f.lit(max(len(self.names) - 1, 0)))
+        present = f.filter(
+            numbers,
+            lambda n: f.call_function("getbit", f.get(words, f.floor(n / BITS).cast("int")), n % BITS) == 1,
+        )
+        return f.transform(present, lambda number: f.get(names, number))
+
+    def size(self) -> Column:
+        if not self.as_words:
+            return f.size("set")
+        return sum((f.bit_count(f.col(name)) for name in self.columns[1:]), f.bit_count(self.columns[0]))
+
+
+def with_bits(records: DataFrame, brokers: Brokers, broker: str = "broker") -> DataFrame:
+    """Records with the bit of their broker; a broker that is not known is none of ours."""
+    numbered = brokers.numbered(records.sparkSession)
+    return records.withColumn("broker_id", f.xxhash64(broker)).join(numbered, "broker_id", "inner")
+
+
+def names_in(records: DataFrame) -> Sequence[str]:
+    """The brokers that records come from: few."""
+    return sorted(row.broker for row in records.select("broker").distinct().collect())
+
+
+def _signed(word: int) -> int:
+    return word - (1 << BITS) if word & _SIGN else word

@@ -1,0 +1,130 @@
+"""All tables of a set of windows, from their clean records: which transform feeds on which.
+
+What several tables are made of is computed once and kept (`Kept.release` lets go of it). Nothing is read
+or written here; the caller says where the records come from and where the tables go.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from regraft.measure.members import Brokers
+from regraft.measure.transforms.attributes import attributes, sampled
+from regraft.measure.transforms.broker_load import broker_load
+from regraft.measure.transforms.dimensions import asked_for, dimensions
+from regraft.measure.transforms.filter_similarity import filter_similarity
+from regraft.measure.transforms.filters import filters_read
+from regraft.measure.transforms.interest import in_force, interest
+from regraft.measure.transforms.latency import latency, latency_counts, latency_histogram, touched
+from regraft.measure.transforms.link_load import link_load
+from regraft.measure.transforms.links import links, trees
+from regraft.measure.transforms.local_views import local_views, sides
+from regraft.measure.transforms.overlap import overlap
+from regraft.measure.transforms.publications import by_class_and_topic, publications
+from regraft.measure.transforms.publisher_rates import publisher_rates
+from regraft.measure.transforms.top_classes import Merging, merging, top_classes
+from regraft.measure.transforms.topic_popularity import topic_popularity
+from regraft.measure.transforms.traffic_classes import class_sets, traffic_classes
+from regraft.measure.transforms.transformations import queue_growth, transformations
+from regraft.model import Topology
+
+MOST_SAMPLED = 1_000_000
+"""Publications from which histograms of attributes are made; of more, a fixed share."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be computed. `width` of a window in microseconds; `top`: see `top_classes`; `topology`:
+    the tree of local views, where the records are not to say."""
+
+    width: int
+    top: int | None = None
+    topology: Topology | None = None
+
+
+@dataclass
+class Kept:
+    """The tables, and the tables between that are held until these have been written."""
+
+    tables: dict[str, DataFrame] = field(default_factory=dict)
+    merging: Merging | None = None
+    one_in: int = 1
+    windows_with_tree: int = 0
+    _between: list[DataFrame] = field(default_factory=list)
+
+    def keep(self, table: DataFrame) -> DataFrame:
+        self._between.append(table.persist(StorageLevel.MEMORY_AND_DISK))
+        return self._between[-1]
+
+    def release(self) -> None:
+        for table in self._between:
+            table.unpersist()
+        self._between.clear()
+
+
+def compute(records: DataFrame, interests: DataFrame, brokers: Brokers, asked: Asked) -> Kept:
+    """`records` of the windows in question, `interests`: the interest records of all time."""
+    kept = Kept()
+    _traffic(records, brokers, asked, kept)
+    _load(records, asked, kept)
+    _delays(records, kept)
+    _content(records, interests, asked, kept)
+    return kept
+
+
+def _traffic(records: DataFrame, brokers: Brokers, asked: Asked, kept: Kept) -> None:
+    counted = kept.keep(by_class_and_topic(publications(records, brokers), brokers))
+    exact = class_sets(counted, brokers)
+    shown = exact
+    if asked.top is not None:
+        exact = kept.keep(exact)
+        shown = kept.keep(top_classes(exact, brokers, asked.top))
+        kept.merging = merging(exact, shown, brokers)
+    kept.tables["traffic_classes"] = traffic_classes(shown, brokers)
+    kept.tables["topic_popularity"] = topic_popularity(records, counted)
+    known = _trees(records, asked.topology)
+    kept.windows_with_tree = len(known)
+    kept.tables["local_views"] = local_views(shown, sides(records.sparkSession, known, brokers), brokers)
+
+
+def _trees(records: DataFrame, topology: Topology | None) -> Mapping[int, Topology]:
+    if topology is None:
+        return trees(links(records))
+    starts = records.select(f.unix_micros("window").alias("start")).distinct().collect()
+    return {row.start: topology for row in starts}
+
+
+def _load(records: DataFrame, asked: Asked, kept: Kept) -> None:
+    rates = kept.keep(publisher_rates(records, asked.width))
+    carried = kept.keep(link_load(records, asked.width))
+    kept.tables["publisher_rates"] = rates
+    kept.tables["overlap"] = overlap(records, rates, asked.width)
+    kept.tables["link_load"] = carried
+    kept.tables["broker_load"] = broker_load(records, carried, asked.width)
+
+
+def _delays(records: DataFrame, kept: Kept) -> None:
+    seen = kept.keep(transformations(records))
+    hops = seen.agg(f.coalesce(f.sum("hops"), f.lit(0)).alias("hops")).collect()[0].hops
+    counts = kept.keep(latency_counts(records, touched(records, hops)))
+    kept.tables["transformations"] = seen
+    kept.tables["queue_growth"] = queue_growth(records)
+    kept.tables["latency"] = latency(counts)
+    kept.tables["latency_histogram"] = latency_histogram(counts)
+
+
+def _content(records: DataFrame, interests: DataFrame, asked: Asked, kept: Kept) -> None:
+    published = kept.tables["publisher_rates"].agg(f.coalesce(f.sum("publications"), f.lit(0)).alias("n"))
+    kept.one_in = max(1, -(-published.collect()[0].n // MOST_SAMPLED))
+    sample = sampled(records, kept.one_in)
+    seen = kept.keep(attributes(sample))
+    read = kept.keep(filters_read(interests))
+    held = kept.keep(interest(interests, read, asked.width))
+    used = kept.keep(in_force(held, records.select("window").distinct(), asked.width))
+    kept.tables["interest"] = held
+    kept.tables["attributes"] = seen
+    kept.tables["dimensions"] = dimensions(seen, asked_for(used, read))
+    kept.tables["filter_similarity"] = filter_similarity(sample, used)

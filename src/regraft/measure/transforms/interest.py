@@ -1,0 +1,61 @@
+"""Who is interested in what, from when to when (kTCO §III, the function Int over time).
+
+Interest records tell what came and went; a row of the table is a time during which it held. `since` is
+null if the first record is a removal: it had come before anything was recorded.
+"""
+
+from datetime import datetime
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as f
+
+from regraft.measure.conform import conform
+from regraft.measure.schemas import TABLES, TIME, struct
+from regraft.measure.windows import window_of
+
+_KEY = ("broker", "client", "role", "filter")
+MATRIX = struct(node=TABLES["interest"]["broker"].dataType, topic=TABLES["interest"]["topic"].dataType)
+
+
+def interest(records: DataFrame, filters_read: DataFrame, width: int) -> DataFrame:
+    """A filter that pins several topics has a row for each; one that pins none has null."""
+    order = Window.partitionBy(*_KEY).orderBy("at", "change")
+    changes = (
+        records.where(f.col("kind") == "interest")
+        .select(*_KEY, "at", "change", f.lag("change").over(order).alias("previous"))
+        .where(f.col("previous").isNull() | (f.col("previous") != f.col("change")))
+        .withColumn("next", f.lead("at").over(order))
+    )
+    added = f.col("change") == "added"
+    held = changes.where(added | f.col("previous").isNull()).select(
+        *_KEY,
+        f.when(added, f.col("at")).alias("since"),
+        f.when(added, f.col("next")).otherwise(f.col("at")).alias("until"),
+    )
+    start = window_of(f.unix_micros(f.coalesce("since", "until")), width)
+    topics = f.broadcast(filters_read.select("filter", f.explode_outer("topics").alias("topic")))
+    return conform(held.join(topics, "filter", "left").withColumn("window", start), TABLES["interest"])
+
+
+def interest_at(interest: DataFrame, at: datetime | None = None) -> DataFrame:
+    """The rows that hold at a time; without one: now."""
+    if at is None:
+        return interest.where(f.col("until").isNull())
+    moment = f.lit(at).cast(TIME)
+    begun = f.col("since").isNull() | (f.col("since") <= moment)
+    return interest.where(begun & (f.col("until").isNull() | (f.col("until") > moment)))
+
+
+def interest_matrix(interest: DataFrame, at: datetime | None = None) -> DataFrame:
+    """The pairs (node, topic) for which Int is true: brokers with a subscriber to the topic."""
+    subscribed = interest_at(interest, at).where("role = 'subscriber' AND topic IS NOT NULL")
+    return conform(subscribed.select(f.col("broker").alias("node"), "topic").distinct(), MATRIX)
+
+
+def in_force(interest: DataFrame, windows: DataFrame, width: int) -> DataFrame:
+    """window, filter, subscribers: the filters that hold at the end of each window."""
+    end = f.timestamp_micros(f.unix_micros("w.window") + width)
+    begun = f.col("i.since").isNull() | (f.col("i.since") < end)
+    held = begun & (f.col("i.until").isNull() | (f.col("i.until") >= end)) & (f.col("i.role") == "subscriber")
+    found = interest.alias("i").join(f.broadcast(windows).alias("w"), held, "inner")
+    return found.groupBy("w.window", "i.filter").agg(f.count_distinct("i.client").alias("subscribers"))

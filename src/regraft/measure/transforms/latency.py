@@ -1,0 +1,101 @@
+"""Delivery latencies before, during and apart from transformations (IPITT §VI-B).
+
+A delivery is `during` if its publication made a hop under a transformation; `before` if it did not and
+was delivered before the first such hop of its window; otherwise `untouched`. Latencies are counted in
+buckets that grow by a constant factor, so that windows can be added up and quantiles are off by at most
+`ERROR` of their value (below one microsecond: by one); no group ever holds its latencies one by one.
+"""
+
+import math
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+
+from regraft.measure.conform import conform, of_kind
+from regraft.measure.schemas import TABLES
+from regraft.measure.transforms.transformations import touched_hops
+
+ERROR = 0.005
+"""Quantiles are within this share of the exact value."""
+GROWTH = (1 + ERROR) / (1 - ERROR)
+MOST_BROADCAST = 1_000_000
+QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
+
+
+def phased(records: DataFrame, touched: DataFrame | None) -> DataFrame:
+    """Deliveries with their phase: window, phase, latency. `touched` as from the function below."""
+    deliveries = of_kind(records, "delivery")
+    if touched is None:
+        return deliveries.select("window", f.lit("untouched").alias("phase"), "latency")
+    begun = touched.groupBy("window").agg(f.min("begun").alias("begun"))
+    phase = (
+        f.when(f.col("hops").isNotNull(), f.lit("during"))
+        .when(f.col("at") < f.col("begun"), f.lit("before"))
+        .otherwise(f.lit("untouched"))
+    )
+    return (
+        deliveries.select("window", f.xxhash64("publisher").alias("publisher_id"), "seq", "at", "latency")
+        .join(touched.drop("begun"), ["window", "publisher_id", "seq"], "left")
+        .join(f.broadcast(begun), "window", "left")
+        .select("window", phase.alias("phase"), "latency")
+    )
+
+
+def touched(records: DataFrame, hops: int) -> DataFrame | None:
+    """The publications that made a hop under a transformation; `hops` is how many such hops there are.
+
+    Known beforehand, the number decides how they meet the deliveries: not at all, on every worker, or by
+    a shuffle of both.
+    """
+    if hops == 0:
+        return None
+    table = (
+        touched_hops(records)
+        .groupBy("window", f.xxhash64("publisher").alias("publisher_id"), "seq")
+        .agg(f.count(f.lit(1)).alias("hops"), f.min("at").alias("begun"))
+    )
+    return f.broadcast(table) if hops <= MOST_BROADCAST else table
+
+
+def bucket_of(latency: Column) -> Column:
+    """Bucket n holds the latencies in (GROWTH^(n-1), GROWTH^n]; 0 and 1 are in bucket 0."""
+    return f.ceil(f.log(f.greatest(latency, f.lit(1).cast("long"))) / math.log(GROWTH)).cast("int")
+
+
+def latency_counts(records: DataFrame, touched: DataFrame | None) -> DataFrame:
+    """window, phase, bucket, deliveries, sum and largest: what both tables are made of; few rows."""
+    return (
+        phased(records, touched)
+        .groupBy("window", "phase", bucket_of(f.col("latency")).alias("bucket"))
+        .agg(
+            f.count(f.lit(1)).alias("deliveries"),
+            f.sum("latency").alias("sum"),
+            f.max("latency").alias("largest"),
+        )
+    )
+
+
+def latency_histogram(latency_counts: DataFrame) -> DataFrame:
+    return conform(latency_counts, TABLES["latency_histogram"])
+
+
+def latency(latency_counts: DataFrame) -> DataFrame:
+    """The quantile q is the value of rank ⌈q·n⌉, read off the bucket that holds it."""
+    order = Window.partitionBy("window", "phase").orderBy("bucket").rowsBetween(Window.unboundedPreceding, 0)
+    whole = Window.partitionBy("window", "phase")
+    ranked = latency_counts.withColumn("upto", f.sum("deliveries").over(order)).withColumn(
+        "total", f.sum("deliveries").over(whole)
+    )
+    middle = f.pow(f.lit(GROWTH), f.col("bucket")) * (2 / (1 + GROWTH))
+
+    def quantile(share: float) -> Column:
+        # The first bucket that reaches the rank: buckets before it are null, and min leaves them out.
+        return f.min(f.when(f.col("upto") >= f.ceil(f.col("total") * share), middle))
+
+    table = ranked.groupBy("window", "phase").agg(
+        f.sum("deliveries").alias("deliveries"),
+        *(quantile(share).alias(name) for name, share in QUANTILES.items()),
+        (f.sum("sum") / f.sum("deliveries")).alias("mean"),
+        f.max("largest").alias("largest"),
+    )
+    return conform(table, TABLES["latency"])

@@ -1,0 +1,40 @@
+"""Every publication once: at which brokers it was published and delivered (OCBR §2).
+
+The one large shuffle of the pipeline, and what traffic classes and the popularity of topics are read from.
+Publishers are numbered by a 64-bit hash: a wrong merge would need two publishers of one hash and the same
+number in one window (odds of 10⁻⁸ with a million publishers).
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from regraft.measure.conform import count_where, of_kind
+from regraft.measure.members import Brokers, with_bits
+
+NO_TOPIC = 0
+
+
+def publications(records: DataFrame, brokers: Brokers) -> DataFrame:
+    """window, publisher_id, seq, the brokers of its class, topic_id, deliveries."""
+    seen = of_kind(records, "publication", "delivery").select(
+        "window",
+        f.xxhash64("publisher").alias("publisher_id"),
+        "seq",
+        "broker",
+        (f.col("kind") == "delivery").cast("int").alias("delivery"),
+        f.when(f.col("topic").isNotNull(), f.xxhash64("topic"))
+        .otherwise(f.lit(NO_TOPIC).cast("long"))
+        .alias("topic_id"),
+    )
+    return (
+        with_bits(seen, brokers)
+        .groupBy("window", "publisher_id", "seq")
+        .agg(*brokers.folded(), f.bit_or("topic_id").alias("topic_id"), f.sum("delivery").alias("deliveries"))
+    )
+
+
+def by_class_and_topic(publications: DataFrame, brokers: Brokers) -> DataFrame:
+    """How many publications of each class and topic; small enough to be kept for both tables."""
+    return publications.groupBy("window", *brokers.columns, "topic_id").agg(
+        count_where(f.col("deliveries") > 0).alias("demand"), f.sum("deliveries").alias("deliveries")
+    )

@@ -1,0 +1,26 @@
+"""Traffic classes and their demand (OCBR §2): which sets of brokers exchange messages, and how many.
+
+A class is the broker of the publisher and those of all subscribers that were reached; its demand is the
+number of such publications. What nobody received is no demand.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from regraft.measure.conform import conform
+from regraft.measure.members import Brokers
+from regraft.measure.schemas import TABLES
+
+
+def class_sets(by_class_and_topic: DataFrame, brokers: Brokers) -> DataFrame:
+    """window, the set as `brokers.columns`, demand, classes."""
+    return (
+        by_class_and_topic.where("demand > 0")
+        .groupBy("window", *brokers.columns)
+        .agg(f.sum("demand").alias("demand"))
+        .withColumn("classes", f.lit(1).cast("long"))
+    )
+
+
+def traffic_classes(class_sets: DataFrame, brokers: Brokers) -> DataFrame:
+    return conform(class_sets.withColumn("members", brokers.decoded()), TABLES["traffic_classes"])

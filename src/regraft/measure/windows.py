@@ -1,0 +1,39 @@
+"""Time in windows: how long they are, in which one a record counts, how their names look in paths."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+
+from regraft.model import BadInput
+
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
+_UNITS = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def microseconds(text: str, option: str = "--window") -> int:
+    """`60s`, `5m`, `1h`; a number alone is seconds."""
+    found = _LENGTH.fullmatch(text.strip())
+    length = round(float(found[1]) * _UNITS[found[2] or "s"]) if found else 0
+    if not 1_000 <= length <= 366 * _UNITS["d"]:
+        raise BadInput(f"{option} {text}", "a length such as 60s, 5m or 1h, of 1 ms to 366 days")
+    return length
+
+
+def published(kind: Column, at: Column, latency: Column) -> Column:
+    """When the publication was made that a record speaks of, in microseconds: so a delivery counts in the
+    window of its publication. For other records, when they were made."""
+    return f.unix_micros(at) - f.when(kind == "delivery", latency).otherwise(f.lit(0).cast("long"))
+
+
+def window_of(micros: Column, width: int) -> Column:
+    """The start of the window that holds a time."""
+    return f.timestamp_micros(micros - f.pmod(micros, f.lit(width).cast("long")))
+
+
+def shown(micros: int) -> str:
+    """As the partitions of a table are named: window=2026-11-16T00%3A05%3A00Z would not be readable."""
+    at = _EPOCH + timedelta(microseconds=micros)
+    return at.strftime("%Y-%m-%dT%H:%M:%S") + (f".{at.microsecond:06}" if at.microsecond else "") + "Z"

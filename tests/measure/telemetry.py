@@ -1,0 +1,152 @@
+"""Telemetry for tests: records as dictionaries, a random network's worth of them, and tables as rows."""
+
+import json
+import random
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Record = dict[str, Any]
+START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+WIDTH = 60_000_000
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(microseconds=round(seconds * 1e6))
+
+
+def publication(broker: str, publisher: str, seq: int, seconds: float, **more: Any) -> Record:
+    plain: Record = {"topic": None, "numbers": {}, "strings": {}, "size": 100}
+    return _record("publication", broker, seconds, publisher=publisher, seq=seq) | plain | more
+
+
+def delivery(
+    broker: str, publisher: str, seq: int, subscriber: str, seconds: float, latency: int = 0
+) -> Record:
+    more = {"publisher": publisher, "seq": seq, "subscriber": subscriber, "latency": latency}
+    return _record("delivery", broker, seconds, **more)
+
+
+def hop(
+    broker: str, publisher: str, seq: int, to: str, seconds: float, queue: int = 0, by: str | None = None
+) -> Record:
+    more = {
+        "publisher": publisher,
+        "seq": seq,
+        "from": broker,
+        "to": to,
+        "queue": queue,
+        "transformation": by,
+    }
+    return _record("hop", broker, seconds, **more)
+
+
+def interest(
+    broker: str, client: str, filter: str, change: str, seconds: float, role: str = "subscriber"
+) -> Record:
+    return _record("interest", broker, seconds, client=client, role=role, filter=filter, change=change)
+
+
+def health(broker: str, seconds: float, links: Iterable[str] = (), **more: Any) -> Record:
+    plain = {"cpu": 0.5, "memory": 1000, "queue": 0, "rates": {}, "not_recorded": 0}
+    return _record("health", broker, seconds) | plain | {"links": dict.fromkeys(links, "up")} | more
+
+
+def _record(kind: str, broker: str, seconds: float, **more: Any) -> Record:
+    return {"v": 1, "at": at(seconds), "broker": broker, "kind": kind, **more}
+
+
+def network(seed: int, publications: int, *, seconds: float = 150.0, brokers: int = 5) -> list[Record]:
+    """The records of a small tree under random traffic, in the order of time; transformation t1 runs in
+    the second minute. No two records of a broker have the same time."""
+    chance = random.Random(seed)
+    names = [f"b{number}" for number in range(brokers)]
+    records: list[Record] = []
+    for number, name in enumerate(names):
+        near = [names[n] for n in range(brokers) if abs(n - number) == 1]
+        for moment in range(0, int(seconds), 30):
+            more = {"cpu": moment / 100, "memory": 1000 + moment, "queue": chance.randrange(50)}
+            records.append(health(name, moment + 0.25, near, not_recorded=moment // 60, **more))
+        filter = (
+            f"topic = 't{number % 3}'" if number % 2 else f"topic = 't{number % 3}' AND x > {number * 10}"
+        )
+        records.append(interest(name, f"s{number}", filter, "added", chance.random()))
+        if chance.random() < 0.5:
+            records.append(interest(name, f"s{number}", filter, "removed", 65 + chance.random()))
+    for seq in range(publications):
+        records += _journey(chance, names, seq, chance.uniform(1, seconds - 5))
+    used: set[tuple[str, datetime]] = set()
+    for record in records:
+        while (record["broker"], record["at"]) in used:
+            record["at"] += timedelta(microseconds=1)
+        used.add((record["broker"], record["at"]))
+    return sorted(records, key=lambda record: (record["at"], record["broker"]))
+
+
+def _journey(chance: random.Random, names: list[str], seq: int, seconds: float) -> list[Record]:
+    """One publication along the chain of brokers."""
+    publisher = f"p{chance.randrange(4)}"
+    home = int(publisher[1:]) % len(names)
+    more = {
+        "topic": chance.choice(["t0", "t1", "t2", None]),
+        "numbers": {"x": chance.uniform(0, 100), "y": float(chance.randrange(5))},
+        "strings": {"place": chance.choice(["hall", "roof", "yard"])},
+        "size": chance.randrange(10, 500),
+    }
+    found = [publication(names[home], publisher, seq, seconds, **more)]
+    reached = sorted(chance.sample(range(len(names)), chance.randrange(len(names))))
+    for target in reached:
+        latency = chance.randrange(100, 2_000_000)
+        found.append(delivery(names[target], publisher, seq, f"s{target}", seconds + latency / 1e6, latency))
+    step, moment = (1, seconds) if reached and reached[-1] > home else (-1, seconds)
+    for place in range(home, (reached or [home])[-1], step):
+        moment += 0.001
+        by = "t1" if 70 < moment < 90 and chance.random() < 0.7 else None
+        hop_to = names[place + step]
+        found.append(hop(names[place], publisher, seq, hop_to, moment, chance.randrange(1000), by))
+    return found
+
+
+def line(record: Record) -> str:
+    text = record["at"].strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return json.dumps(record | {"at": text})
+
+
+def spool(folder: Path, name: str, records: Iterable[Record | str], *, open: bool = False) -> Path:
+    """A file of a broker's spool; a string stands for a line as it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / (name + (".ndjson.open" if open else ".ndjson"))
+    lines = (each if isinstance(each, str) else line(each) for each in records)
+    path.write_bytes("".join(f"{each}\n" for each in lines).encode("utf-8", "surrogateescape"))
+    return path
+
+
+def clean(spark: "SparkSession", records: Iterable[Record], width: int = WIDTH) -> "DataFrame":
+    """Records as the transforms get them."""
+    from pyspark.sql import functions as f
+
+    from regraft.measure.schemas import CLEAN, RECORDS
+    from regraft.measure.windows import published, window_of
+
+    names = RECORDS.fieldNames()
+    rows = [tuple(record.get(name) for name in names) for record in records]
+    table = spark.createDataFrame(rows, RECORDS)
+    start = window_of(published(f.col("kind"), f.col("at"), f.col("latency")), width)
+    return table.withColumn("window", start).select(*CLEAN.fieldNames())
+
+
+def rows(table: "DataFrame", *columns: str) -> list[tuple[Any, ...]]:
+    """The table's rows in order, windows as whole seconds since START."""
+    from pyspark.sql import functions as f
+
+    wanted = list(columns) or table.columns
+    seconds = (f.unix_micros("window") / 1e6 - START.timestamp()).cast("int").alias("window")
+    chosen = table.select(*(seconds if name == "window" else f.col(f"`{name}`") for name in wanted))
+    plain = [
+        tuple(tuple(cell) if isinstance(cell, list) else cell for cell in row) for row in chosen.collect()
+    ]
+    return sorted(plain, key=repr)
