@@ -85,3 +85,9 @@ class Corrupt(CoordError):
         self.path = path
         self.reason = reason
         self.repair = repair
+
+    def at(self, hosts: str) -> "Corrupt":
+        """The same fault, with a repair that says on which ensemble."""
+        if not self.repair.startswith("regraft ") or "--zookeeper" in self.repair:
+            return self
+        return Corrupt(self.path, self.reason, f"{self.repair} --zookeeper {hosts}")

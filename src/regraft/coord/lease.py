@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from regraft.coord.client import Coord
-from regraft.coord.errors import CoordError, CoordUnreachable, LeaseLost, Missing
+from regraft.coord.errors import CoordError, CoordUnreachable, Corrupt, LeaseLost, Missing
 from regraft.coord.layout import corrupt
 from regraft.coord.values import Change, Check, Create, Operation, State
 from regraft.coord.writes import SEQUENCE_DIGITS, Result, sequence_of
@@ -133,7 +133,7 @@ async def acquire(coord: Coord, paths: str | Sequence[str], who: str, *, wait: f
         raise ValueError("a lease is on at least one name")
     if wait <= 0:
         for queue in queues:  # nobody is held up by a place that is taken only to give it back
-            if names := in_order(queue, await coord.children(queue)):
+            if names := await _in_line(coord, queue):
                 return await _held(coord, f"{queue}/{names[0]}")
     contender = _Contender(coord, queues, who)
     try:
@@ -199,7 +199,7 @@ class _Contender:
     async def _predecessor(self) -> str | None:
         """Once first in a queue, always first: nobody comes in before. So one look at each suffices."""
         for queue, place in zip(self._queues, self._places, strict=True):
-            names = in_order(queue, await self._coord.children(queue))
+            names = await _in_line(self._coord, queue)
             own = place.rpartition("/")[2]
             if own not in names:  # gone with the session, or deleted: to the end of the queues
                 await _withdraw(self._coord, self._queues, self.tag)
@@ -238,6 +238,13 @@ def in_order(queue: str, names: Sequence[str]) -> list[str]:
         if not (name[-SEQUENCE_DIGITS:].isdecimal() and len(name) > SEQUENCE_DIGITS):
             raise corrupt(f"{queue}/{name}", "is no place in a queue")
     return sorted(names, key=sequence_of)
+
+
+async def _in_line(coord: Coord, queue: str) -> list[str]:
+    try:
+        return in_order(queue, await coord.children(queue))
+    except Corrupt as fault:
+        raise fault.at(coord.configuration.hosts) from None
 
 
 def _queue(place: str) -> str:

@@ -51,7 +51,14 @@ def decode(path: str, data: bytes, type: type[R]) -> R:
 
 async def read(coord: Coord, path: str, type: type[R]) -> Stored[R] | None:
     node = await coord.get(path)
-    return None if node is None else Stored(decode(path, node.data, type), node)
+    return None if node is None else _stored(coord, path, node, type)
+
+
+def _stored(coord: Coord, path: str, node: Node, type: type[R]) -> Stored[R]:
+    try:
+        return Stored(decode(path, node.data, type), node)
+    except Corrupt as fault:
+        raise fault.at(coord.configuration.hosts) from None
 
 
 async def write(coord: Coord, path: str, value: R, expected: Node | None) -> Node:
@@ -70,7 +77,7 @@ async def watch(coord: Coord, path: str, type: type[R]) -> AsyncIterator[Stored[
             yield None
             continue
         try:
-            stored = Stored(decode(path, node.data, type), node)
+            stored = _stored(coord, path, node, type)
         except Corrupt as fault:
             yield fault
         else:
