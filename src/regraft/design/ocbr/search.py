@@ -1,0 +1,138 @@
+"""Global search for a tree of low cost: what escapes the local optima of neighbourhood moves.
+
+From the given tree and from a few built ones: descent by exchanges of links anywhere and by exact
+rearrangement of regions; then simulated annealing from the best, in rounds that each start warmer or
+cooler, with a descent at the end of each. The best tree seen is kept. Every accepted move's change of
+cost is exact, so the sum is the cost.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regraft.design.ocbr.cost import cost_of
+from regraft.design.ocbr.effort import Effort, Progress
+from regraft.design.ocbr.kernel_loop import Worth, new_worth
+from regraft.design.ocbr.kernel_region import Region, new_region
+from regraft.design.ocbr.kernel_search import Offers, search, seed_random
+from regraft.design.ocbr.kernel_tree import Ints, Loop, hang_up, new_loop
+from regraft.design.ocbr.problem import Problem
+from regraft.design.ocbr.rebuild import Builder
+from regraft.design.ocbr.starts import offers, starts
+
+REGION = 8
+"""Brokers of a region: a rearrangement of eight takes as long as a look at their traffic."""
+REGIONS = 0.5
+"""The share of rearrangements among all moves."""
+WARM, COOL = 0.02, 0.01
+"""A round's first temperature, of the cost per broker, and its last, of its first."""
+CHUNK = 64
+"""Moves between two looks at the clock."""
+
+
+@dataclass
+class State:
+    """The tree of the search so far, its cost, and the scratch space of the kernels."""
+
+    problem: Problem
+    effort: Effort
+    best: Ints
+    cost: float
+    moves: int = 0
+    loop: Loop = field(init=False)
+    worth: Worth = field(init=False)
+    region: Region = field(init=False)
+    offers: Offers = field(init=False)
+
+    def __post_init__(self) -> None:
+        net = self.problem.net
+        size = len(self.problem.ids)
+        self.loop = new_loop(size)
+        self.worth = new_worth(size, len(net.demand))
+        self.region = new_region(min(REGION, size))
+        self.offers = offers(self.problem)
+
+    @property
+    def gone(self) -> float:
+        return self.effort.gone(self.moves)
+
+
+def global_search(problem: Problem, start: Ints | None, effort: Effort, seed: int = 0) -> Ints:
+    """Parents of the best tree found; never worse than `start`."""
+    trees = starts(problem)
+    if start is not None:
+        trees = {"given": start, **trees}
+    seed_random(seed)
+    costs = {name: cost_of(problem, parent).total for name, parent in trees.items()}
+    name = min(costs, key=lambda name: costs[name])
+    state = State(problem, effort, trees[name].copy(), costs[name])
+    if len(problem.ids) < 3 or not len(problem.net.demand):
+        return state.best
+    order = sorted(trees, key=lambda name: costs[name])
+    for place, name in enumerate(order):  # a quarter of the effort finds out where to go on
+        descend(state, trees[name], costs[name], 0.25 * (place + 1) / len(order), f"descent, {name}")
+    anneal(state, np.random.default_rng(seed))
+    return state.best
+
+
+def descend(state: State, parent: Ints, cost: float, until: float, doing: str) -> tuple[Ints, float]:
+    """Only downhill, until so much of the effort is gone or nothing was found for a while."""
+    size = len(state.problem.ids)
+    tree = hang_up(parent, np.diff(state.problem.net.at_start))
+    best, idle = parent.copy(), 0
+    while idle < 12 * size and state.gone < until:
+        change, _, moves = run(state, tree, best, CHUNK, 0.0, 0.0)
+        cost += change
+        idle = 0 if change < 0 else idle + moves
+        keep(state, tree.parent, cost, doing)
+    return tree.parent, cost
+
+
+def anneal(state: State, rng: np.random.Generator) -> None:
+    """Rounds of warming up and cooling down from the best tree, each as long as the last and a half."""
+    size = len(state.problem.ids)
+    length, builder = 40 * size, Builder.of(state.problem, rng)
+    while state.gone < 1.0:
+        if builder is not None:
+            rebuild(state, builder, length)
+        heat = WARM * state.cost / size * 10 ** rng.uniform(-1.5, 0.5)
+        tree = hang_up(state.best, np.diff(state.problem.net.at_start))
+        cost, done, best = state.cost, 0, state.best.copy()
+        begun = state.gone
+        while done < length and state.gone < 1.0:
+            cooled = heat * COOL ** max(done / length, state.gone - begun)
+            change, lowest, moves = run(state, tree, best, CHUNK, cooled, cooled)
+            if cost + lowest < state.cost:
+                keep(state, best, cost + lowest, "annealing")
+            cost += change
+            done += moves
+        descend(state, tree.parent, cost, 1.0, "annealing")
+        length = length * 3 // 2
+
+
+def rebuild(state: State, builder: Builder, moves: int) -> None:
+    """For about as long as a round: trees with one class's subtree built afresh."""
+    size = len(state.problem.ids)
+    ends, begun = state.moves + moves, state.gone
+    while state.moves < ends and state.gone < min(1.0, begun + 0.2):
+        parent = builder.build(state.best)
+        cost = cost_of(state.problem, parent).total
+        state.moves += size
+        keep(state, parent, cost, "rebuilding")
+
+
+def run(state: State, tree: object, best: Ints, moves: int, hot: float, cold: float) -> tuple[float, float, int]:
+    """One call of the compiled search; counts its moves."""
+    if state.effort.moves is not None:
+        moves = max(1, min(moves, state.effort.moves - state.moves))
+    plan = np.array([moves, hot, cold, REGIONS])
+    s = state
+    change, lowest, done = search(s.problem.net, tree, s.loop, s.worth, s.region, s.offers, plan, best)
+    state.moves += done
+    return change, lowest, done
+
+
+def keep(state: State, parent: Ints, cost: float, doing: str) -> None:
+    if cost < state.cost - 1e-9 * abs(state.cost):
+        state.best, state.cost = parent.copy(), cost
+    state.effort.tell(Progress(doing, state.moves, state.cost))
