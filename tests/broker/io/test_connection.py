@@ -6,10 +6,12 @@ from typing import Any, cast
 import pytest
 from tests.broker.io.peers import finish
 
-from regraft.broker.io import connection as connection_module
+from regraft.broker.io import intake
 from regraft.broker.io.configuration import Allowed
-from regraft.broker.io.connection import FEW, LONGEST_TURN, Connection
-from regraft.protocol.messages import AnyMessage, Bye, ClientHello, Confirm, Subscribe
+from regraft.broker.io.connection import Connection
+from regraft.broker.io.intake import COSTLY_AT_ONCE, DIRECT
+from regraft.broker.io.turns import Turns
+from regraft.protocol.messages import AnyMessage, Bye, ClientHello, Confirm, Run, Subscribe
 from regraft.protocol.wire import Wire
 
 
@@ -18,6 +20,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.turns: list[tuple[int, int]] = []
+        self.messages: list[AnyMessage] = []
         self.refuses_after = 10**9
 
     def connected(self, connection: Connection) -> None:
@@ -25,6 +28,7 @@ class Recording:
 
     def said(self, connection: Connection, messages: list[AnyMessage]) -> None:
         self.turns.append((connection.number, len(messages)))
+        self.messages += messages
         if len(self.turns) >= self.refuses_after:
             connection.refuse("enough")
 
@@ -57,9 +61,13 @@ class Transport:
 
     def set_write_buffer_limits(self, high: int) -> None: ...
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
 
 def connections(shell: Recording, count: int) -> list[Connection]:
-    made = [Connection(shell, number, Allowed()) for number in range(count)]
+    turns = Turns()
+    made = [Connection(shell, number, Allowed(), "", turns) for number in range(count)]
     for each in made:
         each.connection_made(cast(Any, Transport()))
     return made
@@ -70,7 +78,7 @@ def confirms(count: int) -> bytes:
 
 
 async def heard(connection: Connection) -> None:
-    while connection._unheard:
+    while connection._intake.busy:
         await asyncio.sleep(0)
 
 
@@ -82,21 +90,53 @@ def test_others_are_heard_between_the_turns_of_a_long_frame() -> None:
         assert cast(Any, flooding.transport).reading is False
         other.data_received(confirms(3))
         await heard(flooding)
-        assert shell.turns[1] == (1, 3)
+        assert shell.turns[0] == (1, 3)
         assert sum(count for number, count in shell.turns if number == 0) == 5000
-        assert max(count for _, count in shell.turns) == LONGEST_TURN
+        assert len(shell.turns) > 3
         assert cast(Any, flooding.transport).reading is True
 
     finish(scenario())
 
 
-def test_filters_are_more_work_and_get_shorter_turns() -> None:
+def test_who_brings_much_shares_each_round_with_the_others_who_do() -> None:
     async def scenario() -> None:
         shell = Recording()
-        (flooding,) = connections(shell, 1)
-        flooding.data_received(Wire().frame([Subscribe("s", "TRUE")] * 1000))
+        many = connections(shell, 3)
+        for each in many:
+            each.data_received(Wire().frame([Subscribe("s", f"a > {n}") for n in range(40)]))
+        for each in many:
+            await heard(each)
+        first = [number for number, _ in shell.turns[:9]]
+        assert set(first) == {0, 1, 2}
+        assert {count for _, count in shell.turns} == {COSTLY_AT_ONCE}
+
+    finish(scenario())
+
+
+def test_a_long_run_is_heard_in_parts_when_others_talk() -> None:
+    async def scenario() -> None:
+        shell = Recording()
+        flooding, other = connections(shell, 2)
+        other.data_received(Wire().frame([Run("q#1", [1], [b""], 0)]))
+        run = Run("p#1", list(range(1, 2001)), [b"event"] * 2000, 7, 3)
+        flooding.data_received(Wire().frame([run]))
         await heard(flooding)
-        assert max(count for _, count in shell.turns) == LONGEST_TURN // FEW
+        parts = [each for each in shell.messages if isinstance(each, Run) and each.publisher == "p#1"]
+        assert len(parts) > 2000 // intake.LONGEST_TURN
+        assert [seq for part in parts for seq in part.seqs] == run.seqs
+        assert {(part.at, part.visit, len(part.seqs) == len(part.events)) for part in parts} == {(7, 3, True)}
+        assert len(parts[0].seqs) <= DIRECT
+
+    finish(scenario())
+
+
+def test_who_talks_alone_is_heard_at_once() -> None:
+    async def scenario() -> None:
+        shell = Recording()
+        (alone,) = connections(shell, 1)
+        run = Run("p#1", list(range(1, 2001)), [b"event"] * 2000, 0)
+        alone.data_received(Wire().frame([run]))
+        assert shell.turns == [(0, 1)]
 
     finish(scenario())
 
@@ -105,10 +145,10 @@ def test_turns_that_take_long_become_shorter(monkeypatch: pytest.MonkeyPatch) ->
     async def scenario() -> None:
         shell = Recording()
         (flooding,) = connections(shell, 1)
-        monkeypatch.setattr(connection_module, "TURN_SECONDS", 0.0)
+        monkeypatch.setattr(intake, "LONG_TURN_SECONDS", 0.0)
         flooding.data_received(confirms(100))
         await heard(flooding)
-        assert [count for _, count in shell.turns[1:]] == [1] * 36
+        assert {count for _, count in shell.turns[1:]} == {1}
 
     finish(scenario())
 

@@ -6,25 +6,15 @@ read, messages wait here unencoded (the core holds the same publications anyway)
 
 import asyncio
 import contextlib
-import time
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol, cast
 
 from regraft.broker.io.configuration import Allowed
 from regraft.broker.io.flood import Unconfirmed
+from regraft.broker.io.intake import Intake
+from regraft.broker.io.turns import Turns
 from regraft.protocol.framing import Reader, frames
-from regraft.protocol.messages import (
-    Advertise,
-    AnyMessage,
-    ClientHello,
-    Handover,
-    LinkHello,
-    Refused,
-    Run,
-    Subscribe,
-    Withdraw,
-)
+from regraft.protocol.messages import AnyMessage, ClientHello, Handover, LinkHello, Refused, Run
 from regraft.protocol.wire import BadFrame, Wire
 
 ROOM = 2**16
@@ -32,6 +22,9 @@ ROOM = 2**16
 pass on, and every subscriber can read."""
 HIGH_WATER = 512 * 1024
 """Bytes in the transport above which messages wait unencoded."""
+PIECE = 256 * 1024
+"""Bytes of events that are encoded at a time."""
+RETRY_SECONDS = 0.01
 
 
 class Shell(Protocol):
@@ -44,15 +37,6 @@ class Shell(Protocol):
     def gone(self, connection: "Connection") -> None: ...
 
 
-FEW = 16
-"""So many messages of one connection are handled before the others get their turn, whatever they are;"""
-FIRST_TURN, LONGEST_TURN = 64, 256
-"""or this many, and more as long as that takes less than"""
-TURN_SECONDS = 0.02
-COSTLY = frozenset({Advertise, Subscribe, Withdraw})
-"""Each of them can take as long as `FEW` others: it is compared with a whole table."""
-
-
 LARGE = 2**16
 """Bytes at once after which the others get their turn."""
 
@@ -60,7 +44,9 @@ LARGE = 2**16
 class Connection(asyncio.Protocol):
     """`neighbour` is the one that we dialled; empty if the peer called us."""
 
-    def __init__(self, shell: Shell, number: int, allowed: Allowed, neighbour: str = "") -> None:
+    def __init__(
+        self, shell: Shell, number: int, allowed: Allowed, neighbour: str = "", turns: Turns | None = None
+    ) -> None:
         self.number = number
         self.neighbour = neighbour
         self.hello: LinkHello | ClientHello | None = None
@@ -82,9 +68,9 @@ class Connection(asyncio.Protocol):
         self._paused = False
         self._waiting: list[AnyMessage] = []
         self._waiting_bytes = 0
-        self._unheard: deque[AnyMessage] = deque()
-        """Read, and waiting for this connection's next turn; meanwhile nothing more is read."""
-        self._turn = FIRST_TURN
+        self._behind_hello = False
+        self._retrying = False
+        self._intake = Intake(number, turns if turns is not None else Turns(), self._said, self._go_on)
         self._heard = self._wrote = False
         self._silent = self._stalled = 0.0
         self._age = 0.0
@@ -101,70 +87,46 @@ class Connection(asyncio.Protocol):
             return
         self._heard = True
         self.bytes_in += len(data)
+        self._read(data)
+        # Long work comes in turns; and the loop would go on reading from a socket that has so much.
+        if (self._intake.busy or len(data) >= LARGE) and self._open:
+            assert self.transport is not None
+            self.transport.pause_reading()
+            if not self._intake.busy:
+                asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _read(self, data: bytes) -> None:
+        """The hello alone: it decides whether the rest is read, and with which limit."""
         try:
-            for messages in self._parts(data):
-                if messages:
-                    self._hand_over(messages)
+            if self.hello is None:
+                self._hear(self._reader.messages(data, first_only=True))
+                data, self._behind_hello = b"", True
+            if self.hello is not None and not self.reason:
+                self._behind_hello = False
+                self._hear(self._reader.messages(data))
         except BadFrame as fault:
             self.refuse(str(fault))
-        if len(data) >= LARGE and not self._unheard and self._open:
-            # The loop would go on reading from a socket that has so much, and forget the others.
-            assert self.transport is not None
-            self.transport.pause_reading()
-            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _hear(self, messages: list[AnyMessage]) -> None:
+        if messages:
+            self._intake.hear(messages)
 
     def _go_on(self) -> None:
-        if not self._unheard and self.transport is not None and not self.transport.is_closing():
+        """Also with who was refused: its end must be noticed."""
+        if self._behind_hello and self.hello is not None and self._open:
+            self._read(b"")
+        if not self._intake.busy and self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
 
-    def _hand_over(self, messages: list[AnyMessage]) -> None:
-        """To the shell, so many at a time that the others get their turn between."""
-        if self._unheard:
-            self._unheard += messages
-        elif len(messages) <= FEW:
-            self._shell.said(self, messages)
-        else:
-            self._unheard += messages
-            assert self.transport is not None
-            self.transport.pause_reading()
-            self._next_turn()
-
-    def _next_turn(self) -> None:
+    def _said(self, messages: list[AnyMessage]) -> bool:
         if self._open:
             self._heard = True
-            self._take_turn()
-        if self._unheard and self._open:
-            asyncio.get_running_loop().call_soon(self._next_turn)
-            return
-        self._unheard.clear()
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.resume_reading()  # also of who was refused: its end must be noticed
-
-    def _take_turn(self) -> None:
-        messages: list[AnyMessage] = []
-        left = self._turn
-        while self._unheard and left > 0:
-            messages.append(self._unheard.popleft())
-            left -= FEW if type(messages[-1]) in COSTLY else 1
-        start = time.monotonic()
-        self._shell.said(self, messages)
-        seconds = time.monotonic() - start
-        if seconds > TURN_SECONDS:
-            self._turn = max(1, int(self._turn * TURN_SECONDS / seconds))
-        else:
-            self._turn = min(LONGEST_TURN, 2 * self._turn)
+            self._shell.said(self, messages)
+        return self._open
 
     @property
     def _open(self) -> bool:
         return not self.reason and self.transport is not None and not self.transport.is_closing()
-
-    def _parts(self, data: bytes) -> Iterator[list[AnyMessage]]:
-        """The hello alone: it decides whether the rest is read, and with which limit."""
-        if self.hello is None:
-            yield self._reader.messages(data, first_only=True)
-            data = b""
-        if self.hello is not None and not self.reason:
-            yield self._reader.messages(data)
 
     def pause_writing(self) -> None:
         self._paused = True
@@ -172,9 +134,7 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._paused = False
         self._stalled = 0.0
-        if self._waiting:
-            waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
-            self._write_some(waiting)
+        self._write_waiting()
 
     def eof_received(self) -> None:
         return None
@@ -198,10 +158,10 @@ class Connection(asyncio.Protocol):
     def send(self, messages: list[AnyMessage]) -> None:
         if not self._open:
             return
-        if self._paused:
+        if self._waiting or self._full:
             self._wait(messages)
         else:
-            self._write(messages)
+            self._write_some(messages)
 
     def refuse(self, reason: str) -> None:
         """Tell the peer what it did wrong, and close."""
@@ -242,7 +202,7 @@ class Connection(asyncio.Protocol):
                 self.transport.abort()
             return
         self._silent = 0.0 if self._heard else self._silent + seconds
-        self._stalled = self._stalled + seconds if self._paused else 0.0
+        self._stalled = self._stalled + seconds if self._paused or self._waiting else 0.0
         allowed = self._allowed
         if self.hello is None and self._age > allowed.hello_seconds:
             self.refuse(f"no hello within {allowed.hello_seconds:g} seconds")
@@ -250,7 +210,7 @@ class Connection(asyncio.Protocol):
             self.refuse(f"nothing heard for {allowed.silent_seconds:g} seconds")
         elif self._stalled > allowed.stalled_seconds:
             self.close(f"the peer reads nothing for {allowed.stalled_seconds:g} seconds")
-        elif not self._wrote and not self._paused:
+        elif not self._wrote and not self._paused and not self._waiting:
             self._write([])
         self._heard = self._wrote = False
         self.unconfirmed.forgive(self._allowed.refusals // 10)
@@ -269,19 +229,46 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
         self._wrote = True
 
+    @property
+    def _full(self) -> bool:
+        """Whether the peer reads more slowly than we write; we may know before we are told."""
+        assert self.transport is not None
+        return self._paused or self.transport.get_write_buffer_size() > HIGH_WATER
+
     def _write_some(self, messages: list[AnyMessage]) -> None:
-        """What waited, piece by piece, as long as the peer reads."""
-        for at in range(0, len(messages), 16):
-            if self._paused or self.reason:
-                self._wait(messages[at:])
+        """Piece by piece, as long as the peer reads."""
+        start = size = 0
+        for end, message in enumerate(messages, 1):
+            size += _size(message)
+            if size < PIECE and end < len(messages):
+                continue
+            self._write(messages[start:end])
+            start, size = end, 0
+            if end < len(messages) and (not self._open or self._full):
+                self._wait(messages[end:])
                 return
-            self._write(messages[at : at + 16])
 
     def _wait(self, messages: list[AnyMessage]) -> None:
         self._waiting += messages
         self._waiting_bytes += sum(map(_size, messages))
         if self._waiting_bytes > self._allowed.queue_bytes:
             self.close(f"more than {self._allowed.queue_bytes} bytes wait for the peer to read")
+        elif not self._paused and not self._retrying:
+            self._retrying = True
+            asyncio.get_running_loop().call_later(RETRY_SECONDS, self._retry)
+
+    def _retry(self) -> None:
+        """We saw that the peer does not read, and were not told; so we may not be told when it does."""
+        self._retrying = False
+        self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        if self._waiting and self._open:
+            waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+            if self._full:
+                self._wait(waiting)
+            else:
+                self._write_some(waiting)
 
 
 def _size(message: AnyMessage) -> int:

@@ -29,6 +29,7 @@ from regraft.broker.io.journal import Journal, life_by_the_clock
 from regraft.broker.io.metrics import Counters, healthz, metrics
 from regraft.broker.io.telemetry import Observer, file_name
 from regraft.broker.io.tls import accepting
+from regraft.broker.io.turns import Turns
 from regraft.model import BadInput, RegraftError
 from regraft.protocol.messages import AnyMessage, Bye, ClientHello, LinkHello, Run
 
@@ -51,6 +52,7 @@ class BrokerServer:
         self.on_report: Callable[[Report], None] = lambda report: None
         self._fail_stop = FailStop(self._core_failed)
         self._next = 1
+        self._turns = Turns()
         self._dialling = Dialling(self._new_connection, addresses, configuration.tls)
         self._journal: Journal | None = None
         self._durable = Durable(None, self._leave)
@@ -224,7 +226,7 @@ class BrokerServer:
 
     def _new_connection(self, neighbour: str = "") -> Connection:
         self._next += 1
-        return Connection(self, self._next, self.configuration.allowed, neighbour)
+        return Connection(self, self._next, self.configuration.allowed, neighbour, self._turns)
 
     def connected(self, connection: Connection) -> None:
         assert self.core is not None

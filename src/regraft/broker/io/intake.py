@@ -1,0 +1,120 @@
+"""What a connection has read and the shell has not heard yet: how much of it is heard at a time.
+
+While something waits here nothing more is read. The first part of a run may be heard before the rest.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from regraft.broker.io.turns import COSTLY, Turns, Used, filters_of, price
+from regraft.filters import BadFilter, Filter, preparing
+from regraft.protocol.messages import AnyMessage, Confirm, Run
+
+FEW = 16
+"""So many messages are heard at once from who talks alone;"""
+DIRECT = 96
+"""from others so much (`price`),"""
+FIRST_TURN, LONGEST_TURN = 96, 4096
+"""and in a turn this, or more as long as that takes no longer than"""
+TURN_SECONDS, LONG_TURN_SECONDS = 0.0002, 0.002
+"""when others talk, and when nobody else does."""
+COSTLY_AT_ONCE = 4
+
+
+class Intake:
+    """Between a connection and its shell; `say` passes messages on, and tells whether to go on."""
+
+    def __init__(
+        self, number: int, turns: Turns, say: Callable[[list[AnyMessage]], bool], finished: Callable[[], None]
+    ) -> None:
+        self.waiting: deque[AnyMessage] = deque()
+        self._number = number
+        self._turns = turns
+        self._say = say
+        self._finished = finished
+        self._at_work = False
+        self._limit = FIRST_TURN
+        self._used = Used()
+        self._contended = False
+
+    @property
+    def busy(self) -> bool:
+        return self._at_work
+
+    def hear(self, messages: list[AnyMessage]) -> None:
+        """At once, or when it is this connection's turn: then `busy`, until `finished` is called."""
+        if not self._at_work and self._is_little(messages):
+            start = time.monotonic()
+            self._say(messages)
+            now = time.monotonic()
+            self._used.add(now - start, now)
+            return
+        self.waiting += messages
+        if not self._at_work:
+            self._at_work = True
+            self._turns.take(self._work())
+
+    def _is_little(self, messages: list[AnyMessage]) -> bool:
+        if type(messages[0]) is not Confirm:
+            self._contended = self._turns.contended(self._number)
+        if len(messages) > FEW or not COSTLY.isdisjoint(map(type, messages)):
+            return False
+        if not self._contended:
+            return True
+        return not self._used.heavy and sum(map(price, messages)) <= DIRECT
+
+    def _work(self) -> Iterator[None]:
+        going = True
+        while self.waiting and going:
+            if type(self.waiting[0]) in COSTLY:
+                batch = self._costly()
+                filters: list[Filter] = []
+                for message in batch:
+                    yield from _prepare(message, filters)
+            else:
+                batch = self._cheap()
+            start = time.monotonic()
+            going = self._say(batch)
+            self._adapt(time.monotonic() - start)
+            yield
+        self.waiting.clear()
+        self._at_work = False
+        self._finished()
+
+    def _costly(self) -> list[AnyMessage]:
+        batch: list[AnyMessage] = []
+        while self.waiting and len(batch) < COSTLY_AT_ONCE and type(self.waiting[0]) in COSTLY:
+            batch.append(self.waiting.popleft())
+        return batch
+
+    def _cheap(self) -> list[AnyMessage]:
+        """At least one message, or a part of a long run."""
+        batch: list[AnyMessage] = []
+        left = self._limit
+        while self.waiting and left > 0 and type(self.waiting[0]) not in COSTLY:
+            message = self.waiting.popleft()
+            if type(message) is Run and len(message.seqs) > left:
+                self.waiting.appendleft(message.part(slice(left, None)))
+                message = message.part(slice(left))
+            batch.append(message)
+            left -= price(message)
+        return batch
+
+    def _adapt(self, seconds: float) -> None:
+        """The next turn takes as long as it may."""
+        self._contended = self._turns.contended(self._number)
+        allowed = TURN_SECONDS if self._contended else LONG_TURN_SECONDS
+        if seconds > allowed:
+            self._limit = max(1, int(self._limit * allowed / seconds))
+        else:
+            self._limit = min(LONGEST_TURN, 2 * self._limit)
+
+
+def _prepare(message: AnyMessage, kept: list[Filter]) -> Iterator[None]:
+    """Read the message's filters; what is wrong with one will be said when it is asked for."""
+    for text in filters_of(message):
+        try:
+            kept.append((yield from preparing(text)))
+        except BadFilter:
+            yield

@@ -1,0 +1,106 @@
+"""Who is heard when: long work is done in slices, one for each round of the event loop.
+
+A peer that says little is answered at once. What takes longer waits here, in a queue of all connections, and
+between two slices the event loop looks who else has something to say. So a peer waits for one slice at
+most, however many others bring however much.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterator
+
+from regraft.protocol.messages import (
+    Advertise,
+    AnyMessage,
+    ClientHello,
+    Confirm,
+    Run,
+    Subscribe,
+    Update,
+    Withdraw,
+)
+
+SLICE_SECONDS = 0.0002
+ALONE_SECONDS = 0.02
+"""Nobody else talks if nobody else has for so long."""
+WINDOW_SECONDS = 0.1
+HEAVY_SECONDS = 0.005
+"""Who has been heard for so long within the window waits for its turn when others talk."""
+COSTLY = frozenset({Advertise, Subscribe, Withdraw, ClientHello, Update})
+"""They change tables, and most bring filters that have to be read."""
+
+
+class Turns:
+    """The queue of one broker."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Iterator[None]] = deque()
+        self._is_due = False
+        self._talker = -1
+        self._since = self._until = 0.0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def take(self, work: Iterator[None]) -> None:
+        """Do this, step by step, in turn with what others want done."""
+        self._waiting.append(work)
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._round)
+
+    def contended(self, talker: int) -> bool:
+        """This one talks: do others as well?"""
+        now = time.monotonic()
+        if talker != self._talker:
+            if now - self._since < ALONE_SECONDS:
+                self._until = now + WINDOW_SECONDS
+            self._talker = talker
+        self._since = now
+        return now < self._until
+
+    def _round(self) -> None:
+        work = self._waiting.popleft()
+        until = time.monotonic() + SLICE_SECONDS
+        for _ in work:
+            if time.monotonic() >= until:
+                self._waiting.append(work)
+                break
+        self._is_due = bool(self._waiting)
+        if self._is_due:
+            asyncio.get_running_loop().call_soon(self._round)
+
+
+class Used:
+    """How long one connection has been heard of late."""
+
+    __slots__ = ("_began", "_seconds")
+
+    def __init__(self) -> None:
+        self._began = self._seconds = 0.0
+
+    def add(self, seconds: float, now: float) -> None:
+        if now - self._began > WINDOW_SECONDS:
+            self._began, self._seconds = now, 0.0
+        self._seconds += seconds
+
+    @property
+    def heavy(self) -> bool:
+        return self._seconds > HEAVY_SECONDS
+
+
+def price(message: AnyMessage) -> int:
+    """About how long it takes, in units of two microseconds; not for what is `COSTLY`."""
+    if type(message) is Run:
+        return 4 + len(message.seqs) + (sum(map(len, message.events)) >> 12)
+    return 2 + len(message.ranges) // 2 if type(message) is Confirm else 4
+
+
+def filters_of(message: AnyMessage) -> list[str]:
+    """The texts of all filters that a message brings."""
+    if isinstance(message, Subscribe | Advertise):
+        return [message.filter]
+    if isinstance(message, ClientHello | Update):
+        return [text for named in (message.advertisements, message.subscriptions) for _, text in named]
+    return []
