@@ -6,7 +6,6 @@ are classes of two. Rocketfuel maps are cut to their largest component.
 """
 
 import csv
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,7 +85,9 @@ def read_rocketfuel(path: Path) -> Topology:
             raise BadInput(f"{shown(path)}: line {number}", "a line is: from to value")
         if words[0] != words[1]:
             graph.add_edge(words[0], words[1], latency=float(words[2]))
-    nodes = sorted(max(nx.connected_components(graph), key=len))
+    parts: list[set[str]] = list(nx.connected_components(graph))
+    largest: set[str] = max(parts, key=len)
+    nodes = sorted(largest)
     links = (
         Link(ends(one, other), latency_ms=latency, cost=latency)
         for one, other, latency in graph.subgraph(nodes).edges(data="latency")

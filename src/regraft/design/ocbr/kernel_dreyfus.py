@@ -51,12 +51,12 @@ def steiner_tree(graph: Graph, members: Ints) -> tuple[float, Ints]:
 
 @njit(cache=True, nogil=True)
 def _grow(graph: Graph, cost: Floats, how: Ints) -> None:
-    heap = [(0.0, np.int64(0))]
+    heap = [(0.0, 0)]
     heap.clear()
     for b in range(cost.size):
         if cost[b] < np.inf:
             _push(heap, cost[b], b)
-    while len(heap):
+    while heap:
         here, b = _pop(heap)
         if here > cost[b]:
             continue

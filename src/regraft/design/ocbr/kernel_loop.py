@@ -78,13 +78,13 @@ def price_of(net: Net, one: int, other: int) -> float:
         else:
             high = middle
     if low < end and net.near[low] == other:
-        return net.price[low]
+        return float(net.price[low])
     return net.other
 
 
 @njit(cache=True, nogil=True)
 def price_loop(net: Net, tree: Tree, loop: Loop, worth: Worth, length: int, top: int, closing: float) -> None:
-    """Fill `saved` for the loop that `find_loop` wrote; link j joins places j and j + 1, the last closes it."""
+    """Fill `saved` for the loop that `find_loop` wrote; link j joins places j and j + 1, the last closes."""
     path, place = loop.path, worth.place
     heaviest = _heaviest(tree, path, length, top)
     for k in range(length):
@@ -177,7 +177,7 @@ def _gaps(net: Net, tree: Tree, loop: Loop, worth: Worth, length: int, heaviest:
 def push_around(tree: Tree, place: Ints, stack: Ints, high: int, b: int, came: int) -> int:
     """Push b's neighbours but the one we came from and those of the loop or region (`place`)."""
     above = tree.parent[b]
-    if above != NONE and above != came and place[above] == NONE:
+    if above not in (NONE, came) and place[above] == NONE:
         stack[high], stack[high + 1] = above, b
         high += 2
     below = tree.child[b]

@@ -92,10 +92,10 @@ def best_tree(region: Region, k: int) -> float:
                 _partition(hung, parts, region.split, s, v)
     if k == 1:
         region.found[0] = NONE
-        return cost[0] * total
+        return float(cost[0] * total)
     whole = (1 << (k - 1)) - 1
     _read_off(region, k)
-    return parts[whole, 0] + cost[0] * total
+    return float(parts[whole, 0] + cost[0] * total)
 
 
 @njit(cache=True, nogil=True)

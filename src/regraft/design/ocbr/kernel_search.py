@@ -58,7 +58,7 @@ def try_link(
     ):
         return 0.0
     exchange(tree, loop, length, top, gone)
-    return change
+    return float(change)
 
 
 @njit(cache=True, nogil=True)

@@ -38,13 +38,13 @@ def nearest(graph: Graph, disguise: Floats, member: Ints) -> tuple[Ints, Ints, F
     """Of every broker: the member it is nearest to, the link towards it, and how far (prices disguised)."""
     size = graph.broker.size
     owner, link, far = np.full(size, NONE, np.int64), np.full(size, NONE, np.int64), np.full(size, np.inf)
-    heap = [(0.0, np.int64(0))]
+    heap = [(0.0, 0)]
     heap.clear()
     for b in range(size):
         if member[b]:
             owner[b], far[b] = b, 0.0
             _push(heap, 0.0, b)
-    while len(heap):
+    while heap:
         reach, b = _pop(heap)
         if reach > far[b]:
             continue
@@ -60,7 +60,7 @@ def nearest(graph: Graph, disguise: Floats, member: Ints) -> tuple[Ints, Ints, F
 
 @njit(cache=True, nogil=True)
 def _push(heap: list[tuple[float, int]], reach: float, b: int) -> None:
-    heap.append((reach, np.int64(b)))
+    heap.append((reach, b))
     place = len(heap) - 1
     while place and heap[(place - 1) // 2][0] > heap[place][0]:
         above = (place - 1) // 2
@@ -193,7 +193,7 @@ def _pruned(graph: Graph, member: Ints, chosen: Ints, found: int) -> tuple[float
 
 @njit(cache=True, nogil=True)
 def improve(graph: Graph, used: Ints, member: Ints, order: Ints) -> float:
-    """Put brokers in and leave them out, in this order and again, while that saves; the cost. Edits `used`."""
+    """Put brokers in and leave them out, in this order and again, while that saves; edits `used`."""
     size = graph.broker.size
     tree, chosen = np.empty(size, np.int64), np.empty(size, np.int64)
     best, links = span(graph, used, member, int(used.sum()), tree)

@@ -29,6 +29,9 @@ class Tabu:
     tenure: int = 0
 
 
+TABU = Tabu()
+
+
 @dataclass(frozen=True)
 class Fixpoint:
     """Where the neighbourhoods end: the tree, its cost, the accepted steps' costs, and whether all agreed."""
@@ -41,7 +44,7 @@ class Fixpoint:
 
 
 def by_neighbourhoods(
-    problem: Problem, start: Ints, cost: float, effort: Effort, tabu: Tabu = Tabu(), seed: int = 0
+    problem: Problem, start: Ints, cost: float, effort: Effort, tabu: Tabu = TABU, seed: int = 0
 ) -> Fixpoint:
     """Let every broker be master in turn, until a whole round brings nothing (or the effort ends)."""
     net, size = problem.net, len(problem.ids)

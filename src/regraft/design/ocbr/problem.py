@@ -105,9 +105,9 @@ class Problem:
         """The tree hung up at broker 0."""
         number = self.number
         around: list[list[int]] = [[] for _ in self.ids]
-        for a, b in links:
-            around[number[a]].append(number[b])
-            around[number[b]].append(number[a])
+        for one, other in links:
+            around[number[one]].append(number[other])
+            around[number[other]].append(number[one])
         parent = np.full(len(self.ids), NONE, np.int64)
         waiting = [0]
         while waiting:

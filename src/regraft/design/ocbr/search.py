@@ -15,7 +15,7 @@ from regraft.design.ocbr.effort import Effort, Progress
 from regraft.design.ocbr.kernel_loop import Worth, new_worth
 from regraft.design.ocbr.kernel_region import Region, new_region
 from regraft.design.ocbr.kernel_search import Offers, search, seed_random
-from regraft.design.ocbr.kernel_tree import Ints, Loop, hang_up, new_loop
+from regraft.design.ocbr.kernel_tree import Ints, Loop, Tree, hang_up, new_loop
 from regraft.design.ocbr.problem import Problem
 from regraft.design.ocbr.rebuild import Builder
 from regraft.design.ocbr.starts import offers, starts
@@ -121,7 +121,9 @@ def rebuild(state: State, builder: Builder, moves: int) -> None:
         keep(state, parent, cost, "rebuilding")
 
 
-def run(state: State, tree: object, best: Ints, moves: int, hot: float, cold: float) -> tuple[float, float, int]:
+def run(
+    state: State, tree: Tree, best: Ints, moves: int, hot: float, cold: float
+) -> tuple[float, float, int]:
     """One call of the compiled search; counts its moves."""
     if state.effort.moves is not None:
         moves = max(1, min(moves, state.effort.moves - state.moves))

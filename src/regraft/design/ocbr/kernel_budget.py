@@ -1,0 +1,53 @@
+"""Compiled: what single exchanges of links save, and how many shifts each takes."""
+
+import numpy as np
+from numba import njit
+
+from regraft.design.ocbr.kernel_loop import Net, Worth, price_loop, price_of
+from regraft.design.ocbr.kernel_tree import NONE, Floats, Ints, Loop, Tree, exchange, find_loop
+
+
+@njit(cache=True, nogil=True)
+def best_exchange(
+    net: Net, tree: Tree, loop: Loop, worth: Worth, one: int, other: int, goal: Ints
+) -> tuple[float, int, int, int]:
+    """Add this link for the best of its loop that is not in the goal tree (parents; -2: no goal).
+
+    The change of the cost, the place of the link to remove (-1: none), the brokers and the top of the loop.
+    """
+    if one == other or tree.parent[one] == other or tree.parent[other] == one:
+        return 0.0, NONE, 0, 0
+    closing = price_of(net, one, other)
+    if closing == np.inf:
+        return 0.0, NONE, 0, 0
+    length, top = find_loop(tree, loop, one, other)
+    price_loop(net, tree, loop, worth, length, top, closing)
+    gone = NONE
+    for k in range(length - 1):
+        a, b = loop.path[k], loop.path[k + 1]
+        if goal[a] == b or goal[b] == a:
+            continue
+        if gone == NONE or worth.saved[k] > worth.saved[gone]:
+            gone = k
+    if gone == NONE:
+        return 0.0, NONE, length, top
+    return worth.saved[length - 1] - worth.saved[gone], gone, length, top
+
+
+@njit(cache=True, nogil=True)
+def value_all(
+    net: Net, tree: Tree, loop: Loop, worth: Worth, pairs: Ints, goal: Ints, change: Floats, shifts: Ints
+) -> None:
+    """Of every pair: the change of its best exchange and the shifts it takes (0: not possible)."""
+    for index in range(pairs.shape[0]):
+        saved, gone, length, _ = best_exchange(net, tree, loop, worth, pairs[index, 0], pairs[index, 1], goal)
+        change[index] = saved
+        shifts[index] = length - 2 if gone != NONE else 0
+
+
+@njit(cache=True, nogil=True)
+def carry_out(tree: Tree, loop: Loop, one: int, other: int, gone: int) -> int:
+    """Do the exchange that `best_exchange` chose; `loop.path` keeps the loop. Its number of brokers."""
+    length, top = find_loop(tree, loop, one, other)
+    exchange(tree, loop, length, top, gone)
+    return length
