@@ -141,11 +141,13 @@ def test_the_java_of_java_home_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_servers_listen_on_the_loopback_only_and_have_no_administration(tmp_path: Path) -> None:
-    write_files(tmp_path, 2, [Ports(1, 2, 3), Ports(4, 5, 6)], Options())
+    command = write_files(tmp_path, 2, [Ports(1, 2, 3), Ports(4, 5, 6)], Options())
     lines = (tmp_path / "zoo.cfg").read_text().splitlines()
     assert {"clientPortAddress=127.0.0.1", "clientPort=4", "admin.enableServer=false"} <= set(lines)
     assert {"server.1=127.0.0.1:2:3", "server.2=127.0.0.1:5:6"} <= set(lines)
     assert (tmp_path / "data" / "myid").read_text() == "2\n"
+    assert "-Dzookeeper.forceSync=yes" in command
+    assert "-Dzookeeper.forceSync=no" in write_files(tmp_path, 1, [Ports(1, 2, 3)], Options(synced=False))
     assert (tmp_path / "jaas.conf").stat().st_mode & 0o077 == 0
 
 

@@ -176,6 +176,19 @@ def test_a_write_without_an_answer_within_the_time_limit_is_unknown(hosts: str, 
     finish(scenario())
 
 
+def test_a_write_that_was_sent_once_is_unknown_when_the_ensemble_stays_away(hosts: str, root: str) -> None:
+    async def scenario() -> None:
+        async with Wire(hosts) as wire, await Coord.connect(wire.hosts, timeout=1) as coord:
+            await coord.create(root, b"0")
+            wire.refuses = True
+            with pytest.raises(Unknown):
+                await with_lost_answer(wire, coord.set(root, b"1", 0))
+            with pytest.raises(CoordUnreachable, match="no connection"):
+                await coord.get(root)
+
+    finish(scenario())
+
+
 def test_a_write_that_was_never_sent_did_not_happen(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with (

@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-from tests.coord.wires import expire, finish
+from tests.coord.wires import Wire, expire, finish, until
 
-from regraft.coord import Coord, CoordUnreachable, Denied, Digest, Ensemble, Sasl, Tls
+from regraft.coord import Coord, CoordUnreachable, Denied, Digest, Ensemble, Sasl, State, Tls
 from regraft.coord.server_files import ServerTls
 from regraft.model import BadInput
 
@@ -119,8 +119,18 @@ def test_sasl_lets_in_who_knows_the_password(root: str) -> None:
             servers.nodes[0].kill()
             await servers.restart(0)
             await ours.set(root, b"again", 0)
+            await _handshake_breaks_off(servers.hosts, root)
 
     finish(scenario())
+
+
+async def _handshake_breaks_off(hosts: str, path: str) -> None:
+    """kazoo takes it for a refusal; credentials that were good are shown again."""
+    async with Wire(hosts) as wire, await Coord.connect(wire.hosts, auth=Sasl("regraft", "secret")) as ours:
+        wire.breaks_after = 2  # the session, the challenge
+        wire.cut()
+        await until(ours, State.LOST)
+        await ours.set(path, b"after all", 1)
 
 
 class Papers:

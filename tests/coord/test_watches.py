@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tests.coord.wires import Wire, expire, finish, until
 
@@ -100,13 +100,57 @@ def test_a_reconnection_without_a_change_hands_out_nothing(hosts: str, root: str
             await coord.create(root, b"0")
             changes = coord.watch(root)
             await anext(changes)
-            wire.cut()
-            await until(coord, State.SUSPENDED)
-            await until(coord, State.CONNECTED)
+            waiting = asyncio.create_task(until_data(changes, b"1"))
+            for _ in range(2):
+                reads = Reads(coord)
+                wire.cut()
+                await until(coord, State.SUSPENDED)
+                await reads.more_than(0)
             await coord.set(root, b"1", 0)
-            assert await until_data(changes, b"1") == [b"1"]
+            assert await waiting == [b"1"]
 
     finish(scenario())
+
+
+def test_a_watch_on_which_nothing_happens_asks_nothing(hosts: str, root: str) -> None:
+    async def scenario() -> None:
+        async with await Coord.connect(hosts) as coord:
+            await coord.create(root, b"0")
+            changes = coord.watch(root)
+            await anext(changes)
+            waiting = asyncio.create_task(until_data(changes, b"2"))
+            await coord.set(root, b"1", 0)
+            await asyncio.sleep(0.1)
+            reads = Reads(coord)
+            for _ in range(20):
+                await coord.get("/")
+            assert reads.count == 20
+            await coord.set(root, b"2", 1)
+            await waiting
+
+    finish(scenario())
+
+
+class Reads:
+    """Counts the answers to reads of data from now on."""
+
+    def __init__(self, coord: Coord) -> None:
+        self.count = 0
+        self._counted = asyncio.Event()
+        read = coord._requests.node
+
+        async def counting(path: str, watch: Any = None) -> Node | None:
+            node = await read(path, watch)
+            self.count += 1
+            self._counted.set()
+            return node
+
+        coord._requests.node = counting  # type: ignore[method-assign]
+
+    async def more_than(self, count: int) -> None:
+        while self.count <= count:
+            await self._counted.wait()
+            self._counted.clear()
 
 
 def test_a_watch_goes_on_in_a_new_session(hosts: str, root: str) -> None:

@@ -32,6 +32,8 @@ class Wire:
         self.loses_requests = False
         self.loses_answers = False
         self.refuses = False
+        self.breaks_after: int | None = None
+        """Answers that pass on the next connection before it breaks; once."""
         self.lost_answer = asyncio.Event()
         self.lost_request = asyncio.Event()
 
@@ -61,16 +63,23 @@ class Wire:
             return
         far_reader, far_writer = await asyncio.open_connection(*self._server)
         self._writers += [writer, far_writer]
+        passing, self.breaks_after = self.breaks_after, None
         await asyncio.gather(
             self._carry(reader, far_writer, "loses_requests", self.lost_request),
-            self._carry(far_reader, writer, "loses_answers", self.lost_answer),
+            self._carry(far_reader, writer, "loses_answers", self.lost_answer, passing),
         )
 
     async def _carry(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, loses: str, lost: asyncio.Event
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        loses: str,
+        lost: asyncio.Event,
+        passing: int | None = None,
     ) -> None:
         try:
-            while data := await reader.read(65536):
+            while passing != 0 and (data := await reader.read(65536)):
+                passing = None if passing is None else passing - 1
                 if getattr(self, loses):
                     lost.set()
                 else:

@@ -231,6 +231,8 @@ def _sasl(configuration: Configuration) -> dict[str, str] | None:
         return None
     if importlib.util.find_spec("puresasl") is None:  # kazoo needs it for this alone
         raise BadInput("ZooKeeper", "SASL needs the package pure-sasl")
+    if auth.mechanism == "GSSAPI" and importlib.util.find_spec("kerberos") is None:
+        raise BadInput("ZooKeeper", "SASL with GSSAPI needs the package kerberos")
     options = {"mechanism": auth.mechanism, "service": auth.service}
     if auth.mechanism == "DIGEST-MD5":
         options |= {"username": auth.user, "password": auth.password}
