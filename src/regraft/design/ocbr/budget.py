@@ -120,9 +120,13 @@ def _rate(saves: float, shifts: int, bent: float) -> float:
 
 
 def way_to(problem: Problem, start: Ints, goal: Ints) -> Way:
-    """From one tree to another, the most saving per shift first: the explanation of a design."""
+    """From one tree towards another, the most saving per shift first: the explanation of a design.
+
+    Ends at a tree that costs as much as the goal (or less); what changes nothing is left as it is.
+    """
     pairs = missing(start, goal)
-    return Climber(problem, start).climb(pairs, None, goal, 1.0, np.ones(len(pairs)))
+    way = Climber(problem, start).climb(pairs, None, goal, 1.0, np.ones(len(pairs)))
+    return _trimmed(problem, start, way)
 
 
 def missing(start: Ints, goal: Ints) -> Ints:
@@ -148,18 +152,19 @@ def within(problem: Problem, start: Ints, goal: Ints, budget: int, effort: Effor
         bent = 1.0 if rounds == 0 else float(rng.uniform(0.3, 1.5))
         for pairs, to in directions:
             noise = np.ones(len(pairs)) if rounds == 0 else rng.uniform(0.5, 1.0, len(pairs))
-            way = _trimmed(climber.climb(pairs, budget, to, bent, noise))
-            if way.saves > best.saves:
-                best = Way(way.exchanges, _replayed(problem, start, way.exchanges))
+            way = _trimmed(problem, start, climber.climb(pairs, budget, to, bent, noise))
+            best = max(best, way, key=lambda each: each.saves)
         rounds += 1
         effort.tell(Progress(f"{budget} shifts", rounds, -best.saves))
     return best
 
 
-def _trimmed(way: Way) -> Way:
-    """Up to where most is saved: exchanges at the end that cost are left out."""
+def _trimmed(problem: Problem, start: Ints, way: Way) -> Way:
+    """Up to where most is saved: exchanges at the end that save nothing are not worth their shifts."""
     sums = np.cumsum([0.0, *(each.saves for each in way.exchanges)])
-    return Way(way.exchanges[: int(np.argmax(sums))], way.parent)
+    enough = sums.max() - 1e-9 * abs(sums.max())
+    taken = way.exchanges[: int(np.argmax(sums >= enough))]
+    return Way(taken, _replayed(problem, start, taken))
 
 
 def _replayed(problem: Problem, start: Ints, exchanges: Sequence[Exchange]) -> Ints:

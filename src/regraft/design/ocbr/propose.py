@@ -71,15 +71,17 @@ def propose_tree(
     way = way_to(problem, start, found)
     if budget is not None and way.shifts > budget:
         way = within(problem, start, found, budget, _rounds(effort), seed)
-        found, done = way.parent, f"{done}, within {budget} shifts"
-    cost = cost_of(problem, found)
-    return Design(problem.topology(found), before, cost, bound or lower_bound(problem), way, done)
+        done = f"{done}, within {budget} shifts"
+    cost = cost_of(problem, way.parent)
+    return Design(problem.topology(way.parent), before, cost, bound or lower_bound(problem), way, done)
 
 
 def _found(
     problem: Problem, start: Ints, before: Cost, method: str, effort: Effort, seed: int, tabu: Tabu
 ) -> tuple[Ints, str, Bound | None]:
     """The tree, what found it, and the bound that proves it, if it is proven."""
+    if not len(problem.net.demand):
+        return start, "nothing travels", Bound(before.total, "exact")
     if method == "exact" or (method == "auto" and len(problem.ids) <= QUICK):
         return _proven(problem, exact(problem), "exact")
     if method == "neighbourhoods":
