@@ -4,7 +4,7 @@ What several tables are made of is computed once and kept (`Kept.release` lets g
 or written here; the caller says where the records come from and where the tables go.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pyspark import StorageLevel
@@ -65,17 +65,26 @@ class Kept:
         self._between.clear()
 
 
-def compute(records: DataFrame, interests: DataFrame, brokers: Brokers, asked: Asked) -> Kept:
-    """`records` of the windows in question, `interests`: the interest records of all time."""
+def compute(
+    records: DataFrame, interests: DataFrame, brokers: Brokers, windows: Sequence[int], asked: Asked
+) -> Kept:
+    """`records` of the windows in question (their starts, in microseconds), `interests`: the interest
+    records of all time."""
     kept = Kept()
-    _traffic(records, brokers, asked, kept)
+    _traffic(records, brokers, windows, asked, kept)
     _load(records, asked, kept)
     _delays(records, kept)
-    _content(records, interests, asked, kept)
+    _content(records, interests, windows, asked, kept)
     return kept
 
 
-def _traffic(records: DataFrame, brokers: Brokers, asked: Asked, kept: Kept) -> None:
+def windows_in(records: DataFrame) -> list[int]:
+    """The starts of the windows that records are in."""
+    starts = records.select(f.unix_micros("window").alias("start")).distinct().collect()
+    return sorted(row.start for row in starts)
+
+
+def _traffic(records: DataFrame, brokers: Brokers, windows: Sequence[int], asked: Asked, kept: Kept) -> None:
     counted = kept.keep(by_class_and_topic(publications(records, brokers), brokers))
     exact = class_sets(counted, brokers)
     shown = exact
@@ -85,16 +94,9 @@ def _traffic(records: DataFrame, brokers: Brokers, asked: Asked, kept: Kept) -> 
         kept.merging = merging(exact, shown, brokers)
     kept.tables["traffic_classes"] = traffic_classes(shown, brokers)
     kept.tables["topic_popularity"] = topic_popularity(records, counted)
-    known = _trees(records, asked.topology)
+    known = dict.fromkeys(windows, asked.topology) if asked.topology else trees(links(records))
     kept.windows_with_tree = len(known)
     kept.tables["local_views"] = local_views(shown, sides(records.sparkSession, known, brokers), brokers)
-
-
-def _trees(records: DataFrame, topology: Topology | None) -> Mapping[int, Topology]:
-    if topology is None:
-        return trees(links(records))
-    starts = records.select(f.unix_micros("window").alias("start")).distinct().collect()
-    return {row.start: topology for row in starts}
 
 
 def _load(records: DataFrame, asked: Asked, kept: Kept) -> None:
@@ -116,14 +118,16 @@ def _delays(records: DataFrame, kept: Kept) -> None:
     kept.tables["latency_histogram"] = latency_histogram(counts)
 
 
-def _content(records: DataFrame, interests: DataFrame, asked: Asked, kept: Kept) -> None:
+def _content(
+    records: DataFrame, interests: DataFrame, windows: Sequence[int], asked: Asked, kept: Kept
+) -> None:
     published = kept.tables["publisher_rates"].agg(f.coalesce(f.sum("publications"), f.lit(0)).alias("n"))
     kept.one_in = max(1, -(-published.collect()[0].n // MOST_SAMPLED))
     sample = sampled(records, kept.one_in)
     seen = kept.keep(attributes(sample))
     read = kept.keep(filters_read(interests))
     held = kept.keep(interest(interests, read, asked.width))
-    used = kept.keep(in_force(held, records.select("window").distinct(), asked.width))
+    used = kept.keep(in_force(held, windows, asked.width))
     kept.tables["interest"] = held
     kept.tables["attributes"] = seen
     kept.tables["dimensions"] = dimensions(seen, asked_for(used, read))

@@ -4,6 +4,7 @@ Interest records tell what came and went; a row of the table is a time during wh
 null if the first record is a removal: it had come before anything was recorded.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from pyspark.sql import DataFrame, Window
@@ -52,10 +53,12 @@ def interest_matrix(interest: DataFrame, at: datetime | None = None) -> DataFram
     return conform(subscribed.select(f.col("broker").alias("node"), "topic").distinct(), MATRIX)
 
 
-def in_force(interest: DataFrame, windows: DataFrame, width: int) -> DataFrame:
+def in_force(interest: DataFrame, windows: Sequence[int], width: int) -> DataFrame:
     """window, filter, subscribers: the filters that hold at the end of each window."""
+    starts = interest.sparkSession.createDataFrame([(start,) for start in windows], "start long")
+    of = starts.select(f.timestamp_micros("start").alias("window"))
     end = f.timestamp_micros(f.unix_micros("w.window") + width)
     begun = f.col("i.since").isNull() | (f.col("i.since") < end)
     held = begun & (f.col("i.until").isNull() | (f.col("i.until") >= end)) & (f.col("i.role") == "subscriber")
-    found = interest.alias("i").join(f.broadcast(windows).alias("w"), held, "inner")
+    found = interest.alias("i").join(f.broadcast(of).alias("w"), held, "inner")
     return found.groupBy("w.window", "i.filter").agg(f.count_distinct("i.client").alias("subscribers"))

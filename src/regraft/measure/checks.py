@@ -1,0 +1,101 @@
+"""Each record is read and checked; what fails has a reason.
+
+Newer records are read as far as they are understood: a field that is not known is left out. A kind that is
+not known is no use here, and is set aside like what is broken.
+"""
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+
+from regraft.measure.conform import conform
+from regraft.measure.schemas import LINES, RECORDS, REQUIRED
+
+FUTURE = 60_000_000
+"""Microseconds that a broker's clock may be ahead of this machine's."""
+MOST_TEXT = 2_000
+"""Characters of a rejected line that are kept."""
+_BROKEN = "_broken"
+_NOT_NEGATIVE = ("seq", "size", "queue", "latency", "memory")
+_CHOICES = {"role": ("publisher", "subscriber"), "change": ("added", "removed")}
+
+CHECKED = StructType([*RECORDS.fields, *LINES.fields, StructField("reason", StringType())])
+"""A record, where it stood, and why it is no use (null: it is)."""
+
+
+def checked_lines(lines: DataFrame, now: int) -> DataFrame:
+    """Lines of the spools → `CHECKED`; `now` in microseconds. Empty lines are nothing."""
+    text = f.when(f.is_valid_utf8("text"), f.col("text"))
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BROKEN}
+    read = lines.where(f.trim("text", f.lit(" \t\r\n")) != "").withColumn(
+        "record", f.from_json(text, _json_schema(), options)
+    )
+    names = [name for name in RECORDS.fieldNames() if name not in ("at", "latency")]
+    flat = read.select(
+        "source",
+        "line",
+        "text",
+        *(f.col(f"record.`{name}`").alias(name) for name in names),
+        _time(f.col("record.at")).alias("at"),
+        f.round("record.latency").cast("long").alias("latency"),
+    )
+    broken = (
+        f.when(~f.is_valid_utf8("text"), f.lit("not UTF-8"))
+        .when(~f.ltrim("text").startswith("{"), f.lit("not a JSON object"))
+        .when(
+            f.col("kind").isNull() & f.col("broker").isNull() & f.col("at").isNull(),
+            f.lit("not JSON, or nothing of a record"),
+        )
+    )
+    kept = f.substring(f.make_valid_utf8(f.rtrim("text")), 1, MOST_TEXT)
+    reason = f.coalesce(broken, _reason(now))
+    return conform(flat.select("*", reason.alias("reason")).withColumn("text", kept), CHECKED)
+
+
+def checked_rows(rows: DataFrame, now: int) -> DataFrame:
+    """Rows of compacted Parquet → `CHECKED`; columns that are not there are null."""
+    given = {field.name: field.dataType for field in rows.schema.fields}
+    if isinstance(given.get("at"), LongType):
+        rows = rows.withColumn("at", f.timestamp_micros("at"))
+    line = f.col("_metadata.row_index") + 1
+    placed = rows.select("*", f.col("_metadata.file_name").alias("source"), line.alias("line"))
+    table = conform(placed, StructType([*RECORDS.fields, *LINES.fields])).withColumn("reason", _reason(now))
+    text = f.when(f.col("reason").isNotNull(), f.to_json(f.struct(*RECORDS.fieldNames())))
+    return conform(table.withColumn("text", f.substring(text, 1, MOST_TEXT)), CHECKED)
+
+
+def _reason(now: int) -> Column:
+    """The first rule that the record breaks."""
+    kind, at = f.col("kind"), f.unix_micros("at")
+    rules = [
+        (kind.isNull(), "kind: missing"),
+        (~kind.isin(*REQUIRED), "unknown kind"),
+        (f.col("at").isNull(), "at: missing or not a time"),
+        (at > now + FUTURE, "at: in the future"),
+        (at < 0, "at: before 1970"),
+        (f.col("broker").isNull() | (f.col("broker") == ""), "broker: missing"),
+    ]
+    for one, fields in REQUIRED.items():
+        rules += [
+            ((kind == one) & f.col(f"`{field}`").isNull(), f"{field}: missing or of another type")
+            for field in fields
+        ]
+    rules += [(f.col(name) < 0, f"{name}: negative") for name in _NOT_NEGATIVE]
+    rules += [(~f.col(name).isin(*values), f"{name}: another word") for name, values in _CHOICES.items()]
+    (broken, reason), *others = rules
+    chain = f.when(broken, f.lit(reason))
+    return reduce(lambda so_far, rule: so_far.when(rule[0], f.lit(rule[1])), others, chain)
+
+
+def _json_schema() -> StructType:
+    """As `RECORDS`; times are read by us (a number is microseconds), and a latency may have a fraction."""
+    other = {"at": StringType(), "latency": DoubleType()}
+    fields = [StructField(field.name, other.get(field.name, field.dataType)) for field in RECORDS.fields]
+    return StructType([*fields, StructField(_BROKEN, StringType())])
+
+
+def _time(text: Column) -> Column:
+    whole = text.rlike(r"^\d{1,18}$")
+    return f.when(whole, f.timestamp_micros(text.cast("long"))).otherwise(f.try_to_timestamp(text))

@@ -1,0 +1,153 @@
+"""The pipeline as a stream: live spools in, a snapshot whenever a window closes.
+
+Spark's checkpoint knows how far the spools were read, the state beside the tables which micro-batch is in:
+a batch that Spark repeats after a crash is recognised and left out, so every record counts once. A window
+closes when records have been seen from `GRACE` after its end; what comes later opens it again.
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from regraft.measure.checks import checked_lines
+from regraft.measure.faults import one_line
+from regraft.measure.ingest import ingest
+from regraft.measure.inputs import spool_files, unread
+from regraft.measure.publish import Say, publish
+from regraft.measure.run import Job, Ran, alone, take_new
+from regraft.measure.spool_source import NAME, Spools
+from regraft.measure.state import CHECKPOINT, State, load, save
+from regraft.model.files import shown
+from regraft.model.snapshot import CURRENT, Counts, read_snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+GRACE = 2_000_000
+"""Microseconds: spools are synchronised every second."""
+MOST_BYTES = 256 << 20
+"""Of one micro-batch, when there is much to catch up with."""
+_LOOK = 0.25
+_FINISH = 120.0
+
+
+def follow(
+    job: Job,
+    spark: "SparkSession",
+    say: Say = lambda stage: None,
+    *,
+    ended: Callable[[], bool] = lambda: False,
+    idle: float | None = None,
+    every: float = 1.0,
+) -> Ran:
+    """Until `ended` says so, or nothing new has come for `idle` seconds; then all windows are published."""
+    with alone(job) as before, one_line(shown(job.source)):
+        state, _ = take_new(job, before, spark, say, spools=False)
+        query = _start(job, state, spark, every)
+        try:
+            _watch(query, job, say, ended, idle)
+        finally:
+            _stop(query)
+        if fault := query.exception():
+            raise fault
+        with _busy(job.out):
+            state = load(job.out, job.width)
+            if state.dirty() or not (job.out / CURRENT).exists():
+                state, _ = publish(spark, job.out, state, state.dirty(), job.asked, say)
+        return Ran(read_snapshot(job.out), _minus(state.counts, before.counts))
+
+
+def _start(job: Job, state: State, spark: "SparkSession", every: float) -> "StreamingQuery":
+    checkpoint = job.out.absolute() / CHECKPOINT / str(state.stream)
+    spark.dataSource.register(Spools)
+    lines = (
+        spark.readStream.format(NAME)
+        .option("source", str(job.source.absolute()))
+        .option("start", json.dumps(state.spools))
+        .option("most_bytes", str(MOST_BYTES))
+        .load()
+    )
+    return (
+        lines.writeStream.foreachBatch(partial(take_in, job=job, stream=state.stream))
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(processingTime=f"{every} seconds")
+        .start()
+    )
+
+
+def take_in(lines: "DataFrame", batch: int, *, job: Job, stream: int) -> None:
+    """One micro-batch: its records, and the windows that have closed."""
+    with _busy(job.out):
+        state = load(job.out, job.width)
+        if state.stream != stream:
+            return
+        if batch > state.batch:
+            checked = checked_lines(lines, time.time_ns() // 1000)
+            state, _ = ingest(checked, job.out, state, job.lateness)
+            read = _read_until(job.out / CHECKPOINT / str(stream), batch)
+            state = msgspec.structs.replace(state, batch=batch, spools=read)
+            save(job.out, state)
+        if closed := closed_windows(state):
+            publish(lines.sparkSession, job.out, state, closed, job.asked, lambda stage: None)
+
+
+def closed_windows(state: State) -> list[int]:
+    """Those whose tables are behind, and that are over."""
+    now = max(state.brokers.values(), default=0)
+    return [start for start in state.dirty() if start + state.width + GRACE <= now]
+
+
+def _read_until(checkpoint: Path, batch: int) -> dict[str, int]:
+    """How far a micro-batch reads the spools, from the offset that Spark has written down before it."""
+    text = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
+    read: dict[str, int] = json.loads(text.splitlines()[-1])["read"]
+    return read
+
+
+def _watch(
+    query: "StreamingQuery", job: Job, say: Say, ended: Callable[[], bool], idle: float | None
+) -> None:
+    quiet_since, seen = time.monotonic(), -1
+    while query.isActive and not ended():
+        time.sleep(_LOOK)
+        state = load(job.out, job.width)
+        if state.commit != seen or unread(spool_files(job.source), state.spools):
+            quiet_since = time.monotonic()
+        if state.commit != seen:
+            seen = state.commit
+            say(f"{state.counts.get('kept', 0)} records, {len(state.windows)} windows")
+        if idle is not None and time.monotonic() - quiet_since >= idle:
+            return
+
+
+def _stop(query: "StreamingQuery") -> None:
+    """After the batch that is being taken in."""
+    until = time.monotonic() + _FINISH
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < until:
+        time.sleep(0.05)
+    query.stop()
+
+
+@contextmanager
+def _busy(out: Path) -> Iterator[None]:
+    """One commit at a time: through Connect, micro-batches are taken in by another process."""
+    lock = os.open(out / ".busy", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _minus(now: dict[str, int], before: dict[str, int]) -> Counts:
+    names: dict[str, Any] = Counts().as_json()
+    return Counts(**{name: now.get(name, 0) - before.get(name, 0) for name in names})

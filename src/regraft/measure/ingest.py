@@ -1,0 +1,195 @@
+"""New records become part of what is known: sorted into parts, duplicates removed, counted.
+
+Late is judged for each broker by itself: a record is late if it is older than the newest record of its
+broker from earlier commits, less the lateness that is allowed. A broker's spool is in the order of time, so
+brokers whose files arrive hours after those of others lose nothing. Duplicates within a commit and of
+earlier ones are removed; a record newer than all that is known of its broker can be no duplicate of an
+earlier one, so that old records are looked at only if something old has come.
+"""
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as f
+from pyspark.sql.types import StringType, StructField, StructType
+
+from regraft.measure.conform import conform
+from regraft.measure.schemas import CLEAN, LINES, REJECTED
+from regraft.measure.state import RECORDS, State, WindowState, reserve
+from regraft.measure.windows import published, window_of
+from regraft.model.snapshot import Counts
+
+TRAFFIC, INTEREST, REJECT, LATE = "traffic", "interest", "rejected", "late"
+GOOD = (TRAFFIC, INTEREST)
+_STORED = StructType([*CLEAN.fields, *LINES.fields, StructField("reason", StringType())])
+_PARTED = StructType([*_STORED.fields, StructField("part", StringType())])
+
+KEY = (
+    *("broker", "kind", "publisher", "seq", "at"),
+    # Where a broker's clock is coarse, what one event sets off at one moment is told apart by these.
+    *("to", "subscriber", "client", "role", "filter", "change"),
+)
+"""Records that agree on these are one record."""
+
+
+class Content(NamedTuple):
+    """Of one part, broker and window of a commit; times in microseconds."""
+
+    part: str
+    broker: str | None
+    window: int | None
+    records: int
+    first: int | None
+    last: int | None
+
+
+def ingest(checked: DataFrame, out: Path, state: State, lateness: int) -> tuple[State, Counts]:
+    """The state after the records are in, which the caller saves, and what became of them."""
+    spark, state = checked.sparkSession, reserve(out, state)
+    number = state.commit
+    folder = out / RECORDS / str(number)
+    parted = _parted(checked, state, lateness)
+    parted.write.mode("overwrite").partitionBy("part").parquet(str(folder))
+    content = _content(spark, folder)
+    before = _records(content, *GOOD)
+    if _maybe_doubled(spark, folder, content, state):
+        _remove_duplicates(spark, out, number, content, state)
+        content = _content(spark, folder)
+    kept = _records(content, *GOOD)
+    rejected, late = _records(content, REJECT), _records(content, LATE)
+    counts = Counts(before + rejected + late, kept, rejected, before - kept, late)
+    return _after(state, number, content, counts, _reasons(spark, folder, rejected)), counts
+
+
+def read_records(spark: SparkSession, out: Path, commits: Iterable[int], part: str) -> DataFrame:
+    """The clean records of some commits."""
+    folders = (out / RECORDS / str(commit) / f"part={part}" for commit in sorted(commits))
+    there = [str(folder) for folder in folders if folder.is_dir()]
+    reader = spark.read.schema(CLEAN)
+    return reader.parquet(*there) if there else spark.createDataFrame([], CLEAN)
+
+
+def read_rejected(spark: SparkSession, folder: Path) -> DataFrame:
+    table = spark.read.schema(_STORED).parquet(str(folder / f"part={REJECT}"))
+    return conform(table, REJECTED).drop("run")
+
+
+def _parted(checked: DataFrame, state: State, lateness: int) -> DataFrame:
+    good = f.col("reason").isNull()
+    part = f.when(~good, REJECT).when(_is_late(state, lateness), LATE)
+    part = part.when(f.col("kind") == "interest", INTEREST).otherwise(TRAFFIC)
+    start = window_of(published(f.col("kind"), f.col("at"), f.col("latency")), state.width)
+    placed = checked.withColumn("window", f.when(good, start)).withColumn("part", part)
+    # Where a good record stood is of no use any more.
+    for name in LINES.fieldNames():
+        placed = placed.withColumn(name, f.when(~good, f.col(name)))
+    return conform(placed, _PARTED)
+
+
+def _is_late(state: State, lateness: int) -> Column:
+    if not state.brokers:
+        return f.lit(False)
+    pairs = [f.lit(cell) for name, last in state.brokers.items() for cell in (name, last - lateness)]
+    oldest = f.try_element_at(f.create_map(*pairs), f.col("broker"))
+    return f.coalesce(f.unix_micros("at") < oldest, f.lit(False))
+
+
+def _stored(spark: SparkSession, folder: Path) -> DataFrame:
+    return spark.read.schema(_PARTED).parquet(str(folder))
+
+
+def _content(spark: SparkSession, folder: Path) -> list[Content]:
+    at = f.unix_micros("at")
+    table = (
+        _stored(spark, folder)
+        .groupBy("part", "broker", f.unix_micros("window").alias("window"))
+        .agg(f.count(f.lit(1)).alias("records"), f.min(at).alias("first"), f.max(at).alias("last"))
+    )
+    return [Content(*row) for row in table.collect()]
+
+
+def _records(content: Iterable[Content], *parts: str) -> int:
+    return sum(each.records for each in content if each.part in parts)
+
+
+def _reasons(spark: SparkSession, folder: Path, rejected: int) -> dict[str, int]:
+    if not rejected:
+        return {}
+    counted = _stored(spark, folder).where(f.col("part") == REJECT).groupBy("reason").count()
+    return {row["reason"]: row["count"] for row in counted.collect()}
+
+
+def _maybe_doubled(spark: SparkSession, folder: Path, content: list[Content], state: State) -> bool:
+    """By hashes alone: a wrong yes costs time, a wrong no can not be."""
+    if _old_windows(content, state):
+        return True
+    good = _stored(spark, folder).where(f.col("part").isin(*GOOD))
+    doubled = good.groupBy(f.xxhash64(*KEY).alias("key")).count().where("count > 1")
+    return len(doubled.limit(1).collect()) > 0
+
+
+def _old_windows(content: list[Content], state: State) -> set[int]:
+    """Windows with records that are not newer than what is known of their broker."""
+    return {
+        each.window
+        for each in content
+        if each.part in GOOD and each.window is not None and each.first is not None
+        if each.first <= state.brokers.get(each.broker or "", -1)
+    }
+
+
+def _remove_duplicates(
+    spark: SparkSession, out: Path, number: int, content: list[Content], state: State
+) -> None:
+    folder = out / RECORDS / str(number)
+    good = _stored(spark, folder).where(f.col("part").isin(*GOOD))
+    # Of records that agree on the key but not on all else, the same one is kept on every run.
+    order = Window.partitionBy(*KEY).orderBy("latency", "queue", "size", "memory")
+    once = good.withColumn("nth", f.row_number().over(order)).where("nth = 1").drop("nth")
+    old = _old_windows(content, state)
+    commits = {
+        commit for start in old if str(start) in state.windows for commit in state.windows[str(start)].commits
+    }
+    for part in GOOD if commits else ():
+        known = read_records(spark, out, commits, part).select(*KEY)
+        same = [f.col(f"new.`{name}`").eqNullSafe(f.col(f"old.`{name}`")) for name in KEY]
+        once = once.alias("new").join(known.alias("old"), same, "left_anti")
+    clean = folder.with_name(f"{number}.clean")
+    conform(once, _PARTED).write.mode("overwrite").partitionBy("part").parquet(str(clean))
+    for part in GOOD:
+        shutil.rmtree(folder / f"part={part}", ignore_errors=True)
+        if (clean / f"part={part}").is_dir():
+            (clean / f"part={part}").rename(folder / f"part={part}")
+    shutil.rmtree(clean, ignore_errors=True)
+
+
+def _after(
+    state: State, number: int, content: list[Content], counts: Counts, reasons: dict[str, int]
+) -> State:
+    brokers = dict(state.brokers)
+    windows = {start: msgspec.structs.replace(window) for start, window in state.windows.items()}
+    firsts = [each.first for each in content if each.part in GOOD and each.first is not None]
+    for part, broker, window, records, _, last in content:
+        if part not in GOOD or broker is None or window is None or last is None:
+            continue
+        brokers[broker] = max(last, brokers.get(broker, last))
+        known = windows.setdefault(str(window), WindowState([], 0))
+        commits = known.commits if number in known.commits else [*known.commits, number]
+        windows[str(window)] = WindowState(commits, known.records + records)
+    there = {each.part for each in content}
+    totals = Counts(**state.counts).plus(counts).as_json()
+    return msgspec.structs.replace(
+        state,
+        commit=number,
+        brokers=brokers,
+        first=min([*firsts, *([state.first] if state.first is not None else [])], default=None),
+        windows=windows,
+        interests=[*state.interests, number] if INTEREST in there else state.interests,
+        rejections=[*state.rejections, number] if REJECT in there else state.rejections,
+        counts=totals,
+        reasons=state.reasons | {key: n + state.reasons.get(key, 0) for key, n in reasons.items()},
+    )

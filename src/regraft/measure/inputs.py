@@ -1,0 +1,135 @@
+"""What there is to read: files of the spools, and compacted Parquet.
+
+A spool file is named without the suffix of one that is still being written, so that it stays the same file
+when it is finished. How far each was read is a number of bytes at the start of a line.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from regraft.model import BadInput
+from regraft.model.files import shown
+
+DONE = ".ndjson"
+OPEN = ".ndjson.open"
+PARQUET = ".parquet"
+_BLOCK = 1 << 16
+
+Read = Mapping[str, int]
+"""File → bytes that were read of it."""
+
+
+class Input(NamedTuple):
+    """`size` in bytes: what can be read now, for a spool file up to the end of a line."""
+
+    name: str
+    size: int
+
+
+class Span(NamedTuple):
+    """The lines of a spool file that begin at or after `start`, before `end`."""
+
+    name: str
+    start: int
+    end: int
+
+
+def spool_files(source: Path) -> list[Input]:
+    """In the order in which they were begun, so that brokers are read abreast."""
+    found = {}
+    for path in _files(source, (DONE, OPEN)):
+        name = _name(source, path).removesuffix(".open")
+        try:
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                found[name] = Input(name, line_end(file, size) if path.name.endswith(OPEN) else size)
+        except FileNotFoundError:  # finished, or taken away, just now: the next look finds what there is
+            continue
+    return sorted(found.values(), key=_begun)
+
+
+def parquet_files(source: Path) -> list[Input]:
+    return sorted(Input(_name(source, path), path.stat().st_size) for path in _files(source, (PARQUET,)))
+
+
+def check_source(source: Path) -> None:
+    """It is there, and can be listed."""
+    try:
+        if source.is_dir():
+            os.listdir(source)
+        elif not source.exists():
+            raise BadInput(shown(source), "there is no such file or folder")
+        elif not source.name.endswith((DONE, OPEN, PARQUET)):
+            raise BadInput(shown(source), f"a folder, or a file that ends in {DONE} or {PARQUET}, is needed")
+    except OSError as fault:
+        raise BadInput(shown(source), f"can not be read: {fault.strerror}") from None
+
+
+def open_spool(source: Path, name: str) -> BinaryIO:
+    """The file, which may be finished, and so renamed, at any moment."""
+    path = source if source.is_file() else source / name
+    unfinished = path.with_name(path.name.removesuffix(".open") + ".open")
+    for candidate in (path, unfinished):
+        try:
+            return candidate.open("rb")
+        except FileNotFoundError:
+            continue
+    return path.open("rb")
+
+
+def unread(files: Iterable[Input], read: Read) -> list[Span]:
+    """What is new, in order."""
+    return [Span(name, read.get(name, 0), size) for name, size in files if size > read.get(name, 0)]
+
+
+def at_most(spans: Iterable[Span], most_bytes: int, source: Path) -> list[Span]:
+    """The first of them, up to so many bytes; at least one line."""
+    chosen: list[Span] = []
+    left = most_bytes
+    for span in spans:
+        if left <= 0:
+            break
+        end = span.end
+        if end - span.start > left:
+            with open_spool(source, span.name) as file:
+                cut = line_end(file, span.start + left, span.start)
+            end = cut if cut > span.start else end
+        chosen.append(Span(span.name, span.start, end))
+        left -= end - span.start
+    return chosen
+
+
+def line_end(file: BinaryIO, before: int, after: int = 0) -> int:
+    """The end of the last whole line in the bytes between; `after` if there is none."""
+    place = before
+    while place > after:
+        begin = max(after, place - _BLOCK)
+        file.seek(begin)
+        found = file.read(place - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        place = begin
+    return after
+
+
+def _files(source: Path, suffixes: tuple[str, ...]) -> Iterable[Path]:
+    """Also in folders below; names that begin with a dot or an underscore are somebody's own."""
+    if not source.is_dir():
+        return [source] if source.name.endswith(suffixes) else []
+    found = []
+    for folder, folders, names in os.walk(source, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        found += [Path(folder, name) for name in names if name.endswith(suffixes) and name[0] not in "._"]
+    return found
+
+
+def _name(source: Path, path: Path) -> str:
+    return path.relative_to(source).as_posix() if source.is_dir() else path.name
+
+
+def _begun(file: Input) -> tuple[int, str]:
+    """The time in the name of a spool file; files without one come first."""
+    stamp = file.name.removesuffix(DONE).rpartition("-")[2]
+    return (int(stamp) if stamp.isdecimal() else 0, file.name)

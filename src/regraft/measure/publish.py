@@ -1,0 +1,189 @@
+"""The tables of the windows that have changed become a new snapshot, at one moment.
+
+Tables are written into a folder of their own; then a folder of links shows, for every window, its newest
+version; then one rename makes that folder the current one. A reader that follows `current` once sees one
+snapshot, whole, for as long as it likes (the last few are kept).
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from regraft.measure.ingest import INTEREST, TRAFFIC, read_records, read_rejected
+from regraft.measure.members import Brokers
+from regraft.measure.schemas import RECORD_VERSION, REJECTED, SNAPSHOT_VERSION, TABLES
+from regraft.measure.state import RECORDS, SNAPSHOTS, VERSIONS, State, reserve, save, tidy
+from regraft.measure.tables import Asked, Kept, compute
+from regraft.measure.windows import shown
+from regraft.model import RegraftError
+from regraft.model.snapshot import CURRENT, MANIFEST, Snapshot, read_snapshot
+
+ALL_TABLES = (*TABLES, "rejected")
+_AT_ONCE = 3
+_NO_WINDOW = "window=__HIVE_DEFAULT_PARTITION__"
+Say = Callable[[str], None]
+
+
+def publish(
+    spark: SparkSession, out: Path, state: State, windows: list[int], asked: Asked, say: Say
+) -> tuple[State, Snapshot]:
+    """Compute the tables of these windows and make the snapshot current; the state after, which is saved."""
+    state = reserve(out, state)
+    number = state.commit
+    records = _of_windows(spark, out, state, windows)
+    interests = read_records(spark, out, state.interests, INTEREST)
+    kept = compute(records, interests, Brokers.of(state.brokers), windows, asked)
+    try:
+        _write(kept.tables, out / VERSIONS / str(number), say)
+    finally:
+        kept.release()
+    after = _after(out, state, number, windows)
+    _assemble(spark, out, after, _manifest(after, kept))
+    _make_current(out, number)
+    save(out, after)
+    tidy(out, after)
+    return after, read_snapshot(out)
+
+
+def _of_windows(spark: SparkSession, out: Path, state: State, windows: list[int]) -> DataFrame:
+    wanted = {str(start) for start in windows}
+    commits = {commit for start in wanted for commit in state.windows[start].commits}
+    records = read_records(spark, out, commits, TRAFFIC)
+    others = (key for key, window in state.windows.items() if key not in wanted)
+    if any(commits & set(state.windows[key].commits) for key in others):
+        starts = [f.timestamp_micros(f.lit(start)) for start in windows]
+        records = records.where(f.col("window").isin(*starts))
+    return records
+
+
+def _write(tables: dict[str, DataFrame], folder: Path, say: Say) -> None:
+    """A few at once: planning one table and computing another need different parts of the machine."""
+
+    def write(name: str) -> None:
+        tables[name].write.mode("overwrite").partitionBy("window").parquet(str(folder / name))
+        say(name)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for done in [pool.submit(write, name) for name in tables]:
+            done.result()
+
+
+def folder_name(start: int) -> str:
+    """As Spark names the folder of a window."""
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=start)
+    fraction = f".{at.microsecond:06}".rstrip("0") if at.microsecond else ""
+    return "window=" + at.strftime("%Y-%m-%d %H%%3A%M%%3A%S") + fraction
+
+
+def _after(out: Path, state: State, number: int, windows: list[int]) -> State:
+    replaced = {folder_name(start) for start in windows}
+    tables = {}
+    for name in TABLES:
+        folder = out / VERSIONS / str(number) / name
+        written = {each.name for each in folder.iterdir() if each.name.startswith("window=")}
+        # Interest is always computed as a whole: what ends now may have begun in any window.
+        everything = name == "interest"
+        if not everything and not written <= replaced:
+            raise RegraftError(f"{name}: has windows that were not asked for: {min(written - replaced)}")
+        left = (
+            {}
+            if everything
+            else {key: version for key, version in state.tables.get(name, {}).items() if key not in replaced}
+        )
+        tables[name] = left | dict.fromkeys(sorted(written), number)
+    clean = {
+        start: msgspec.structs.replace(window, dirty=window.dirty and int(start) not in windows)
+        for start, window in state.windows.items()
+    }
+    return msgspec.structs.replace(state, commit=number, snapshot=number, tables=tables, windows=clean)
+
+
+def _assemble(spark: SparkSession, out: Path, state: State, manifest: dict[str, Any]) -> None:
+    folder = out / SNAPSHOTS / f"{state.commit}.new"
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, versions in state.tables.items():
+        (folder / name).mkdir(parents=True)
+        for window, version in versions.items():
+            (folder / name / window).symlink_to(f"../../../{VERSIONS}/{version}/{name}/{window}")
+        if not versions:
+            _write_empty(TABLES[name], "window", folder / name / _NO_WINDOW)
+    (folder / "rejected").mkdir()
+    for commit in state.rejections:
+        place = out / RECORDS / str(commit)
+        if not (place / "rejected").is_dir():
+            read_rejected(spark, place).write.mode("overwrite").parquet(str(place / "rejected"))
+        (folder / "rejected" / f"run={commit}").symlink_to(f"../../../{RECORDS}/{commit}/rejected")
+    if not state.rejections:
+        _write_empty(REJECTED, "run", folder / "rejected" / "run=0")
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    target = folder.with_name(str(state.commit))
+    shutil.rmtree(target, ignore_errors=True)
+    folder.rename(target)
+
+
+def _write_empty(schema: StructType, partition: str, folder: Path) -> None:
+    """A table without rows still says what its columns are."""
+    fields: Iterable[StructField] = (field for field in schema.fields if field.name != partition)
+    arrow = to_arrow_schema(StructType(list(fields)))
+    folder.mkdir()
+    pq.write_table(pa.Table.from_pylist([], arrow), folder / "empty.parquet")
+
+
+def _make_current(out: Path, number: int) -> None:
+    new = out / f".{CURRENT}.new"
+    new.unlink(missing_ok=True)
+    new.symlink_to(f"{SNAPSHOTS}/{number}")
+    os.replace(new, out / CURRENT)
+    for name in (*ALL_TABLES, MANIFEST):
+        if not (out / name).is_symlink():
+            (out / name).symlink_to(f"{CURRENT}/{name}")
+
+
+def _manifest(state: State, kept: Kept) -> dict[str, Any]:
+    last = max(state.brokers.values(), default=None)
+    merged = kept.merging
+    return {
+        "schema": SNAPSHOT_VERSION,
+        "record_schema": RECORD_VERSION,
+        "snapshot": state.snapshot,
+        "window_seconds": state.width / 1e6,
+        "windows": [
+            {"start": shown(int(start)), "end": shown(int(start) + state.width), "records": window.records}
+            for start, window in sorted(state.windows.items(), key=lambda item: int(item[0]))
+        ],
+        "counts": state.counts,
+        "rejected": state.reasons,
+        "input": {
+            "first": shown(state.first) if state.first is not None else None,
+            "last": shown(last) if last is not None else None,
+            "files": len(state.spools) + len(state.parquet),
+            "bytes": sum(state.spools.values()) + sum(state.parquet.values()),
+        },
+        "brokers": sorted(state.brokers),
+        "tables": {name: f"{name}/" for name in ALL_TABLES},
+        "top": None
+        if merged is None
+        else {
+            "kept": merged.kept,
+            "merged_classes": merged.merged_classes,
+            "merged_demand": merged.merged_demand,
+            "link_load_excess_at_most": merged.merged_demand,
+            "excess_visits": merged.excess_visits,
+            "visits": merged.visits,
+            "error": merged.error,
+        },
+        "attributes_sampled_one_in": kept.one_in,
+    }

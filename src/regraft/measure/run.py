@@ -1,0 +1,137 @@
+"""One run of the pipeline over what is new in a source: read, check, take in, publish."""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from regraft.measure.checks import CHECKED, checked_lines, checked_rows
+from regraft.measure.faults import one_line
+from regraft.measure.ingest import ingest
+from regraft.measure.inputs import check_source, parquet_files, spool_files, unread
+from regraft.measure.publish import Say, publish
+from regraft.measure.schemas import RECORDS
+from regraft.measure.spool_source import NAME, Spools
+from regraft.measure.state import State, load, prepare, save, tidy
+from regraft.measure.tables import Asked
+from regraft.model import BadInput, Topology
+from regraft.model.files import shown
+from regraft.model.snapshot import CURRENT, Counts, Snapshot, read_snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LATENESS = 600_000_000
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is measured, and where the tables go. Lengths in microseconds."""
+
+    source: Path
+    out: Path
+    width: int
+    lateness: int = LATENESS
+    top: int | None = None
+    topology: Topology | None = None
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(self.width, self.top, self.topology)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The snapshot after a run, and what became of the records that it read."""
+
+    snapshot: Snapshot
+    counts: Counts
+
+
+def run(job: Job, spark: "SparkSession", say: Say = lambda stage: None) -> Ran:
+    """Measure what is new in the source."""
+    with alone(job) as before, one_line(shown(job.source)):
+        state, counts = take_new(job, before, spark, say, spools=True)
+        if state.dirty() or not (job.out / CURRENT).exists():
+            publish(spark, job.out, state, state.dirty(), job.asked, say)
+        return Ran(read_snapshot(job.out), counts)
+
+
+def take_new(
+    job: Job, state: State, spark: "SparkSession", say: Say, *, spools: bool
+) -> tuple[State, Counts]:
+    """Take in what is new (of the spools only if asked to); the state after, saved."""
+    new = _new_records(job, state, spark, spools)
+    if new is None:
+        return state, Counts()
+    say("records")
+    checked, read = new
+    after, counts = ingest(checked, job.out, state, job.lateness)
+    after = msgspec.structs.replace(after, spools=read.spools, parquet=read.parquet)
+    if read.spools != state.spools:  # a stream that ran before does not know what was read here
+        after = msgspec.structs.replace(after, stream=state.stream + 1, batch=-1)
+    save(job.out, after)
+    return after, counts
+
+
+@contextmanager
+def alone(job: Job) -> Iterator[State]:
+    """The state of the output, which nobody else writes meanwhile."""
+    check_source(job.source)
+    prepare(job.out)
+    try:
+        lock = os.open(job.out / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as fault:
+        raise BadInput(shown(job.out), f"can not be written: {fault.strerror}") from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput(shown(job.out), "another run is writing there") from None
+        state = load(job.out, job.width)
+        tidy(job.out, state)
+        yield state
+    finally:
+        os.close(lock)
+
+
+class _Read(msgspec.Struct):
+    spools: dict[str, int]
+    parquet: dict[str, int]
+
+
+def _new_records(
+    job: Job, state: State, spark: "SparkSession", with_spools: bool
+) -> "tuple[DataFrame, _Read] | None":
+    """Records that were not read yet, and what has been read when they are in."""
+    now = time.time_ns() // 1000
+    spans = unread(spool_files(job.source), state.spools) if with_spools else []
+    tables = [each for each in parquet_files(job.source) if state.parquet.get(each.name) != each.size]
+    found = []
+    if spans:
+        spark.dataSource.register(Spools)
+        reader = spark.read.format(NAME).option("source", str(job.source.absolute()))
+        found.append(checked_lines(reader.option("spans", json.dumps(spans)).load(), now))
+    if tables:
+        folder = job.source if job.source.is_dir() else job.source.parent
+        found.append(_checked_parquet(spark, [str((folder / each.name).absolute()) for each in tables], now))
+    if not found:
+        return None
+    both = found[0] if len(found) == 1 else found[0].unionByName(found[1])
+    spools = state.spools | {span.name: span.end for span in spans}
+    return both.select(*CHECKED.fieldNames()), _Read(spools, state.parquet | dict(tables))
+
+
+def _checked_parquet(spark: "SparkSession", paths: list[str], now: int) -> "DataFrame":
+    """Files may be of several versions: columns of all of them, as far as they are known."""
+    rows = spark.read.option("mergeSchema", "true").parquet(*paths)
+    if not set(rows.columns) & set(RECORDS.fieldNames()):
+        raise BadInput(shown(Path(paths[0])), "has no column of a telemetry record")
+    return checked_rows(rows, now)

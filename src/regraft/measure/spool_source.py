@@ -1,0 +1,159 @@
+"""Spools as a Spark data source, for batches and for streams: file, number of the line, the line.
+
+An offset says for each file how many bytes were read. Files that have gone are forgotten with them. Spark
+asks the driver for offsets and the workers for the lines between two of them; workers see the same folder.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes
+from pyspark.sql.types import StructType
+
+from regraft.measure.inputs import Span, at_most, open_spool, spool_files, unread
+from regraft.measure.schemas import LINES
+
+NAME = "regraft_spool"
+PIECE = 32 << 20
+"""Bytes that one task reads, more or less."""
+BLOCK = 4 << 20
+_SCHEMA = pa.schema([("source", pa.string()), ("line", pa.int64()), ("text", pa.string())])
+
+
+class Spools(DataSource):
+    """Options: `source`, the folder; `spans` (batch) or `start` and `most_bytes` (stream) as JSON."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        return LINES
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _Batch(
+            Path(self.options["source"]), [Span(*span) for span in json.loads(self.options["spans"])]
+        )
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        most = self.options.get("most_bytes")
+        start = json.loads(self.options.get("start", "{}"))
+        return _Stream(Path(self.options["source"]), start, int(most) if most else None)
+
+
+class Pieces(InputPartition):
+    def __init__(self, spans: list[Span]) -> None:
+        super().__init__(spans)
+
+
+class _Batch(DataSourceReader):
+    def __init__(self, source: Path, spans: list[Span]) -> None:
+        self._source, self._spans = source, spans
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return pieces(self._spans)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_lines(self._source, partition.value)
+
+
+class _Stream(DataSourceStreamReader):
+    def __init__(self, source: Path, start: Mapping[str, int], most_bytes: int | None) -> None:
+        self._source, self._start, self._most_bytes = source, dict(start), most_bytes
+
+    def initialOffset(self) -> dict[str, Any]:
+        return {"read": self._start}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxBytes(self._most_bytes) if self._most_bytes else ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        files = spool_files(self._source)
+        before = start["read"]
+        spans = unread(files, before)
+        if not spans:
+            return start
+        if isinstance(limit, ReadMaxBytes):
+            spans = at_most(spans, limit.max_bytes, self._source)
+        there = {name for name, _ in files}
+        after = {name: count for name, count in before.items() if name in there}
+        return {"read": after | {span.name: span.end for span in spans}}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        before, after = start["read"], end["read"]
+        spans = [Span(name, before.get(name, 0), size) for name, size in after.items()]
+        return pieces([span for span in spans if span.end > span.start])
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_lines(self._source, partition.value)
+
+
+def pieces(spans: list[Span], size: int = PIECE) -> list[InputPartition]:
+    """Tasks of about the same size: long spans are cut, short ones put together."""
+    found: list[InputPartition] = []
+    waiting: list[Span] = []
+    room = size
+    for name, start, end in spans:
+        for place in range(start, end, size):
+            span = Span(name, place, min(end, place + size))
+            if waiting and span.end - span.start > room:
+                found.append(Pieces(waiting))
+                waiting, room = [], size
+            waiting.append(span)
+            room -= span.end - span.start
+    return [*found, Pieces(waiting)] if waiting else found
+
+
+def read_lines(source: Path, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
+    """The lines that begin inside the spans; a cut inside a line leaves it to the piece before."""
+    for name, start, end in spans:
+        with open_spool(source, name) as file:
+            number, place = _lines_before(file, start), start
+            if start:
+                file.seek(start - 1)
+                if file.read(1) != b"\n":  # in the middle of a line, which is counted
+                    place += len(file.readline())
+                    number += 1
+            for lines in _blocks(file, place, end):
+                batch = _batch(name, number, lines)
+                number += batch.num_rows
+                yield batch
+
+
+def _lines_before(file: BinaryIO, start: int) -> int:
+    file.seek(0)
+    number, left = 0, start
+    while left > 0 and (block := file.read(min(left, BLOCK))):
+        number += block.count(b"\n")
+        left -= len(block)
+    return number
+
+
+def _blocks(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
+    """Whole lines at a time."""
+    file.seek(start)
+    while start < end:
+        block = file.read(min(BLOCK, end - start))
+        if not block:
+            return
+        if not block.endswith(b"\n"):
+            block += file.readline()
+        start += len(block)
+        yield block
+
+
+def _batch(name: str, number: int, lines: bytes) -> pa.RecordBatch:
+    """Without a copy of the text: a line is the bytes up to and with its end."""
+    ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == ord("\n")) + 1
+    if len(ends) == 0 or ends[-1] != len(lines):
+        ends = np.append(ends, len(lines))
+    count = len(ends)
+    offsets = np.concatenate([[0], ends]).astype(np.int32)
+    text = pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(lines)])
+    numbers = pa.array(np.arange(number + 1, number + 1 + count, dtype=np.int64))
+    return pa.RecordBatch.from_arrays([pa.repeat(name, count), numbers, text], schema=_SCHEMA)

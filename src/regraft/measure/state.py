@@ -1,0 +1,136 @@
+"""What a run remembers for the next, in `_state.json` beside the tables.
+
+A commit is one replacement of this file. Folders of a commit that the file does not know were left behind
+by a run that was killed: they are removed, and that work is done again.
+
+    OUT/_records/<commit>/part=…     clean records, as they came
+    OUT/_versions/<commit>/<table>/  tables of the windows that a commit has computed
+    OUT/snapshots/<commit>/          links to the newest version of every window, and the manifest
+    OUT/current -> snapshots/<commit>
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from regraft.measure.schemas import SNAPSHOT_VERSION
+from regraft.model import BadInput
+from regraft.model.files import shown, write_bytes
+
+STATE = "_state.json"
+RECORDS, VERSIONS, SNAPSHOTS = "_records", "_versions", "snapshots"
+CHECKPOINT = "_checkpoint"
+KEPT = 3
+"""Snapshots that stay for readers that have not finished."""
+
+
+class WindowState(msgspec.Struct):
+    """Which commits hold records of a window, how many, and whether its tables are behind them."""
+
+    commits: list[int]
+    records: int
+    dirty: bool = True
+
+
+class State(msgspec.Struct):
+    width: int
+    version: int = SNAPSHOT_VERSION
+    commit: int = 0
+    snapshot: int = 0
+    """The commit whose snapshot is the current one; 0: none yet."""
+    spools: dict[str, int] = {}
+    """How far each spool file was read."""
+    parquet: dict[str, int] = {}
+    stream: int = 0
+    """Counts the batch runs between streams: a checkpoint from before does not know what they read."""
+    batch: int = -1
+    """The last micro-batch of the stream that is in."""
+    brokers: dict[str, int] = {}
+    """The latest time seen from each broker, in microseconds."""
+    first: int | None = None
+    """The earliest time of all."""
+    windows: dict[str, WindowState] = {}
+    """By start in microseconds."""
+    interests: list[int] = []
+    """Commits that hold interest records."""
+    rejections: list[int] = []
+    """Commits that hold rejected records."""
+    tables: dict[str, dict[str, int]] = {}
+    """Table → folder of a window → the commit that wrote it."""
+    counts: dict[str, int] = {}
+    reasons: dict[str, int] = {}
+
+    def dirty(self) -> list[int]:
+        return sorted(int(start) for start, window in self.windows.items() if window.dirty)
+
+
+def load(out: Path, width: int) -> State:
+    """The state in a folder, or a new one; `BadInput` if it belongs to another version or window."""
+    path = out / STATE
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return State(width)
+    except OSError as fault:
+        raise BadInput(shown(path), f"can not be read: {fault.strerror}") from None
+    try:
+        version = msgspec.json.decode(content, type=dict).get("version")
+        if version != SNAPSHOT_VERSION:
+            raise BadInput(
+                shown(path), f"is of schema version {version}, this is {SNAPSHOT_VERSION}: use another --out"
+            )
+        state = msgspec.json.decode(content, type=State)
+    except msgspec.MsgspecError as fault:
+        raise BadInput(shown(path), f"not the state of a run: {fault}") from None
+    if state.width != width:
+        lengths = f"{state.width / 1e6:g} s long, not {width / 1e6:g} s"
+        raise BadInput(shown(path), f"windows there are {lengths}: use another --out")
+    return state
+
+
+def save(out: Path, state: State) -> None:
+    write_bytes(out / STATE, msgspec.json.encode(state))
+
+
+def reserve(out: Path, state: State) -> State:
+    """The number of the next commit, used up whatever becomes of it: if this process is killed, what it
+    has started may write on for a moment, and must not meet the folders of the next run."""
+    reserved = msgspec.structs.replace(state, commit=state.commit + 1)
+    save(out, reserved)
+    return reserved
+
+
+def prepare(out: Path) -> None:
+    """The folder exists and can be written."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name in (RECORDS, VERSIONS, SNAPSHOTS):
+            (out / name).mkdir(exist_ok=True)
+    except OSError as fault:
+        raise BadInput(shown(out), f"can not be written: {fault.strerror}") from None
+    if not os.access(out, os.W_OK | os.X_OK):
+        raise BadInput(shown(out), "can not be written: permission denied")
+
+
+def tidy(out: Path, state: State) -> None:
+    """Remove what a killed run left, and what no snapshot needs that a reader may still hold."""
+    there = sorted(int(folder.name) for folder in (out / SNAPSHOTS).iterdir() if folder.name.isdecimal())
+    kept = {number for number in there if number <= state.snapshot} & {state.snapshot, *there[-KEPT:]}
+    held = {commit for window in state.windows.values() for commit in window.commits}
+    needed = {
+        RECORDS: held | set(state.interests) | set(state.rejections),
+        VERSIONS: {version for number in kept for version in _versions(out / SNAPSHOTS / str(number))},
+        SNAPSHOTS: kept,
+    }
+    for name, commits in needed.items():
+        for folder in (out / name).iterdir():
+            if not (folder.name.isdecimal() and int(folder.name) in commits):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _versions(snapshot: Path) -> set[int]:
+    """The commits that a snapshot's links lead to."""
+    links = [Path(os.readlink(link)) for link in snapshot.glob("*/*") if link.is_symlink()]
+    return {int(link.parts[-3]) for link in links if VERSIONS in link.parts}
