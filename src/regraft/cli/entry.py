@@ -26,6 +26,7 @@ COMMANDS = {
     "up": "up_command:up",
     "pub": "pub_command:pub",
     "sub": "sub_command:sub",
+    "measure": "measure_command:measure",
     "znode": "znode_command:znode",
 }
 

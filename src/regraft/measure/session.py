@@ -6,7 +6,7 @@ The only place that knows how Spark is started. What goes wrong there is one lin
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from regraft.model import BadInput, RegraftError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+NAME = "regraft"
 LOCAL = "local[*]"
 CONNECT = "sc://"
 LOG = "REGRAFT_SPARK_LOG"
@@ -51,8 +52,13 @@ class SparkFault(RegraftError):
     """Spark could not do it; the text is one line."""
 
 
-def start(spark: str = LOCAL, *, name: str = "regraft", memory: str | None = None) -> "SparkSession":
-    """A session on the given master (`local[2]`, `spark://host:port`) or endpoint (`sc://host:port`)."""
+def start(
+    spark: str = LOCAL, *, memory: str | None = None, settings: Mapping[str, str] | None = None
+) -> "SparkSession":
+    """A session on the given master (`local[2]`, `spark://host:port`) or endpoint (`sc://host:port`).
+
+    `settings` go before ours, on a driver that is started here.
+    """
     if not spark.startswith(_MASTERS):
         raise BadInput(f"--spark {spark}", f"must begin with one of {', '.join(_MASTERS)}")
     if not spark.startswith(CONNECT):
@@ -60,13 +66,13 @@ def start(spark: str = LOCAL, *, name: str = "regraft", memory: str | None = Non
     from regraft.measure.faults import one_line  # noqa: PLC0415 — loads pyspark
 
     with one_line(f"--spark {spark}"):
-        return _connect(spark, name) if spark.startswith(CONNECT) else _drive(spark, name, memory)
+        return _connect(spark) if spark.startswith(CONNECT) else _drive(spark, memory, settings or {})
 
 
-def _drive(master: str, name: str, memory: str | None) -> "SparkSession":
+def _drive(master: str, memory: str | None, more: Mapping[str, str]) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
-    builder = SparkSession.builder.appName(name).master(master)
+    builder = SparkSession.builder.appName(NAME).master(master)
     shuffles = _shuffle_partitions(master)
     settings = SETTINGS | STATIC | {"spark.sql.shuffle.partitions": str(shuffles)}
     if not master.startswith("local"):
@@ -75,7 +81,7 @@ def _drive(master: str, name: str, memory: str | None) -> "SparkSession":
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if memory:
         settings["spark.driver.memory"] = memory
-    for key, value in settings.items():
+    for key, value in (settings | dict(more)).items():
         builder = builder.config(key, value)
     with _log_to(os.environ.get(LOG) or os.devnull):
         return builder.getOrCreate()
@@ -96,10 +102,10 @@ def _log_to(path: str) -> Iterator[None]:
         os.close(before)
 
 
-def _connect(endpoint: str, name: str) -> "SparkSession":
+def _connect(endpoint: str) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
-    session = SparkSession.builder.appName(name).remote(endpoint).getOrCreate()
+    session = SparkSession.builder.appName(NAME).remote(endpoint).getOrCreate()
     for key, value in SETTINGS.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)

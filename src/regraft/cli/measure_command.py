@@ -1,0 +1,185 @@
+"""`regraft measure SOURCE --out DIR`: telemetry → snapshot tables, on Spark."""
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regraft.model import BadInput
+from regraft.model.files import shown
+
+if TYPE_CHECKING:
+    from regraft.measure.run import Job, Ran
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("source", metavar="SOURCE", type=FILE)
+@click.option("--out", type=FILE, required=True, metavar="DIR", help="Where the tables go.")
+@click.option(
+    "--window", default="60s", show_default=True, metavar="LENGTH", help="Of a window: 500ms, 60s, 5m, 1h."
+)
+@click.option("--follow", is_flag=True, help="Go on with what the brokers write; Ctrl-C ends it.")
+@click.option(
+    "--stop-when-idle",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="With --follow: end when nothing new has come for so long.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Keep the N heaviest traffic classes of a window; the rest are merged into supersets, so that no "
+    "link's load is understated. The manifest says by how much it may be overstated.",
+)
+@click.option(
+    "--lateness",
+    default="10m",
+    show_default=True,
+    metavar="LENGTH",
+    help="A record that much older than the newest one of its broker in earlier runs is late: counted only.",
+)
+@click.option(
+    "--topology", type=FILE, metavar="FILE", help="The tree of local views; else the records say it."
+)
+@click.option(
+    "--spark",
+    default="local[*]",
+    show_default=True,
+    metavar="MASTER",
+    help="local[N], spark://HOST:PORT, or sc://HOST:PORT (Spark Connect).",
+)
+@click.option("--memory", metavar="SIZE", default="4g", show_default=True, help="Of a Spark started here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
+def measure(source: Path, out: Path, follow: bool, as_json: bool, **options: Any) -> None:
+    """Turn the telemetry in SOURCE into tables of a snapshot.
+
+    SOURCE is a folder of spools (.ndjson, also those being written) and of compacted Parquet, or one such
+    file. A second run reads only what is new. The tables are Parquet, partitioned by window, under
+    DIR/TABLE; DIR/manifest.json says what is in them; DIR/current is the whole snapshot, replaced at once.
+
+    \b
+    Examples:
+      regraft measure spool --out tables
+      regraft measure spool --out tables --window 10s --follow
+      regraft measure telemetry.parquet --out tables --top 10000 --spark spark://10.0.0.1:7077
+    """
+    if options["stop_when_idle"] is not None and not follow:
+        raise click.UsageError("--stop-when-idle goes with --follow")
+    job = _job(source, out, options)
+    began = time.monotonic()
+    ran = _run(job, follow, as_json, options)
+    _report(ran, out, time.monotonic() - began, as_json)
+
+
+def _job(source: Path, out: Path, options: dict[str, Any]) -> "Job":
+    """Everything that can be refused without Spark is refused here."""
+    from regraft.measure.inputs import check_source
+    from regraft.measure.run import Job
+    from regraft.measure.state import load, prepare
+    from regraft.measure.windows import microseconds
+    from regraft.model.topology_files import read_topology
+
+    width = microseconds(options["window"])
+    lateness = microseconds(options["lateness"], "--lateness")
+    topology = read_topology(options["topology"]) if options["topology"] else None
+    if topology is not None and topology.kind != "tree":
+        raise BadInput(shown(options["topology"]), "local views need a tree")
+    check_source(source)
+    prepare(out)
+    load(out, width)
+    return Job(source, out, width, lateness, options["top"], topology)
+
+
+def _run(job: "Job", follow: bool, quiet: bool, options: dict[str, Any]) -> "Ran":
+    from regraft.measure.follow import follow as stream
+    from regraft.measure.run import run
+    from regraft.measure.session import start
+
+    with _progress(quiet, follow) as say:
+        say("starting Spark")
+        session = start(options["spark"], memory=options["memory"])
+        try:
+            if not follow:
+                return run(job, session, say)
+            with _until_asked() as ended:
+                return stream(job, session, say, ended=ended, idle=options["stop_when_idle"])
+        finally:
+            session.stop()
+
+
+@contextmanager
+def _until_asked() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and a polite kill end the stream; a second one ends the program."""
+    asked = threading.Event()
+    before: dict[int, Any] = {}
+
+    def ask(number: int, frame: Any) -> None:
+        asked.set()
+        signal.signal(number, before[number])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, ask)
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _progress(quiet: bool, follow: bool) -> Iterator[Callable[[str], None]]:
+    """On a terminal a line that moves; a stream elsewhere says a line now and then."""
+    if quiet or not sys.stderr.isatty():
+        yield (lambda stage: click.echo(stage, err=True)) if follow and not quiet else (lambda stage: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from regraft.measure.schemas import TABLES
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("measure", total=None if follow else len(TABLES) + 2)
+
+        def say(stage: str) -> None:
+            bar.update(task, description=stage, advance=1)
+
+        yield say
+
+
+def _report(ran: "Ran", out: Path, seconds: float, as_json: bool) -> None:
+    snapshot = ran.snapshot
+    answer = {
+        "out": str(out),
+        "snapshot": str(snapshot.folder),
+        "counts": ran.counts.as_json(),
+        "total": snapshot.counts.as_json(),
+        "rejected": snapshot.manifest["rejected"],
+        "windows": len(snapshot.windows),
+        "tables": list(snapshot.manifest["tables"]),
+        "top": snapshot.manifest["top"],
+        "seconds": round(seconds, 3),
+    }
+    if as_json:
+        click.echo(json.dumps(answer))
+        return
+    counts = ", ".join(f"{number} {name}" for name, number in ran.counts.as_json().items())
+    click.echo(f"records: {counts}")
+    for reason, number in sorted(snapshot.manifest["rejected"].items(), key=lambda item: -item[1]):
+        click.echo(f"  rejected so far: {number} {reason}")
+    if merged := snapshot.manifest["top"]:
+        click.echo(
+            f"classes: {merged['kept']} kept, {merged['merged_classes']} merged; a link's load is overstated by "
+            f"at most {merged['link_load_excess_at_most']} messages, visits of brokers by {merged['error']:.1%}"
+        )
+    click.echo(f"{len(snapshot.windows)} windows in {shown(out)}, {seconds:.1f} s")
