@@ -48,7 +48,8 @@ def test_a_directory_keeps_the_data_from_run_to_run_and_belongs_to_one(tmp_path:
 
     finish(first())
     finish(second())
-    assert place.is_dir()
+    with pytest.raises(BadInput, match="holds the data of 1 servers, not of 3"):
+        finish(Ensemble(3, place).start())
 
 
 @pytest.mark.slow
@@ -149,6 +150,18 @@ def test_servers_listen_on_the_loopback_only_and_have_no_administration(tmp_path
     assert "-Dzookeeper.forceSync=yes" in command
     assert "-Dzookeeper.forceSync=no" in write_files(tmp_path, 1, [Ports(1, 2, 3)], Options(synced=False))
     assert (tmp_path / "jaas.conf").stat().st_mode & 0o077 == 0
+
+
+def test_ports_are_not_those_of_outgoing_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = [
+        number for ports in embedded.free_ports(3) for number in (ports.client, ports.quorum, ports.election)
+    ]
+    assert len(set(numbers)) == 9
+    assert set(numbers) <= set(embedded._quiet_ports())
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(embedded, "_quiet_ports", lambda: [port] * 50)  # all taken: any that is free
+        assert embedded.free_ports(1)[0].client not in (0, port)
 
 
 @pytest.mark.parametrize("nodes", [0, -1])

@@ -4,7 +4,9 @@ import socket
 import ssl
 import threading
 from pathlib import Path
+from typing import Any
 
+import pytest
 import trustme
 
 from regraft.coord import Tls
@@ -33,3 +35,18 @@ def test_the_second_answer_of_one_tls_record_is_not_waited_for(tmp_path: Path) -
             assert handler.select([client], [], [], 0)[0] == []
             client.sendall(b".")
         answering.join()
+
+
+def test_a_connection_to_oneself_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody listens, the system may join a socket with itself."""
+    alone = socket.socket()
+    alone.bind(("127.0.0.1", 0))
+    alone.connect(alone.getsockname())
+
+    def joined(*_: Any) -> socket.socket:
+        return alone
+
+    monkeypatch.setattr(socket, "create_connection", joined)
+    with pytest.raises(ConnectionRefusedError):
+        Handler(None).create_connection(alone.getsockname(), "127.0.0.1", 1.0)
+    assert alone.fileno() == -1

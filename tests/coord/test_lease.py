@@ -146,8 +146,9 @@ def test_a_waiter_whose_session_expires_takes_a_place_again(hosts: str, root: st
     async def scenario() -> None:
         async with await Coord.connect(hosts) as one, await Coord.connect(hosts) as two:
             lease = await taken(one, root, "one")
+            (first,) = await one.children(root)
             waiting = asyncio.create_task(taken(two, root, "two", math.inf))
-            while len(await one.children(root)) < 2:
+            while f"{root}/{first}" not in two._watches._waiting:
                 await asyncio.sleep(0.01)
             await expire(two)
             while len(await one.children(root)) < 2:
@@ -190,6 +191,37 @@ def test_a_place_whose_creation_was_not_answered_is_given_back_later(hosts: str,
             wire.cut()
             while await other.children(root):
                 await asyncio.sleep(0.01)
+
+    finish(scenario())
+
+
+def test_letting_go_does_not_wait_for_an_ensemble_that_is_away(hosts: str, root: str) -> None:
+    async def scenario() -> None:
+        async with (
+            await Coord.connect(hosts) as other,
+            Wire(hosts) as wire,
+            await Coord.connect(wire.hosts, timeout=0.3) as coord,
+        ):
+            lease = await taken(coord, root, "me")
+            wire.refuses = True
+            wire.cut()
+            await until(coord, State.SUSPENDED)
+            await lease.release()
+            assert len(await other.children(root)) == 1
+            wire.refuses = False
+            while await other.children(root):
+                await asyncio.sleep(0.01)
+
+    finish(scenario())
+
+
+def test_no_answer_within_the_wait_is_a_fault_and_not_a_lease(hosts: str, root: str) -> None:
+    async def scenario() -> None:
+        async with Wire(hosts) as wire, await Coord.connect(wire.hosts) as coord:
+            wire.loses_answers = True
+            with pytest.raises(CoordUnreachable, match="no place in the queue within"):
+                await acquire(coord, root, "me", wait=0.2)
+            wire.cut()
 
     finish(scenario())
 

@@ -21,6 +21,7 @@ from regraft.coord.errors import (
 )
 from regraft.coord.layout import Layout
 from regraft.coord.lease import Held, Lease, acquire
+from regraft.coord.presence import Presence
 from regraft.coord.typed import Record, Stored
 from regraft.coord.values import Change, Check, Create, Delete, Node, Operation, Set, State
 
@@ -46,6 +47,7 @@ __all__ = [
     "Missing",
     "Node",
     "Operation",
+    "Presence",
     "Record",
     "Sasl",
     "Set",

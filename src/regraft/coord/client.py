@@ -35,7 +35,7 @@ class Coord:
         self._session = session
         self._requests = Requests(session)
         self._watches = Watches(session)
-        self._background: set[asyncio.Task[Any]] = set()
+        self._background: set[asyncio.Task[None]] = set()
 
     @classmethod
     async def connect(
@@ -115,7 +115,10 @@ class Coord:
         return await self._requests.children(path) or []
 
     async def sync(self) -> None:
-        """What was acknowledged to anybody before this call is seen by the reads after it."""
+        """What was acknowledged to anybody before this call is seen by the reads after it.
+
+        For what one has heard of by other ways than ZooKeeper: its server may not have it yet.
+        """
         await self._requests.answer(lambda client: client.sync_async("/"), "/")
 
     async def create(
@@ -202,11 +205,12 @@ class Coord:
         """The names of the children, sorted, now and after each change. Empty while the node is missing."""
         return self._watches.follow(path, self._armed_children, lambda names: names)
 
-    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
+    def in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """A task that `stop` cancels; for what must be tidied up when the ensemble is back."""
         task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        return task
 
     async def _armed_node(self, path: str, watch: Any) -> Node | None:
         """A watch on data needs a node; a watch on existence does not. It may come in between."""

@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import random
 import shutil
 import signal
 import socket
@@ -215,20 +216,46 @@ class Ensemble:
         place = self._given.resolve()
         try:
             place.mkdir(parents=True, exist_ok=True)
-            self._lock = (place / "lock").open("wb")
+            self._lock = (place / "lock").open("a+b")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._check_count(place / "nodes")
         except BlockingIOError:
             raise BadInput(str(self._given), "another ZooKeeper of Regraft's uses this directory") from None
         except OSError as fault:
             raise BadInput(str(self._given), f"can not hold ZooKeeper's data: {fault.strerror}") from None
         return place
 
+    def _check_count(self, file: Path) -> None:
+        """One server of three may lack what the other two have acknowledged."""
+        if not file.exists():
+            file.write_text(f"{self._count}\n")
+        elif (before := file.read_text().strip()) != str(self._count):
+            raise BadInput(str(self._given), f"holds the data of {before} servers, not of {self._count}")
+
 
 def free_ports(servers: int) -> list[Ports]:
-    """Ports that were free a moment ago, three for each server."""
+    """Ports that were free a moment ago, three for each server.
+
+    Not among those that the system gives to outgoing connections, where there are others: while a server is
+    away, one of its clients that calls again and again could be given the server's own port.
+    """
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(3 * servers)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        numbers = [each.getsockname()[1] for each in sockets]
+        numbers = [_bound(stack) for _ in range(3 * servers)]
     return [Ports(*numbers[n : n + 3]) for n in range(0, len(numbers), 3)]
+
+
+def _bound(stack: contextlib.ExitStack) -> int:
+    """The number of a port that is ours until the stack is left."""
+    for number in [*random.sample(_quiet_ports(), 50), 0]:
+        each = stack.enter_context(socket.socket())
+        with contextlib.suppress(OSError):
+            each.bind(("127.0.0.1", number))
+            return int(each.getsockname()[1])
+    raise RegraftError("ZooKeeper needs free ports, and there are none")
+
+
+def _quiet_ports() -> range:
+    first_outgoing = 32768
+    with contextlib.suppress(OSError, ValueError):
+        first_outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    return range(10_000, max(first_outgoing, 12_000))

@@ -5,6 +5,7 @@ name. It also waits on the socket while a decrypted answer already lies in memor
 heartbeat. Both are mended here, by the two methods that kazoo calls on its handler.
 """
 
+import errno
 import socket
 import ssl
 from typing import Any
@@ -43,6 +44,9 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
         """Called by kazoo for each attempt; its own TLS options are not used."""
         plain = socket.create_connection(address, timeout)
         try:
+            if plain.getsockname() == plain.getpeername():
+                # The system chose as our own port the very one that nobody listens on any more.
+                raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._context is None:
                 return plain
