@@ -82,9 +82,7 @@ def most_joined_first(start: Ints, near: Ints, k: int) -> tuple[Ints, Ints]:
 
 
 @njit(cache=True, nogil=True)
-def paths_to(
-    start: Ints, near: Ints, source: int, target: Flags, left_out: int, k: int, flow: Flow
-) -> int:
+def paths_to(start: Ints, near: Ints, source: int, target: Flags, left_out: int, k: int, flow: Flow) -> int:
     """How many paths, at most k, lead from the source to different targets and share no other node."""
     flow.before[:] = -1
     flow.behind[:] = -1
@@ -121,7 +119,7 @@ def search(start: Ints, near: Ints, source: int, target: Flags, left_out: int, f
         if state & 1:
             for at in range(start[v], start[v + 1]):
                 w = near[at]
-                if came[2 * w] >= 0 or w == left_out or before[w] == v:
+                if came[2 * w] >= 0 or w == left_out:
                     continue
                 came[2 * w] = state
                 if before[w] < 0:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from regraft.design.kernel_components import find
 from regraft.design.kernel_levels import Worth, lower
 from regraft.design.matrix import Ints, Matrix
 
@@ -56,14 +57,6 @@ def new_blocks(matrix: Matrix) -> Blocks:
         np.empty(2 * largest + 4, np.int64),
         np.empty(largest + 1, np.int64),
     )
-
-
-@njit(cache=True, nogil=True)
-def find(parent: Ints, one: int) -> int:
-    while parent[one] != one:
-        parent[one] = parent[parent[one]]
-        one = parent[one]
-    return one
 
 
 @njit(cache=True, nogil=True)
@@ -207,7 +200,7 @@ def take_in(matrix: Matrix, blocks: Blocks, worth: Worth, known: int, block: int
         for one in range(known):
             if members[one] != nodes[cut]:
                 for other in range(known, count):
-                    lower(worth, members[one], members[other])
+                    lower(worth, members[one], members[other], 1)
     return count
 
 
@@ -258,7 +251,7 @@ def add_link(matrix: Matrix, blocks: Blocks, worth: Worth, v: int, w: int) -> No
             a, b = matrix.node_slots[one], matrix.node_slots[other]
             if find(blocks.tree, a) != find(blocks.tree, b):
                 bridge(matrix, blocks, t, a, b)
-                lower(worth, v, w)
+                lower(worth, v, w, 1)
             elif not in_one_block(blocks, a, b):
                 fuse(matrix, blocks, worth, a, b)
         one += t <= u

@@ -1,10 +1,13 @@
-"""Compiled: the greedy choice shared by GM, GM2 and the degree-driven designer.
+"""Compiled: the greedy choice that GM, GM2 and greedy-k share.
 
-`worth[v, w]` (v < w) is what a link between v and w is worth now. It never rises. So the best link, ties
-to the smaller pair, is found by sweeping the levels downwards: within a level one pass over the pairs is
-enough, since a pair that was passed by can not come back to the level. Rows whose best is below the
-level are skipped. numba's cache looks at one file only: after a change here, touch the callers.
+`worth[v, w]` (v < w) is what a link between v and w is worth now. It never rises, nor does its level. So the
+best link, ties to the smaller pair, is found by sweeping the levels downwards: within a level one pass
+over the pairs is enough, since a pair that was passed by can not come back to it. Rows whose best is below
+the level are skipped. Without prices the level is the worth itself; with prices it is the logarithm of
+worth per price, in steps of five per cent.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +16,18 @@ from numba import njit
 from regraft.design.matrix import Ints, Matrix
 
 Worth = npt.NDArray[np.uint16]
+Discount = npt.NDArray[np.int16]
+"""[v, w]: what the price of a link takes off its level; no rows if links have no price."""
+LEVEL, ROW, COLUMN, TOP = range(4)
+
+
+class Sweep(NamedTuple):
+    worth: Worth
+    level_of: Ints  # by worth; 0 for what is worth nothing
+    discount: Discount
+    tops: Ints  # no pair of the row is above this level
+    cursor: Ints  # the level, where in it the sweep stands, and the best seen in that row
+    room: Ints  # how many more links a node may take
 
 
 @njit(cache=True, nogil=True)
@@ -30,22 +45,68 @@ def shared_topics(matrix: Matrix, each: int) -> Worth:
 
 
 @njit(cache=True, nogil=True)
-def lower(worth: Worth, v: int, w: int) -> None:
-    """One topic less for the pair; a pair that is linked already stays at 0."""
-    if v > w:
-        v, w = w, v
-    if worth[v, w] > 0:
-        worth[v, w] -= np.uint16(1)
+def new_sweep(worth: Worth, discount: Discount, room: Ints) -> Sweep:
+    """To be made when `worth` says what the first link is chosen from."""
+    nodes = worth.shape[0]
+    tops = np.zeros(nodes, np.int64)
+    most, dearest = 0, 0
+    for v in range(nodes):
+        for w in range(v + 1, nodes):
+            most = max(most, worth[v, w])
+            if discount.size:
+                dearest = max(dearest, discount[v, w])
+    level_of = np.arange(most + 1)
+    if discount.size:
+        for value in range(1, most + 1):
+            level_of[value] = 1 + dearest + round(20 * np.log(value))
+    tops[:] = level_of[most]
+    return Sweep(worth, level_of, discount, tops, np.array([level_of[most], 0, 1, 0]), room)
 
 
 @njit(cache=True, nogil=True)
-def row_tops(worth: Worth) -> Ints:
-    """The best of each row."""
+def next_link(sweep: Sweep) -> tuple[int, int]:
+    """The best link now, if there is room at its ends; (−1, −1) when nothing is worth anything.
+
+    The caller lowers `worth`, that of the link itself to 0, before it asks again.
+    """
+    worth, level_of, discount, tops, cursor, room = sweep
     nodes = worth.shape[0]
-    tops = np.zeros(nodes, np.int64)
-    for v in range(nodes):
-        top = np.uint16(0)
-        for w in range(v + 1, nodes):
-            top = max(top, worth[v, w])
-        tops[v] = top
-    return tops
+    level, v, w, top = cursor
+    while level > 0:
+        while v < nodes:
+            if tops[v] >= level and room[v] > 0:
+                while w < nodes:
+                    here = level_of[worth[v, w]]
+                    if discount.size and here:
+                        here -= discount[v, w]
+                    if here == level and room[w] > 0:
+                        room[v] -= 1
+                        room[w] -= 1
+                        cursor[LEVEL], cursor[ROW], cursor[COLUMN], cursor[TOP] = level, v, w + 1, top
+                        return v, w
+                    top = max(top, here)
+                    w += 1
+                tops[v] = top
+            v += 1
+            w, top = v + 1, 0
+        level -= 1
+        v, w, top = 0, 1, 0
+    cursor[LEVEL] = 0
+    return -1, -1
+
+
+@njit(cache=True, nogil=True)
+def lower(worth: Worth, v: int, w: int, by: int) -> None:
+    """The pair is worth less; one that is linked already stays at 0."""
+    if v > w:
+        v, w = w, v
+    if worth[v, w] > 0:
+        worth[v, w] -= np.uint16(by)
+
+
+@njit(cache=True, nogil=True)
+def as_pairs(links: list[tuple[int, int]]) -> Ints:
+    found = np.empty((len(links), 2), np.int64)
+    for place, (v, w) in enumerate(links):
+        found[place, 0], found[place, 1] = min(v, w), max(v, w)
+    return found

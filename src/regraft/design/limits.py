@@ -1,22 +1,65 @@
-"""What a design is limited by: how many links a node may have."""
+"""The terms of a design beside its interest: how many links a node may have, and what links cost."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
-from regraft.design.matrix import Ints, Pairs
+from regraft.design.kernel_levels import Discount
+from regraft.design.matrix import Ints
+from regraft.model import BadInput
+
+Prices = npt.NDArray[np.float64]
+FREE = np.empty((0, 0), np.float64)
+MOST_SUBSCRIPTIONS = 10_000
+"""Per node: what two nodes share is counted in 16 bits, up to four times."""
 
 
 @dataclass(frozen=True)
-class Room:
-    """How many more links each node may take."""
+class Terms:
+    """`prices[v, w]` is what a link costs, such as its latency; without prices every link costs 1."""
 
-    links: Ints
+    nodes: int
+    max_degree: int | None = None
+    prices: Prices = field(default_factory=lambda: FREE)
 
-    @classmethod
-    def of(cls, nodes: int, max_degree: int | None = None) -> "Room":
-        return cls(np.full(nodes, nodes if max_degree is None else max_degree, np.int64))
+    def room(self) -> Ints:
+        most = self.nodes if self.max_degree is None else self.max_degree
+        return np.full(self.nodes, most, np.int64)
 
-    def without(self, pairs: Pairs) -> "Room":
-        """What is left beside these links."""
-        return Room(self.links - np.bincount(pairs.ravel(), minlength=len(self.links)))
+    def capacity(self, degree: Ints) -> Ints:
+        """How many links a node may have while links are exchanged: as allowed, with little memory."""
+        return np.minimum(2 * degree + 16, np.maximum(self.room(), degree))
+
+    @property
+    def discount(self) -> Discount:
+        if not self.prices.size:
+            return np.empty((0, 0), np.int16)
+        cheapest = max(float(self.prices[self.prices > 0].min(initial=np.inf)), 1e-9)
+        relative = np.maximum(self.prices / (cheapest if np.isfinite(cheapest) else 1.0), 1.0)
+        return np.rint(20 * np.log(relative)).astype(np.int16)
+
+
+def prices_between(nodes: tuple[str, ...], latency: Mapping[tuple[str, str], float]) -> Prices:
+    """The latency between each two nodes over the fastest way, in a network of links with latencies."""
+    from scipy.sparse import coo_array  # noqa: PLC0415 (only designs with prices need it)
+    from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
+
+    known = sorted({end for link in latency for end in link})
+    number = {name: place for place, name in enumerate(known)}
+    if missing := [name for name in nodes if name not in number]:
+        raise BadInput("network", f"node {missing[0]!r} of the interest has no link with a latency here")
+    rows, columns = zip(*((number[one], number[other]) for one, other in latency), strict=True)
+    for (one, other), value in latency.items():
+        if not (np.isfinite(value) and value >= 0):
+            raise BadInput("network", f"the latency of {one!r} - {other!r} must be a number from 0 on")
+    graph = coo_array(
+        (np.maximum(list(latency.values()), 1e-6), (rows, columns)), shape=(len(known), len(known))
+    )
+    chosen = np.array([number[name] for name in nodes])
+    between: Prices = dijkstra(graph.tocsr(), directed=False, indices=chosen)[:, chosen]
+    if not np.isfinite(between).all():
+        v, w = np.argwhere(~np.isfinite(between))[0]
+        raise BadInput("network", f"no way joins {nodes[v]!r} and {nodes[w]!r}")
+    return between

@@ -39,7 +39,9 @@ class Interests:
     matrix: Matrix
 
     @classmethod
-    def of(cls, interest: Mapping[str, Iterable[str]], nodes: Iterable[str] = (), seed: int = 0) -> "Interests":
+    def of(
+        cls, interest: Mapping[str, Iterable[str]], nodes: Iterable[str] = (), seed: int = 0
+    ) -> "Interests":
         """Nodes in an order that the seed draws. `nodes` may name more than have an interest."""
         sets = {topic: frozenset(interest[topic]) for topic in sorted(interest)}
         names = sorted(frozenset(nodes).union(*sets.values()))
@@ -59,7 +61,9 @@ class Interests:
         try:
             found = [sorted((number[one], number[other])) for one, other in links]
         except KeyError as unknown:
-            raise BadInput("links", f"node {unknown.args[0]!r} is not among the nodes of the interest") from None
+            raise BadInput(
+                "links", f"node {unknown.args[0]!r} is not among the nodes of the interest"
+            ) from None
         return np.array(sorted(found), np.int64).reshape(-1, 2)
 
     def topology(self, pairs: Pairs) -> Topology:

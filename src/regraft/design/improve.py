@@ -1,0 +1,45 @@
+"""Fewer links, or cheaper ones, for an overlay that is k-topic-connected, and stays so.
+
+First what is redundant goes (`prune`), then links are exchanged (`kernel_exchange`). How long is a number of
+trials, not of seconds: one seed gives one result on every machine.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from regraft.design.kernel_exchange import exchange, links_of
+from regraft.design.kernel_mesh import new_mesh
+from regraft.design.limits import Terms
+from regraft.design.matrix import Matrix, Pairs
+from regraft.design.prune import prune
+
+EFFORT = 30
+"""Trials per link when nothing else is said."""
+CHUNK = 2_000
+Progress = Callable[[float, int], bool]
+"""Told the share that is done and the number of links; True ends the work early."""
+
+
+def improve(
+    matrix: Matrix,
+    links: Pairs,
+    k: int,
+    terms: Terms,
+    seed: int,
+    effort: float = EFFORT,
+    progress: Progress = lambda done, count: False,
+) -> Pairs:
+    """At most as many links, of at most the same price."""
+    links = prune(matrix, links, k, terms)
+    trials = int(effort * len(links))
+    if not trials or progress(0.0, len(links)):
+        return links
+    degree = np.bincount(links.ravel(), minlength=terms.nodes)
+    mesh = new_mesh(matrix, links, k, terms.capacity(degree))
+    state = np.random.default_rng(seed).integers(1, 2**63, 1, np.uint64)
+    for done in range(0, trials, CHUNK):
+        exchange(matrix, mesh, min(CHUNK, trials - done), terms.prices, state)
+        if progress(min(1.0, (done + CHUNK) / trials), int(mesh.count.sum()) // 2):
+            break
+    return links_of(mesh)

@@ -1,0 +1,38 @@
+"""Completion: links added to an overlay until it is k-topic-connected.
+
+Each topic that fewer than k nodes can cut has a known cut; the next link is one that crosses most of them.
+With a limit on the degree the ends of the wanted links may be full: then what can go is removed, and it is
+tried again.
+"""
+
+import numpy as np
+
+from regraft.design.kernel_cut import mend
+from regraft.design.kernel_mesh import new_mesh
+from regraft.design.limits import Terms
+from regraft.design.matrix import Ints, Matrix, Pairs
+from regraft.design.prune import prune
+from regraft.model import Infeasible
+
+LOOK = 1 << 16
+"""How many links across a cut are compared."""
+ROUNDS = 40
+
+
+def mended(
+    matrix: Matrix, links: Pairs, k: int, terms: Terms, topics: Ints | None = None
+) -> Pairs | Infeasible:
+    """The links and what had to be added; `topics` names those that may be weak, if not all."""
+    weak = np.arange(matrix.topic_start.size - 1) if topics is None else topics
+    for _ in range(ROUNDS):
+        degree = np.bincount(links.ravel(), minlength=terms.nodes)
+        mesh = new_mesh(matrix, links, k, terms.capacity(degree))
+        added, stuck = mend(matrix, mesh, weak, LOOK)
+        links = np.concatenate((links, added))
+        if stuck < 0:
+            return links
+        lighter = prune(matrix, links, k, terms) if terms.max_degree is not None else links
+        if len(lighter) == len(links) and not len(added):
+            break
+        links, weak = lighter, np.arange(matrix.topic_start.size - 1)
+    return Infeasible("where a topic can be cut, no node has room for a link", "max-degree")
