@@ -1,6 +1,7 @@
 """Turns: a connection that brings much work does not keep the others waiting."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
@@ -10,7 +11,8 @@ from regraft.broker.io import intake
 from regraft.broker.io.configuration import Allowed
 from regraft.broker.io.connection import Connection
 from regraft.broker.io.intake import COSTLY_AT_ONCE, DIRECT
-from regraft.broker.io.turns import Turns
+from regraft.broker.io.turns import Turns, prepare
+from regraft.filters import Filter
 from regraft.protocol.messages import AnyMessage, Bye, ClientHello, Confirm, Run, Subscribe
 from regraft.protocol.wire import Wire
 
@@ -25,6 +27,9 @@ class Recording:
 
     def connected(self, connection: Connection) -> None:
         connection.introduced(ClientHello("c", [], []))
+
+    def ahead(self, connection: Connection, message: AnyMessage, filters: list[Filter]) -> Iterator[None]:
+        return prepare(message, filters)
 
     def said(self, connection: Connection, messages: list[AnyMessage]) -> None:
         self.turns.append((connection.number, len(messages)))

@@ -5,6 +5,8 @@ needs somebody to publish to. What a client publishes before that waits. A sessi
 only there, and among its neighbours, is it known what the publisher's last number on each topic was.
 """
 
+from collections.abc import Iterator
+
 import msgspec
 
 from regraft.broker.core.effects import Close, Effect, Send, Store
@@ -14,7 +16,7 @@ from regraft.broker.core.mesh_interest import Interest
 from regraft.broker.core.mesh_publishing import Publishing
 from regraft.broker.core.mesh_topics import TOPIC, topics_of
 from regraft.broker.core.peers import Session
-from regraft.broker.core.sessions import FILTER_BYTES, NAME_BYTES
+from regraft.broker.core.sessions import FILTER_BYTES, NAME_BYTES, is_long
 from regraft.filters import Filter, parse
 from regraft.model import BadInput
 from regraft.protocol.messages import (
@@ -57,6 +59,8 @@ class MeshSessions:
         self.all = delivery.sessions
         self.out: list[Effect] = []
         self._dirty: dict[str, Session] = {}
+        self.expected: set[str] = set()
+        """Targets of the sessions whose first hello is about to come."""
         self._topics: dict[tuple[str, str], frozenset[str]] = {}
         """By target and id of a filter."""
         self._owed: dict[tuple[str, str], None] = {}
@@ -78,9 +82,33 @@ class MeshSessions:
 
     # Coming and going
 
+    def expecting(self, hello: ClientHello, now: float) -> Iterator[None]:
+        """Step by step, ahead of a hello with many filters: they are there when it comes.
+
+        The session is there then, not connected, as if its client were away for a moment.
+        """
+        if not is_long(hello):
+            return
+        session = self.all.get(f"@{hello.client}")
+        if session is None:
+            if hello.home not in ("", SOMEWHERE, self.broker):
+                return  # which will be said to the hello
+            session = self.all[f"@{hello.client}"] = Session(hello.client, now)
+            self.expected.add(session.target)
+        for wanted, filters in (
+            (hello.advertisements, session.advertisements),
+            (hello.subscriptions, session.subscriptions),
+        ):
+            for id, text in wanted:
+                if self.all.get(session.target) is not session:
+                    return
+                self._add(session, id, text, filters, says=False)
+                yield
+
     def hello(self, connection: int, hello: ClientHello, epoch: int, now: float) -> Session:
         session = self.all.get(f"@{hello.client}")
-        known = session is not None
+        known = session is not None and session.target not in self.expected
+        self.expected.discard(f"@{hello.client}")
         if session is None:
             if hello.home not in ("", SOMEWHERE, self.broker):
                 raise BadInput("hello", f"in a mesh a session stays with its broker, which is {hello.home!r}")
@@ -110,6 +138,7 @@ class MeshSessions:
             self._remove(session, id)
         self.delivery.forget(session)
         del self.all[session.target]
+        self.expected.discard(session.target)
         self.publishing.forget(session.client)
         self.out.append(Store(f"session/{session.client}", None))
         if session.connection is not None:
@@ -132,7 +161,13 @@ class MeshSessions:
         self._say(session, InPlace(message.id))
 
     def _add(
-        self, session: Session, id: str, text: str, filters: dict[str, str], restored: bool = False
+        self,
+        session: Session,
+        id: str,
+        text: str,
+        filters: dict[str, str],
+        restored: bool = False,
+        says: bool = True,
     ) -> bool:
         if filters.get(id) == text:
             self._owed[session.target, id] = None
@@ -140,7 +175,8 @@ class MeshSessions:
         try:
             filter, topics = self._judged(session, id, text, filters)
         except BadInput as fault:
-            self._say(session, Refused(id, str(fault)))
+            if says:
+                self._say(session, Refused(id, str(fault)))
             return False
         self._remove(session, id)
         filters[id] = text

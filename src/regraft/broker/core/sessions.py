@@ -17,6 +17,7 @@ from regraft.filters import BadFilter, Filter, parse
 from regraft.model import BadInput
 from regraft.protocol import events
 from regraft.protocol.messages import (
+    VERSION,
     Advertise,
     ClientHello,
     InPlace,
@@ -33,6 +34,7 @@ EVERYTHING = parse("TRUE")
 FILTER_BYTES = 2**20
 """All filters of a client together: its hello, which names them, must fit into a frame too."""
 NAME_BYTES = 255
+FEW_FILTERS = 8
 MOST_WINDOW = 65_536
 """Of a client that subscribes, whatever it asks for."""
 
@@ -51,6 +53,17 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Stored).decode
 
 
+def is_client(name: str) -> bool:
+    """Whether a client may be called so: names are put together with '#' and '/'."""
+    return 0 < len(name.encode()) <= NAME_BYTES and "#" not in name and "/" not in name
+
+
+def is_long(hello: ClientHello) -> bool:
+    """Whether hearing it takes so long that its filters should be there before."""
+    many = len(hello.advertisements) + len(hello.subscriptions) > FEW_FILTERS
+    return many and hello.version == VERSION and is_client(hello.client)
+
+
 class Sessions:
     """The clients of one broker."""
 
@@ -63,6 +76,8 @@ class Sessions:
         self.all = forwarding.sessions
         self.out: list[Effect] = []
         self.dirty: dict[str, Session] = {}
+        self.expected: set[str] = set()
+        """Targets of the sessions whose first hello is about to come."""
         self.held_back: set[str] = set()
         """Targets of the sessions whose inbox is not empty."""
         self.claim: Callable[[Session], None] = lambda session: None
@@ -86,9 +101,29 @@ class Sessions:
 
     # Coming and going
 
+    def expecting(self, hello: ClientHello, now: float) -> Iterator[None]:
+        """Step by step, ahead of a hello with many filters: they are in the tables when it comes.
+
+        The session is there then, not connected, as if its client were away for a moment.
+        """
+        if not is_long(hello):
+            return
+        session = self.all.get(f"@{hello.client}")
+        if session is None:
+            session = self.all[f"@{hello.client}"] = Session(hello.client, now)
+            self.expected.add(session.target)
+        for wanted, advertisement in ((hello.advertisements, True), (hello.subscriptions, False)):
+            for id, text in wanted:
+                gone = session.moved or self.all.get(session.target) is not session
+                if gone or hello.visit < session.visit:
+                    return  # that happened meanwhile, or it will be said to the hello
+                self._add(session, id, text, advertisement=advertisement, says=False)
+                yield
+
     def hello(self, connection: int, hello: ClientHello, epoch: int, now: float) -> Session:
         session = self.all.get(f"@{hello.client}")
-        known = session is not None and not session.moved
+        known = session is not None and not session.moved and session.target not in self.expected
+        self.expected.discard(f"@{hello.client}")
         # Nobody else can have greeted it since it was last here.
         continued = known and session is not None and session.visit == hello.visit - 1
         if session is None:
@@ -128,6 +163,7 @@ class Sessions:
         self.remove_filters(session)
         self.forwarding.forget(session.target)
         del self.all[session.target]
+        self.expected.discard(session.target)
         self.out.append(Store(f"session/{session.client}", None))
         if session.connection is not None:
             self.out.append(Close(session.connection, "the session has ended"))
@@ -156,26 +192,36 @@ class Sessions:
             self._remove(session, message.id, advertisement=False)
         self._say(session, InPlace(message.id))
 
-    def _add(self, session: Session, id: str, text: str, *, advertisement: bool) -> bool:
+    def _add(self, session: Session, id: str, text: str, *, advertisement: bool, says: bool = True) -> bool:
         filters = session.advertisements if advertisement else session.subscriptions
-        if id not in filters and len(filters) >= self.most_filters:
-            self._say(
-                session, Refused(id, f"a client may have {self.most_filters} filters, this is one more")
-            )
-            return False
-        texts = [*session.advertisements.values(), *session.subscriptions.values(), text]
-        if sum(len(each.encode()) for each in texts) > FILTER_BYTES:
-            self._say(session, Refused(id, f"a client's filters may have {FILTER_BYTES} bytes in all"))
-            return False
-        try:
-            filter = parse(text)
-        except BadFilter as fault:
-            self._say(session, Refused(id, str(fault)))
+        table = self.tables.advertisements if advertisement else self.tables.subscriptions
+        add = self.tables.advertise if advertisement else self.tables.subscribe
+        name = self._name(session, id)
+        if filters.get(id) == text and (known := table.get(name)) is not None:
+            add(name, known.filter, session.target)
+            return True
+        filter = self._allowed(session, id, text, filters)
+        if isinstance(filter, str):
+            if says:
+                self._say(session, Refused(id, filter))
             return False
         filters[id] = text
-        add = self.tables.advertise if advertisement else self.tables.subscribe
-        add(self._name(session, id), filter, session.target)
+        add(name, filter, session.target)
         return True
+
+    def _allowed(self, session: Session, id: str, text: str, filters: dict[str, str]) -> Filter | str:
+        """The filter, or why the client may not have it."""
+        if id not in filters and len(filters) >= self.most_filters:
+            return f"a client may have {self.most_filters} filters, this is one more"
+        # Characters first: bytes are counted only where that may decide.
+        texts = [*session.advertisements.values(), *session.subscriptions.values(), text]
+        length = sum(map(len, texts))
+        if 4 * length > FILTER_BYTES and sum(len(each.encode()) for each in texts) > FILTER_BYTES:
+            return f"a client's filters may have {FILTER_BYTES} bytes in all"
+        try:
+            return parse(text)
+        except BadFilter as fault:
+            return str(fault)
 
     def _remove(self, session: Session, id: str, *, advertisement: bool) -> None:
         self.store(session)
@@ -189,7 +235,7 @@ class Sessions:
     def placed(self) -> None:
         """Tell clients which of their filters are in place, and take publications that waited for that."""
         placed, self.tables.placed_here = self.tables.placed_here, []
-        for entry in placed:
+        for entry in dict.fromkeys(placed):
             session = self.all.get(entry.origin)
             if session is not None:
                 self._say(session, InPlace(entry.id.rsplit("/", 1)[1]))

@@ -6,13 +6,14 @@ read, messages wait here unencoded (the core holds the same publications anyway)
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol, cast
 
 from regraft.broker.io.configuration import Allowed
 from regraft.broker.io.flood import Unconfirmed
 from regraft.broker.io.intake import Intake
 from regraft.broker.io.turns import Turns
+from regraft.filters import Filter
 from regraft.protocol.framing import Reader, frames
 from regraft.protocol.messages import AnyMessage, ClientHello, Handover, LinkHello, Refused, Run
 from regraft.protocol.wire import BadFrame, Wire
@@ -31,6 +32,10 @@ class Shell(Protocol):
     """Who owns connections."""
 
     def connected(self, connection: "Connection") -> None: ...
+
+    def ahead(
+        self, connection: "Connection", message: AnyMessage, filters: list[Filter]
+    ) -> Iterator[None]: ...
 
     def said(self, connection: "Connection", messages: list[AnyMessage]) -> None: ...
 
@@ -70,7 +75,7 @@ class Connection(asyncio.Protocol):
         self._waiting_bytes = 0
         self._behind_hello = False
         self._retrying = False
-        self._intake = Intake(number, turns if turns is not None else Turns(), self._said, self._go_on)
+        self._intake = Intake(self, turns if turns is not None else Turns())
         self._heard = self._wrote = False
         self._silent = self._stalled = 0.0
         self._age = 0.0
@@ -93,7 +98,7 @@ class Connection(asyncio.Protocol):
             assert self.transport is not None
             self.transport.pause_reading()
             if not self._intake.busy:
-                asyncio.get_running_loop().call_soon(self._go_on)
+                asyncio.get_running_loop().call_soon(self.finished)
 
     def _read(self, data: bytes) -> None:
         """The hello alone: it decides whether the rest is read, and with which limit."""
@@ -111,18 +116,25 @@ class Connection(asyncio.Protocol):
         if messages:
             self._intake.hear(messages)
 
-    def _go_on(self) -> None:
+    # What the intake calls
+
+    def ahead(self, message: AnyMessage, filters: list[Filter]) -> Iterator[None]:
+        if self._open:
+            self._heard = True
+            yield from self._shell.ahead(self, message, filters)
+
+    def say(self, messages: list[AnyMessage]) -> bool:
+        if self._open:
+            self._heard = True
+            self._shell.said(self, messages)
+        return self._open
+
+    def finished(self) -> None:
         """Also with who was refused: its end must be noticed."""
         if self._behind_hello and self.hello is not None and self._open:
             self._read(b"")
         if not self._intake.busy and self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
-
-    def _said(self, messages: list[AnyMessage]) -> bool:
-        if self._open:
-            self._heard = True
-            self._shell.said(self, messages)
-        return self._open
 
     @property
     def _open(self) -> bool:

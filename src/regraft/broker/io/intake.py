@@ -5,10 +5,11 @@ While something waits here nothing more is read. The first part of a run may be 
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Protocol
 
-from regraft.broker.io.turns import COSTLY, Turns, Used, filters_of, price
-from regraft.filters import BadFilter, Filter, preparing
+from regraft.broker.io.turns import COSTLY, Turns, Used, price
+from regraft.filters import Filter
 from regraft.protocol.messages import AnyMessage, Confirm, Run
 
 FEW = 16
@@ -22,17 +23,28 @@ TURN_SECONDS, LONG_TURN_SECONDS = 0.0002, 0.002
 COSTLY_AT_ONCE = 4
 
 
-class Intake:
-    """Between a connection and its shell; `say` passes messages on, and tells whether to go on."""
+class Owner(Protocol):
+    """The connection, which knows the shell."""
 
-    def __init__(
-        self, number: int, turns: Turns, say: Callable[[list[AnyMessage]], bool], finished: Callable[[], None]
-    ) -> None:
+    number: int
+
+    def ahead(self, message: AnyMessage, filters: list[Filter]) -> Iterator[None]:
+        """What can be done step by step before the message is heard; `filters` are kept until then."""
+
+    def say(self, messages: list[AnyMessage]) -> bool:
+        """Pass the messages on; whether to go on with the next."""
+
+    def finished(self) -> None:
+        """Nothing waits any more."""
+
+
+class Intake:
+    """Between a connection and its shell."""
+
+    def __init__(self, owner: Owner, turns: Turns) -> None:
         self.waiting: deque[AnyMessage] = deque()
-        self._number = number
+        self._owner = owner
         self._turns = turns
-        self._say = say
-        self._finished = finished
         self._at_work = False
         self._limit = FIRST_TURN
         self._used = Used()
@@ -46,7 +58,7 @@ class Intake:
         """At once, or when it is this connection's turn: then `busy`, until `finished` is called."""
         if not self._at_work and self._is_little(messages):
             start = time.monotonic()
-            self._say(messages)
+            self._owner.say(messages)
             now = time.monotonic()
             self._used.add(now - start, now)
             return
@@ -57,7 +69,7 @@ class Intake:
 
     def _is_little(self, messages: list[AnyMessage]) -> bool:
         if type(messages[0]) is not Confirm:
-            self._contended = self._turns.contended(self._number)
+            self._contended = self._turns.contended(self._owner.number)
         if len(messages) > FEW or not COSTLY.isdisjoint(map(type, messages)):
             return False
         if not self._contended:
@@ -71,16 +83,16 @@ class Intake:
                 batch = self._costly()
                 filters: list[Filter] = []
                 for message in batch:
-                    yield from _prepare(message, filters)
+                    yield from self._owner.ahead(message, filters)
             else:
                 batch = self._cheap()
             start = time.monotonic()
-            going = self._say(batch)
+            going = self._owner.say(batch)
             self._adapt(time.monotonic() - start)
             yield
         self.waiting.clear()
         self._at_work = False
-        self._finished()
+        self._owner.finished()
 
     def _costly(self) -> list[AnyMessage]:
         batch: list[AnyMessage] = []
@@ -103,18 +115,9 @@ class Intake:
 
     def _adapt(self, seconds: float) -> None:
         """The next turn takes as long as it may."""
-        self._contended = self._turns.contended(self._number)
+        self._contended = self._turns.contended(self._owner.number)
         allowed = TURN_SECONDS if self._contended else LONG_TURN_SECONDS
         if seconds > allowed:
             self._limit = max(1, int(self._limit * allowed / seconds))
         else:
             self._limit = min(LONGEST_TURN, 2 * self._limit)
-
-
-def _prepare(message: AnyMessage, kept: list[Filter]) -> Iterator[None]:
-    """Read the message's filters; what is wrong with one will be said when it is asked for."""
-    for text in filters_of(message):
-        try:
-            kept.append((yield from preparing(text)))
-        except BadFilter:
-            yield

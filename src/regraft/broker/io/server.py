@@ -9,7 +9,7 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -29,7 +29,8 @@ from regraft.broker.io.journal import Journal, life_by_the_clock
 from regraft.broker.io.metrics import Counters, healthz, metrics
 from regraft.broker.io.telemetry import Observer, file_name
 from regraft.broker.io.tls import accepting
-from regraft.broker.io.turns import Turns
+from regraft.broker.io.turns import Turns, prepare
+from regraft.filters import Filter
 from regraft.model import BadInput, RegraftError
 from regraft.protocol.messages import AnyMessage, Bye, ClientHello, LinkHello, Run
 
@@ -242,6 +243,15 @@ class BrokerServer:
             return
         with self._fail_stop:
             self._perform(self.core.opened(connection.number, connection.neighbour))
+
+    def ahead(self, connection: Connection, message: AnyMessage, filters: list[Filter]) -> Iterator[None]:
+        """Read filters, and put those of a hello into the tables, so that hearing it takes no time."""
+        if connection.hello is None and not self._admitted(connection, message):
+            return
+        yield from prepare(message, filters)
+        if isinstance(message, ClientHello) and message is connection.hello and self.core is not None:
+            with self._fail_stop:
+                yield from self.core.sessions.expecting(message, time.monotonic())
 
     def said(self, connection: Connection, messages: list[AnyMessage]) -> None:
         assert self.core is not None

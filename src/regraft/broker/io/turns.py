@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 
+from regraft.filters import BadFilter, Filter, preparing
 from regraft.protocol.messages import (
     Advertise,
     AnyMessage,
@@ -95,6 +96,15 @@ def price(message: AnyMessage) -> int:
     if type(message) is Run:
         return 4 + len(message.seqs) + (sum(map(len, message.events)) >> 12)
     return 2 + len(message.ranges) // 2 if type(message) is Confirm else 4
+
+
+def prepare(message: AnyMessage, kept: list[Filter]) -> Iterator[None]:
+    """Read the message's filters; what is wrong with one will be said when it is asked for."""
+    for text in filters_of(message):
+        try:
+            kept.append((yield from preparing(text)))
+        except BadFilter:
+            yield
 
 
 def filters_of(message: AnyMessage) -> list[str]:
