@@ -42,7 +42,7 @@ def cuts(topology: Topology, interest: Mapping[str, Iterable[str]], k: int) -> I
     members = {topic: sorted(set(nodes)) for topic, nodes in interest.items()}
     names = list(dict.fromkeys([*topology.ids, *(name for nodes in members.values() for name in nodes)]))
     number = {name: place for place, name in enumerate(names)}
-    start, near = _arcs(len(names), [(number[one], number[other]) for one, other in topology.by_ends])
+    start, near = arcs(len(names), [(number[one], number[other]) for one, other in topology.by_ends])
     place = np.full(len(names), -1, np.int64)
     for topic, nodes in members.items():
         numbers = np.array([number[name] for name in nodes], np.int64)
@@ -51,7 +51,8 @@ def cuts(topology: Topology, interest: Mapping[str, Iterable[str]], k: int) -> I
             yield Cut(topic, tuple(nodes[v] for v in cut), tuple(nodes[v] for v in side))
 
 
-def _arcs(nodes: int, links: list[tuple[int, int]]) -> tuple[Ints, Ints]:
+def arcs(nodes: int, links: list[tuple[int, int]]) -> tuple[Ints, Ints]:
+    """The arcs of a graph, both ways, sorted by where they begin."""
     pairs = np.array(links, np.int64).reshape(-1, 2)
     tails = np.concatenate((pairs[:, 0], pairs[:, 1]))
     heads = np.concatenate((pairs[:, 1], pairs[:, 0]))

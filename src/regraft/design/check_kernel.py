@@ -108,7 +108,7 @@ def paths_to(start: Ints, near: Ints, source: int, target: Flags, left_out: int,
 @njit(cache=True, nogil=True)
 def search(start: Ints, near: Ints, source: int, target: Flags, left_out: int, flow: Flow) -> int:
     """Breadth first from the source over what the paths so far leave free; the target reached, or −1."""
-    came, queue, before, behind = flow.came, flow.queue, flow.before, flow.behind
+    came, queue, before = flow.came, flow.queue, flow.before
     came[:] = -1
     queue[0], head, tail = 2 * source + 1, 0, 1
     came[2 * source + 1] = came[2 * source] = 2 * source
@@ -118,7 +118,7 @@ def search(start: Ints, near: Ints, source: int, target: Flags, left_out: int, f
         v = state >> 1
         if state & 1:
             for at in range(start[v], start[v + 1]):
-                w = near[at]
+                w = int(near[at])
                 if came[2 * w] >= 0 or w == left_out:
                     continue
                 came[2 * w] = state
@@ -157,7 +157,7 @@ def cut_of(flow: Flow, nodes: int, source: int) -> tuple[Ints, Ints]:
 
 @njit(cache=True, nogil=True)
 def weakest(start: Ints, near: Ints, k: int) -> tuple[bool, Ints, Ints]:
-    """Whether the graph of more than k nodes is k-connected; if not, fewer than k nodes and whom they cut off."""
+    """Whether a graph of more than k nodes is k-connected; if not, fewer than k nodes and whom they cut."""
     nodes = start.size - 1
     order, joined = most_joined_first(start, near, k)
     none, full = np.full(nodes, -1, np.int64), np.empty(2 * nodes + 2, np.int64)

@@ -23,7 +23,7 @@ def _gm(matrix: Matrix, discount: Discount, room: Ints) -> Pairs:
     components = new_components(matrix)
     worth = shared_topics(matrix, 1)
     sweep = new_sweep(worth, discount, room)
-    links = []
+    links: list[tuple[int, int]] = []
     while True:
         v, w = next_link(sweep)
         if v < 0:

@@ -24,7 +24,7 @@ def _gm2(matrix: Matrix, discount: Discount, room: Ints) -> Pairs:
     blocks = new_blocks(matrix)
     worth = shared_topics(matrix, 1)
     sweep = new_sweep(worth, discount, room)
-    links = []
+    links: list[tuple[int, int]] = []
     while True:
         v, w = next_link(sweep)
         if v < 0:

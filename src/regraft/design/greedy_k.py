@@ -33,7 +33,7 @@ def _greedy(matrix: Matrix, k: int, joins: int, discount: Discount, room: Ints) 
         first, end = matrix.topic_start[t], matrix.topic_start[t + 1]
         lacks[first:end] = min(k, end - first - 1)
     sweep = new_sweep(worth, discount, room)
-    links = []
+    links: list[tuple[int, int]] = []
     while True:
         v, w = next_link(sweep)
         if v < 0:

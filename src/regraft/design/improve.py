@@ -40,6 +40,6 @@ def improve(
     state = np.random.default_rng(seed).integers(1, 2**63, 1, np.uint64)
     for done in range(0, trials, CHUNK):
         exchange(matrix, mesh, min(CHUNK, trials - done), terms.prices, state)
-        if progress(min(1.0, (done + CHUNK) / trials), int(mesh.count.sum()) // 2):
+        if progress(min(1.0, (done + CHUNK) / trials), int(mesh.degree.sum()) // 2):
             break
     return links_of(mesh)

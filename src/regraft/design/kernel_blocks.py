@@ -107,61 +107,57 @@ def bridge(matrix: Matrix, blocks: Blocks, t: int, a: int, b: int) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _step_up(blocks: Blocks, at: int, place: int) -> tuple[int, int]:
+    """From a node to the block above, written to `path[place]`, and on to the node above that.
+
+    The node, or −1 where the tree ends; and what was met that the other way has marked: a block as
+    −2 − block, a node as itself, nothing as −1.
+    """
+    block = block_above(blocks, at) if at >= 0 else -1
+    if block < 0:
+        return -1, -1
+    mark, stamp, slots = blocks.mark, blocks.stamp[0], blocks.above.size
+    if mark[slots + block] == stamp:
+        return -1, -2 - block
+    mark[slots + block] = stamp
+    blocks.path[place] = block
+    node = blocks.top[block]
+    if mark[node] == stamp:
+        return node, node
+    mark[node] = stamp
+    return node, -1
+
+
+@njit(cache=True, nogil=True)
 def way_up(blocks: Blocks, a: int, b: int) -> tuple[int, int, int, int]:
     """Write the blocks from both ends up to where the ways meet into `path`, b's from the middle on.
 
     Returns how many of each, the block in which they meet (counted with neither) or −1, and the node
-    that stays above all of them.
+    that stays above all of them. Both ways are walked in turn: neither is walked far beyond the meeting.
     """
-    slots, path, middle = blocks.above.size, blocks.path, blocks.path.size // 2
+    path, middle = blocks.path, blocks.path.size // 2
     blocks.stamp[0] += 1
-    stamp, mark = blocks.stamp[0], blocks.mark
-    mark[a] = mark[b] = stamp
+    blocks.mark[a] = blocks.mark[b] = blocks.stamp[0]
     at_a, at_b, count_a, count_b = a, b, 0, 0
-    meeting_block = meeting_node = -1
     while True:
-        block = block_above(blocks, at_a) if at_a >= 0 else -1
-        at_a = -1
-        if block >= 0:
-            if mark[slots + block] == stamp:
-                meeting_block = block
-                break
-            mark[slots + block] = stamp
-            path[count_a] = block
-            count_a += 1
-            at_a = blocks.top[block]
-            if mark[at_a] == stamp:
-                meeting_node = at_a
-                break
-            mark[at_a] = stamp
-        block = block_above(blocks, at_b) if at_b >= 0 else -1
-        at_b = -1
-        if block >= 0:
-            if mark[slots + block] == stamp:
-                meeting_block = block
-                break
-            mark[slots + block] = stamp
-            path[middle + count_b] = block
-            count_b += 1
-            at_b = blocks.top[block]
-            if mark[at_b] == stamp:
-                meeting_node = at_b
-                break
-            mark[at_b] = stamp
-    if meeting_block >= 0:
-        return (
-            _until_block(path, 0, count_a, meeting_block),
-            _until_block(path, middle, count_b, meeting_block),
-            meeting_block,
-            blocks.top[meeting_block],
-        )
-    if meeting_node == a:
+        at_a, met = _step_up(blocks, at_a, count_a)
+        count_a += at_a >= 0
+        if met != -1:
+            break
+        at_b, met = _step_up(blocks, at_b, middle + count_b)
+        count_b += at_b >= 0
+        if met != -1:
+            break
+    if met < 0:
+        block = -2 - met
+        count_a = _until_block(path, 0, count_a, block)
+        return count_a, _until_block(path, middle, count_b, block), block, blocks.top[block]
+    if met == a:
         count_a = 0
-    elif meeting_node == b:
+    elif met == b:
         count_b = 0
-    count_a = _until_node(blocks.top, path, 0, count_a, meeting_node)
-    count_b = _until_node(blocks.top, path, middle, count_b, meeting_node)
-    return count_a, count_b, -1, meeting_node
+    count_a = _until_node(blocks.top, path, 0, count_a, met)
+    return count_a, _until_node(blocks.top, path, middle, count_b, met), -1, met
 
 
 @njit(cache=True, nogil=True)

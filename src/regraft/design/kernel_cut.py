@@ -30,7 +30,6 @@ def find_cut(matrix: Matrix, mesh: Mesh, t: int, side: Sides) -> bool:
             return True
     if members.size <= mesh.k + 1:
         return False
-    wants = mesh.wants[t]
     order, joined = _order(matrix, mesh, t)
     for one in range(mesh.k):
         for other in range(one):
@@ -38,7 +37,7 @@ def find_cut(matrix: Matrix, mesh: Mesh, t: int, side: Sides) -> bool:
             if not are_linked(mesh, v, w):
                 mesh.stamp[0] += 1
                 stamp = mesh.stamp[0]
-                for at in range(mesh.start[w], mesh.start[w] + mesh.count[w]):
+                for at in range(mesh.start[w], mesh.start[w] + mesh.degree[w]):
                     mesh.target[mesh.near[at]] = stamp
                 if _cuts(mesh, t, members, v, w, stamp, side):
                     return True
@@ -46,10 +45,9 @@ def find_cut(matrix: Matrix, mesh: Mesh, t: int, side: Sides) -> bool:
     stamp = mesh.stamp[0]
     for index in range(members.size):
         v = order[index]
-        if index >= mesh.k and joined[v] < mesh.k:
-            # The searches below have stamps of their own; the marks of the earlier nodes keep theirs.
-            if _cuts(mesh, t, members, v, -1, stamp, side):
-                return True
+        # The searches have stamps of their own; the marks of the earlier nodes keep theirs.
+        if index >= mesh.k and joined[v] < mesh.k and _cuts(mesh, t, members, v, -1, stamp, side):
+            return True
         mesh.target[v] = stamp
     side[t] = 0
     return False
@@ -60,7 +58,7 @@ def _lone(mesh: Mesh, t: int, members: Ints, v: int, side: Sides) -> None:
     """A node with too few neighbours: they are the cut."""
     for x in members:
         side[t, x] = 2
-    for at in range(mesh.start[v], mesh.start[v] + mesh.count[v]):
+    for at in range(mesh.start[v], mesh.start[v] + mesh.degree[v]):
         side[t, mesh.near[at]] = 0
     side[t, v] = 1
 
@@ -103,7 +101,7 @@ def _order(matrix: Matrix, mesh: Mesh, t: int) -> tuple[Ints, Ints]:
                 break
         order[index] = v
         joined[v] = -1 - joined[v]  # taken
-        for at in range(mesh.start[v], mesh.start[v] + mesh.count[v]):
+        for at in range(mesh.start[v], mesh.start[v] + mesh.degree[v]):
             x = mesh.near[at]
             if wants[x] and 0 <= joined[x] < k:
                 joined[x] += 1
@@ -135,7 +133,7 @@ def best_across(matrix: Matrix, mesh: Mesh, t: int, side: Sides, most: int) -> t
     ones, twos = 0, 0
     near_side, far_side = np.empty(members.size, np.int64), np.empty(members.size, np.int64)
     for x in members:
-        if mesh.count[x] < mesh.start[x + 1] - mesh.start[x]:
+        if mesh.degree[x] < mesh.start[x + 1] - mesh.start[x]:
             if side[t, x] == 1:
                 near_side[ones] = x
                 ones += 1
@@ -155,8 +153,8 @@ def best_across(matrix: Matrix, mesh: Mesh, t: int, side: Sides, most: int) -> t
 
 @njit(cache=True, nogil=True)
 def mend(matrix: Matrix, mesh: Mesh, topics: Ints, most: int) -> tuple[Pairs, int]:
-    """Add links to the mesh until these topics are k-connected: the links, and a topic that stays weak or −1."""
-    side = np.zeros((mesh.need.size, mesh.count.size), np.int8)
+    """Add links until these topics are k-connected: the links, and a topic that stays weak or −1."""
+    side = np.zeros((mesh.need.size, mesh.degree.size), np.int8)
     weak = []
     for t in topics:
         if find_cut(matrix, mesh, t, side):

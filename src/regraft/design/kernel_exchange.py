@@ -29,7 +29,7 @@ def draw(state: State, below: int) -> int:
     x ^= x >> np.uint64(7)
     x ^= x << np.uint64(17)
     state[0] = x
-    return np.int64((x >> np.uint64(11)) % np.uint64(below))
+    return np.int64((x >> np.uint64(11)) % np.uint64(below))  # type: ignore[return-value]
 
 
 @njit(cache=True, nogil=True)
@@ -46,7 +46,7 @@ def needed_for(matrix: Matrix, mesh: Mesh, a: int, x: int, topics: Ints) -> int:
 
 @njit(cache=True, nogil=True)
 def wants_all(mesh: Mesh, y: int, topics: Ints, count: int) -> bool:
-    for place in range(count):
+    for place in range(count):  # noqa: SIM110 (no generators in compiled code)
         if not mesh.wants[topics[place], y]:
             return False
     return True
@@ -55,7 +55,7 @@ def wants_all(mesh: Mesh, y: int, topics: Ints, count: int) -> bool:
 @njit(cache=True, nogil=True)
 def gives_up(matrix: Matrix, mesh: Mesh, y: int, a: int) -> bool:
     """Whether y has a link that it could do without if it had one to a, and the other end can as well."""
-    for at in range(mesh.start[y], mesh.start[y] + mesh.count[y]):
+    for at in range(mesh.start[y], mesh.start[y] + mesh.degree[y]):
         z = mesh.near[at]
         if z != a and spared(matrix, mesh, z, y):
             held = False
@@ -99,8 +99,8 @@ def substitute(matrix: Matrix, mesh: Mesh, a: int, x: int, topics: Ints, prices:
     offset = draw(state, size)
     best, best_common = -1, -1
     for step in range(min(size, LOOK)):
-        y = matrix.topic_nodes[first + (offset + step) % size]
-        if y in (a, x) or mesh.count[y] >= mesh.start[y + 1] - mesh.start[y]:
+        y = int(matrix.topic_nodes[first + (offset + step) % size])
+        if y in (a, x) or mesh.degree[y] >= mesh.start[y + 1] - mesh.start[y]:
             continue
         if not wants_all(mesh, y, topics, count) or are_linked(mesh, a, y):
             continue
@@ -121,7 +121,7 @@ def shed(matrix: Matrix, mesh: Mesh, v: int, keep: int) -> int:
     """Remove what can go of v's links, except that to `keep`; how many went."""
     gone = 0
     at = mesh.start[v]
-    while at < mesh.start[v] + mesh.count[v]:
+    while at < mesh.start[v] + mesh.degree[v]:
         w = mesh.near[at]
         if w != keep and removable(matrix, mesh, v, w):
             drop(matrix, mesh, v, w)
@@ -134,7 +134,7 @@ def shed(matrix: Matrix, mesh: Mesh, v: int, keep: int) -> int:
 @njit(cache=True, nogil=True)
 def exchange(matrix: Matrix, mesh: Mesh, trials: int, prices: Prices, state: State) -> int:
     """Try so many exchanges, none for a link of a higher price; how many links were saved."""
-    nodes = mesh.count.size
+    nodes = mesh.degree.size
     longest = 1
     for v in range(nodes):
         longest = max(longest, matrix.node_start[v + 1] - matrix.node_start[v])
@@ -142,9 +142,9 @@ def exchange(matrix: Matrix, mesh: Mesh, trials: int, prices: Prices, state: Sta
     saved = 0
     for _ in range(trials):
         a = draw(state, nodes)
-        if mesh.count[a] == 0 or mesh.count[a] >= mesh.start[a + 1] - mesh.start[a]:
+        if mesh.degree[a] == 0 or mesh.degree[a] >= mesh.start[a + 1] - mesh.start[a]:
             continue
-        x = mesh.near[mesh.start[a] + draw(state, mesh.count[a])]
+        x = mesh.near[mesh.start[a] + draw(state, mesh.degree[a])]
         if not spared(matrix, mesh, x, a):
             continue
         y = substitute(matrix, mesh, a, x, topics, prices, state)
@@ -162,10 +162,10 @@ def exchange(matrix: Matrix, mesh: Mesh, trials: int, prices: Prices, state: Sta
 @njit(cache=True, nogil=True)
 def links_of(mesh: Mesh) -> Pairs:
     """The links, in ascending order."""
-    found = np.empty((mesh.count.sum() // 2, 2), np.int64)
+    found = np.empty((mesh.degree.sum() // 2, 2), np.int64)
     place = 0
-    for v in range(mesh.count.size):
-        for w in np.sort(mesh.near[mesh.start[v] : mesh.start[v] + mesh.count[v]]):
+    for v in range(mesh.degree.size):
+        for w in np.sort(mesh.near[mesh.start[v] : mesh.start[v] + mesh.degree[v]]):
             if v < w:
                 found[place, 0], found[place, 1] = v, w
                 place += 1

@@ -19,12 +19,12 @@ ENDS_HERE = -2
 
 
 class Mesh(NamedTuple):
-    """The neighbours of node v are `near[start[v] : start[v] + count[v]]`; what follows is spare."""
+    """The neighbours of node v are `near[start[v] : start[v] + degree[v]]`; what follows is spare."""
 
     k: int
     wants: Flags  # [topic, node]
     start: Ints
-    count: Ints
+    degree: Ints
     near: Ints
     within: Ints
     need: Ints
@@ -75,10 +75,10 @@ def new_mesh(matrix: Matrix, links: Pairs, k: int, capacity: Ints) -> Mesh:
 
 @njit(cache=True, nogil=True)
 def add(matrix: Matrix, mesh: Mesh, v: int, w: int) -> None:
-    mesh.near[mesh.start[v] + mesh.count[v]] = w
-    mesh.near[mesh.start[w] + mesh.count[w]] = v
-    mesh.count[v] += 1
-    mesh.count[w] += 1
+    mesh.near[mesh.start[v] + mesh.degree[v]] = w
+    mesh.near[mesh.start[w] + mesh.degree[w]] = v
+    mesh.degree[v] += 1
+    mesh.degree[w] += 1
     _count_within(matrix, mesh, v, w, 1)
 
 
@@ -91,8 +91,8 @@ def drop(matrix: Matrix, mesh: Mesh, v: int, w: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _forget(mesh: Mesh, v: int, w: int) -> None:
-    mesh.count[v] -= 1
-    last = mesh.start[v] + mesh.count[v]
+    mesh.degree[v] -= 1
+    last = mesh.start[v] + mesh.degree[v]
     for at in range(mesh.start[v], last):
         if mesh.near[at] == w:
             mesh.near[at] = mesh.near[last]
@@ -101,9 +101,9 @@ def _forget(mesh: Mesh, v: int, w: int) -> None:
 
 @njit(cache=True, nogil=True)
 def are_linked(mesh: Mesh, v: int, w: int) -> bool:
-    if mesh.count[v] > mesh.count[w]:
+    if mesh.degree[v] > mesh.degree[w]:
         v, w = w, v
-    for at in range(mesh.start[v], mesh.start[v] + mesh.count[v]):
+    for at in range(mesh.start[v], mesh.start[v] + mesh.degree[v]):  # noqa: SIM110 (no generators in compiled code)
         if mesh.near[at] == w:
             return True
     return False
@@ -150,7 +150,7 @@ def have_paths(mesh: Mesh, t: int, v: int, w: int) -> bool:
     wants, near = mesh.wants[t], mesh.near
     mesh.stamp[0] += 1
     stamp = mesh.stamp[0]
-    for at in range(mesh.start[w], mesh.start[w] + mesh.count[w]):
+    for at in range(mesh.start[w], mesh.start[w] + mesh.degree[w]):
         mesh.target[near[at]] = stamp
     found = paths_to_marked(mesh, wants, v, w, stamp)
     clear_paths(mesh)
@@ -161,7 +161,7 @@ def have_paths(mesh: Mesh, t: int, v: int, w: int) -> bool:
 def paths_to_marked(mesh: Mesh, wants: Flags, v: int, w: int, target: int) -> int:
     """How many paths, up to k, lead from v to different marked nodes without w; they are left standing."""
     found = 0
-    for at in range(mesh.start[v], mesh.start[v] + mesh.count[v]):
+    for at in range(mesh.start[v], mesh.start[v] + mesh.degree[v]):
         x = mesh.near[at]
         if found < mesh.k and mesh.target[x] == target and wants[x] and x != w:
             _put(mesh, x, v)
@@ -193,7 +193,7 @@ def clear_paths(mesh: Mesh) -> None:
 @njit(cache=True, nogil=True)
 def _augment(mesh: Mesh, wants: Flags, v: int, w: int, target: int) -> bool:
     """One more path, by a breadth-first search over what the paths so far leave free."""
-    near, before, behind = mesh.near, mesh.before, mesh.behind
+    near, before = mesh.near, mesh.before
     seen, came, queue = mesh.seen, mesh.came, mesh.queue
     mesh.stamp[0] += 1
     stamp = mesh.stamp[0]
@@ -209,7 +209,7 @@ def _augment(mesh: Mesh, wants: Flags, v: int, w: int, target: int) -> bool:
                 seen[2 * y + 1], came[2 * y + 1], queue[tail] = stamp, state, 2 * y + 1
                 tail += 1
             continue
-        for at in range(mesh.start[x], mesh.start[x] + mesh.count[x]):
+        for at in range(mesh.start[x], mesh.start[x] + mesh.degree[x]):
             y = near[at]
             if not wants[y] or seen[2 * y] == stamp or y == w:
                 continue

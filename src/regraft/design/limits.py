@@ -12,7 +12,7 @@ from regraft.model import BadInput
 
 Prices = npt.NDArray[np.float64]
 FREE = np.empty((0, 0), np.float64)
-MOST_SUBSCRIPTIONS = 10_000
+MOST_SUBSCRIPTIONS = 16_000
 """Per node: what two nodes share is counted in 16 bits, up to four times."""
 
 
@@ -38,7 +38,8 @@ class Terms:
             return np.empty((0, 0), np.int16)
         cheapest = max(float(self.prices[self.prices > 0].min(initial=np.inf)), 1e-9)
         relative = np.maximum(self.prices / (cheapest if np.isfinite(cheapest) else 1.0), 1.0)
-        return np.rint(20 * np.log(relative)).astype(np.int16)
+        discount: Discount = np.rint(20 * np.log(relative)).astype(np.int16)
+        return discount
 
 
 def prices_between(nodes: tuple[str, ...], latency: Mapping[tuple[str, str], float]) -> Prices:

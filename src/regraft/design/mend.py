@@ -11,7 +11,7 @@ from regraft.design.kernel_cut import mend
 from regraft.design.kernel_mesh import new_mesh
 from regraft.design.limits import Terms
 from regraft.design.matrix import Ints, Matrix, Pairs
-from regraft.design.prune import prune
+from regraft.design.prune import common_topics, prune
 from regraft.model import Infeasible
 
 LOOK = 1 << 16
@@ -36,3 +36,16 @@ def mended(
             break
         links, weak = lighter, np.arange(matrix.topic_start.size - 1)
     return Infeasible("where a topic can be cut, no node has room for a link", "max-degree")
+
+
+def fitted(matrix: Matrix, links: Pairs, terms: Terms) -> Pairs:
+    """As many of the links as the room at the nodes allows, those that serve most topics first."""
+    room = terms.room()
+    kept = np.zeros(len(links), np.bool_)
+    for place in np.argsort(-common_topics(matrix, links), kind="stable"):
+        v, w = links[place]
+        if room[v] > 0 and room[w] > 0:
+            room[v] -= 1
+            room[w] -= 1
+            kept[place] = True
+    return links[kept]

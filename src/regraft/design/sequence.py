@@ -48,7 +48,7 @@ def _chain(matrix: Matrix, window: int) -> Ints:
 
 @njit(cache=True, nogil=True)
 def _links_to(matrix: Matrix, last: Ints, mark: Ints, stamp: int, v: int) -> float:
-    """Different nodes that v would be joined to, per subscription; a place that is still open counts as one."""
+    """Different nodes that v would be joined to, per subscription; a place still open counts as one."""
     links = 0
     for at in range(matrix.node_start[v], matrix.node_start[v + 1]):
         for u in last[matrix.node_topics[at]]:
@@ -56,4 +56,4 @@ def _links_to(matrix: Matrix, last: Ints, mark: Ints, stamp: int, v: int) -> flo
                 links += 1
                 if u >= 0:
                     mark[u] = stamp
-    return links / max(1, matrix.node_start[v + 1] - matrix.node_start[v])
+    return float(links / max(1, matrix.node_start[v + 1] - matrix.node_start[v]))
