@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from regraft.broker.io.configuration import Address, Configuration
-from regraft.broker.io.running import run
+from regraft.broker.io.running import run, undisturbed
 from regraft.broker.io.server import BrokerServer
 from regraft.model import BadInput, RegraftError
 
@@ -76,4 +76,4 @@ def _say(document: dict[str, object]) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=os.environ.get("REGRAFT_LOG", "WARNING"), format="%(name)s: %(message)s")
-    sys.exit(run(main()))
+    sys.exit(run(undisturbed(main())))

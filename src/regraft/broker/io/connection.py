@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
         self._waiting_bytes = 0
         self._behind_hello = False
         self._retrying = False
-        self._intake = Intake(self, turns if turns is not None else Turns())
+        self._intake = Intake(number, turns if turns is not None else Turns())
         self._heard = self._wrote = False
         self._silent = self._stalled = 0.0
         self._age = 0.0
@@ -114,7 +114,7 @@ class Connection(asyncio.Protocol):
 
     def _hear(self, messages: list[AnyMessage]) -> None:
         if messages:
-            self._intake.hear(messages)
+            self._intake.hear(messages, self)
 
     # What the intake calls
 

@@ -26,8 +26,6 @@ COSTLY_AT_ONCE = 4
 class Owner(Protocol):
     """The connection, which knows the shell."""
 
-    number: int
-
     def ahead(self, message: AnyMessage, filters: list[Filter]) -> Iterator[None]:
         """What can be done step by step before the message is heard; `filters` are kept until then."""
 
@@ -39,11 +37,11 @@ class Owner(Protocol):
 
 
 class Intake:
-    """Between a connection and its shell."""
+    """Between a connection and its shell; it refers to the connection only while there is something to do."""
 
-    def __init__(self, owner: Owner, turns: Turns) -> None:
+    def __init__(self, number: int, turns: Turns) -> None:
         self.waiting: deque[AnyMessage] = deque()
-        self._owner = owner
+        self._number = number
         self._turns = turns
         self._at_work = False
         self._limit = FIRST_TURN
@@ -54,45 +52,45 @@ class Intake:
     def busy(self) -> bool:
         return self._at_work
 
-    def hear(self, messages: list[AnyMessage]) -> None:
+    def hear(self, messages: list[AnyMessage], owner: Owner) -> None:
         """At once, or when it is this connection's turn: then `busy`, until `finished` is called."""
         if not self._at_work and self._is_little(messages):
             start = time.monotonic()
-            self._owner.say(messages)
+            owner.say(messages)
             now = time.monotonic()
             self._used.add(now - start, now)
             return
         self.waiting += messages
         if not self._at_work:
             self._at_work = True
-            self._turns.take(self._work())
+            self._turns.take(self._work(owner))
 
     def _is_little(self, messages: list[AnyMessage]) -> bool:
         if type(messages[0]) is not Confirm:
-            self._contended = self._turns.contended(self._owner.number)
+            self._contended = self._turns.contended(self._number)
         if len(messages) > FEW or not COSTLY.isdisjoint(map(type, messages)):
             return False
         if not self._contended:
             return True
         return not self._used.heavy and sum(map(price, messages)) <= DIRECT
 
-    def _work(self) -> Iterator[None]:
+    def _work(self, owner: Owner) -> Iterator[None]:
         going = True
         while self.waiting and going:
             if type(self.waiting[0]) in COSTLY:
                 batch = self._costly()
                 filters: list[Filter] = []
                 for message in batch:
-                    yield from self._owner.ahead(message, filters)
+                    yield from owner.ahead(message, filters)
             else:
                 batch = self._cheap()
             start = time.monotonic()
-            going = self._owner.say(batch)
+            going = owner.say(batch)
             self._adapt(time.monotonic() - start)
             yield
         self.waiting.clear()
         self._at_work = False
-        self._owner.finished()
+        owner.finished()
 
     def _costly(self) -> list[AnyMessage]:
         batch: list[AnyMessage] = []
@@ -115,7 +113,7 @@ class Intake:
 
     def _adapt(self, seconds: float) -> None:
         """The next turn takes as long as it may."""
-        self._contended = self._turns.contended(self._owner.number)
+        self._contended = self._turns.contended(self._number)
         allowed = TURN_SECONDS if self._contended else LONG_TURN_SECONDS
         if seconds > allowed:
             self._limit = max(1, int(self._limit * allowed / seconds))

@@ -4,7 +4,18 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from regraft.broker.io.garbage import set_aside
+
 T = TypeVar("T")
+
+
+async def undisturbed(main: Coroutine[Any, Any, T]) -> T:
+    """In a process that does nothing but run brokers: without long pauses of the garbage collector."""
+    care = asyncio.create_task(set_aside())
+    try:
+        return await main
+    finally:
+        care.cancel()
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
