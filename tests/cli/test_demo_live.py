@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from regraft.broker.core.relink import Shift
+from regraft.broker.core import Change
 from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.overlay import Overlay
 from regraft.broker.io.running import run
@@ -71,16 +71,16 @@ def test_a_plan_leaves_the_brokers_with_the_links_of_the_goal(monkeypatch: pytes
 class Hasty(Executor):
     """Commits what nobody has prepared."""
 
-    def prepare(self, broker: str, shift: Shift) -> None:
-        self.commit(broker, shift)
+    def prepare(self, broker: str, change: Change) -> None:
+        self.commit(broker, change)
 
 
 class Forgetful(Executor):
     """Does not tell the old neighbour."""
 
-    def prepare(self, broker: str, shift: Shift) -> None:
-        if broker != shift.j:
-            super().prepare(broker, shift)
+    def prepare(self, broker: str, change: Change) -> None:
+        if broker != change.j:
+            super().prepare(broker, change)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from regraft.broker.core.relink import Shift
+from regraft.broker.core import Change, shift
 from regraft.broker.io.inside import inside
 from regraft.model import Action, BadInput, Ends, Plan, RegraftError, Step, ends
 
@@ -110,41 +110,41 @@ class Executor:
         """Returns how many seconds it took."""
         i, j, k = action.brokers
         self._changes += 1
-        shift = Shift(f"{self._changes}: {action}", i, j, k)
+        change = shift(f"{self._changes}: {action}", i, j, k)
         begun = time.monotonic()
         try:
-            await self._stage(shift, "ready", (i, j, k), self.prepare)
+            await self._stage(change, "ready", (i, j, k), self.prepare)
         except BaseException:
             for id in (i, j, k):
                 with suppress(BadInput):  # it had not come so far
-                    self._servers[id].abort(shift.change)
+                    self._servers[id].abort(change.id)
             raise
-        await self._stage(shift, "done", (i, k), self.commit)
+        await self._stage(change, "done", (i, k), self.commit)
         return time.monotonic() - begun
 
-    def prepare(self, broker: str, shift: Shift) -> None:
-        self._servers[broker].prepare(shift)
+    def prepare(self, broker: str, change: Change) -> None:
+        self._servers[broker].prepare(change)
 
-    def commit(self, broker: str, shift: Shift) -> None:
-        self._servers[broker].commit(shift.change)
+    def commit(self, broker: str, change: Change) -> None:
+        self._servers[broker].commit(change.id)
 
     async def _stage(
-        self, shift: Shift, name: str, commanded: tuple[str, ...], command: Callable[[str, Shift], None]
+        self, change: Change, name: str, commanded: tuple[str, ...], command: Callable[[str, Change], None]
     ) -> None:
         """Until i, j and k have reported it."""
-        stage = self._stages[shift.change, name] = Stage(shift[1:])
+        stage = self._stages[change.id, name] = Stage(change.brokers)
         try:
             for id in commanded:
-                command(id, shift)
+                command(id, change)
             async with asyncio.timeout(self._patience):
                 await stage.over
         except BadInput as fault:
             raise NotCarriedOut(f"a broker refused its part in change {fault}") from None
         except TimeoutError:
             missing = ", ".join(sorted(stage.missing))
-            raise NotCarriedOut(f"change {shift.change}: no report {name!r} from {missing}") from None
+            raise NotCarriedOut(f"change {change.id}: no report {name!r} from {missing}") from None
         finally:
-            del self._stages[shift.change, name]
+            del self._stages[change.id, name]
 
     def _reported(self, broker: str, report: "Report") -> None:
         if (stage := self._stages.get((report.change, report.stage))) is not None:

@@ -84,6 +84,8 @@ class Update(Message, frozen=True, tag=4):
     placed_advertisements: list[str] = []
     """Yours: every broker behind me has them, and I have told you who subscribes to them."""
     placed_subscriptions: list[str] = []
+    but_moving: bool = False
+    """`all_…` is meant without what is behind the broker whose link is being moved to you."""
 
 
 class Advertise(Message, frozen=True, tag=5):
@@ -200,12 +202,16 @@ class Frozen(Message, frozen=True, tag=17):
     """Nothing more of mine is on its way to you: the change of links may happen."""
 
     change: str
+    homes: list[str] = []
+    """To the new neighbour of the subtree: brokers there whose clients have filters."""
 
 
 class Moved(Message, frozen=True, tag=18):
     """The subtree that was behind one neighbour of yours is behind me now; I have told you all of it."""
 
     change: str
+    answer: bool = False
+    """I have heard that, and have sent you what was on its way to the subtree."""
 
 
 class Refused(Message, frozen=True, tag=15):

@@ -17,7 +17,7 @@ def apply(told: dict[str, Filter], showing: Showing) -> None:
     """What the neighbour has after it was told, additions before removals."""
     told.update(showing.added)
     for id in showing.removed:
-        del told[id]
+        told.pop(id, None)  # one that was never told is no news
     showing.added, showing.removed = {}, set()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.broker.io.peers import at, broker, chain, finish, overlay
 
-from regraft.broker.core import Shift
+from regraft.broker.core import shift
 from regraft.broker.core.effects import Report
 from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.journal import Journal
@@ -82,7 +82,7 @@ def test_a_shift_of_a_link_under_traffic_loses_nothing() -> None:
                     publisher.publish_many([Event({"n": n}) for n in range(200, 400)])
                 )
                 for server in running.servers.values():
-                    server.prepare(Shift("s1", "a", "b", "c"))
+                    server.prepare(shift("s1", "a", "b", "c"))
                 assert {(await reports.get()).stage for _ in range(3)} == {"ready"}
                 for server in running.servers.values():
                     server.commit("s1")

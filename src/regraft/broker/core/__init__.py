@@ -4,7 +4,19 @@ Start with `messages` (what peers say to each other), then `broker` (who reacts 
 """
 
 from regraft.broker.core.broker import Broker, Settings
+from regraft.broker.core.change import Change, shift
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Report, Send, Store
-from regraft.broker.core.relink import Shift
 
-__all__ = ["Broker", "Close", "Dial", "Effect", "Hangup", "Report", "Send", "Settings", "Shift", "Store"]
+__all__ = [
+    "Broker",
+    "Change",
+    "Close",
+    "Dial",
+    "Effect",
+    "Hangup",
+    "Report",
+    "Send",
+    "Settings",
+    "Store",
+    "shift",
+]

@@ -12,11 +12,12 @@ from typing import Any
 
 import msgspec
 
+from regraft.broker.core.change import Change
 from regraft.broker.core.claims import Claims
 from regraft.broker.core.effects import Close, Dial, Effect, Send, Store
 from regraft.broker.core.forwarding import Fact, Forwarding
 from regraft.broker.core.peers import Link, Session
-from regraft.broker.core.relink import Relink, Shift
+from regraft.broker.core.relink import Relink
 from regraft.broker.core.sessions import NAME_BYTES, Sessions
 from regraft.broker.core.tables import Tables
 from regraft.model import BadInput
@@ -100,7 +101,7 @@ class Broker:
         self.claims = Claims(id, self.sessions, self.forwarding)
         self.claims.life = life
         self.sessions.claim = self.claims.begin
-        self.relink = Relink(id, self.tables, self.forwarding)
+        self.relink = Relink(id, self.tables, self.forwarding, stored)
         self.sessions.restore(stored, now)
         self.claims.restore(now)
         self._peers: dict[int, Link | Session] = {}
@@ -135,7 +136,8 @@ class Broker:
 
     def start(self) -> list[Effect]:
         """The first effects: which neighbours to call. Of two neighbours the smaller id calls."""
-        return [Dial(name) for name in self.tables.sides if self.id < name]
+        names = [name for name in self.tables.sides if self.id < name and not self.relink.barred(name)]
+        return [*self._flush(), *[Dial(name) for name in names]]
 
     def opened(self, connection: int, neighbour: str = "") -> list[Effect]:
         """A connection is there; `neighbour` if we dialled it, otherwise the peer speaks first."""
@@ -177,9 +179,13 @@ class Broker:
         self.claims.tick(now, self.settings.session_seconds)
         return self._flush()
 
-    def prepare(self, shift: Shift) -> list[Effect]:
+    def prepare(self, change: Change) -> list[Effect]:
         """Begin to take part in a change of links: buffer, and connect to the new neighbour."""
-        self.relink.prepare(shift)
+        self.relink.prepare(change)
+        if self.relink.leaving:
+            for session in self.forwarding.sessions.values():
+                if session.connection is not None:
+                    self._send_away(session.connection)
         return self._flush()
 
     def commit(self, change: str) -> list[Effect]:
@@ -235,15 +241,19 @@ class Broker:
 
     def _link_hello(self, connection: int, hello: LinkHello) -> None:
         link = self.forwarding.links.get(hello.broker)
+        if self.relink.barred(hello.broker):
+            self._out.append(Close(connection, "a change of links has not been decided"))
+            return
         if link is None:
             if not self.relink.expects(hello.broker):
                 raise BadInput("hello", f"{hello.broker!r} is not a neighbour of {self.id!r}")
             self._answer(connection, hello)
-            self.relink.joined(hello.broker, connection)
+            self.relink.joined(hello.broker, hello.life, connection)
             return
         if link.connection is not None:
             self._out.append(Close(link.connection, "the neighbour has connected anew"))
         self._answer(connection, hello)
+        link.life = hello.life
         self._connect(link, connection)
 
     def _answer(self, connection: int, hello: LinkHello) -> None:
@@ -262,8 +272,17 @@ class Broker:
     def _client_hello(self, connection: int, hello: ClientHello) -> None:
         if not 0 < len(hello.client.encode()) <= NAME_BYTES or "#" in hello.client or "/" in hello.client:
             raise BadInput("hello", f"a client's name has 1 to {NAME_BYTES} bytes, and no '#' or '/'")
+        if self.relink.leaving:
+            self._send_away(connection)
+            return
         self._epoch += 1
         self._peers[connection] = self.sessions.hello(connection, hello, self._epoch, self.now)
+
+    def _send_away(self, connection: int) -> None:
+        """This broker is about to leave the overlay."""
+        reason = "this broker leaves"
+        self._out += [Send(connection, Bye(reason)), Close(connection, reason)]
+        self._over.add(connection)
 
     def _link_run(self, link: Link, run: Run) -> None:
         self.forwarding.arrive(run.check(), link.name)
@@ -302,7 +321,8 @@ class Broker:
             peer.lost(self.now)
         neighbour = self._dialled.pop(connection, "")
         link = self.forwarding.links.get(neighbour)
-        if (link is not None and link.connection is None) or self.relink.expects(neighbour):
+        lost = link is not None and link.connection is None and not self.relink.barred(neighbour)
+        if lost or self.relink.expects(neighbour):
             self._out.append(Dial(neighbour))
 
     # What follows
@@ -310,22 +330,23 @@ class Broker:
     def _flush(self) -> list[Effect]:
         """Everything that the last event caused."""
         self.claims.now = self.now
-        if self.relink.changed:
-            self.relink.changed = False
-            self.claims.relinked()
-            self._out.insert(0, Store(NEIGHBOURS, _encode((self.configured, sorted(self.tables.sides)))))
+        changed = self._relinked()
         adopted, self.relink.adopted = self.relink.adopted, []
         for connection, link, early in adopted:
             self._connect(link, connection)
             for message in early:
                 self._received(connection, message)
+        if self._relinked() or changed:
+            links = _encode((self.configured, sorted(self.tables.sides)))
+            self.relink.stores.insert(0, Store(NEIGHBOURS, links))
         self._open_links()
         self.relink.advance()
         if self.sessions.held_back:
             self.sessions.admit()
         self.claims.ask(self._filters_in_place)
         self.claims.answer()
-        out, self._out = [*self.sessions.stores(), *self._out], []
+        out: list[Effect] = [*self.relink.stores, *self.sessions.stores(), *self._out]
+        self._out, self.relink.stores = [], []
         for name, link in self.forwarding.links.items():
             if link.connection is not None and (update := self.tables.update(name)) is not None:
                 out.append(Send(link.connection, update))
@@ -337,6 +358,12 @@ class Broker:
         self.relink.after = []
         out += self.forwarding.take_sends()
         return out
+
+    def _relinked(self) -> bool:
+        changed, self.relink.changed = self.relink.changed, False
+        if changed:
+            self.claims.relinked()
+        return changed
 
     def _open_links(self) -> None:
         for name, link in self.forwarding.links.items():

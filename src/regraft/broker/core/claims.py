@@ -272,7 +272,10 @@ class Claims:
         if stream.find(run.seqs[0]) is None:
             self.forwarding.store.keep(Held(run, [source], {session.target: 0}))
         else:
-            stream.within(run.seqs[0], run.seqs[0])[0].waiting.setdefault(session.target, 0)
+            held = stream.within(run.seqs[0], run.seqs[0])[0]
+            held.waiting.setdefault(session.target, 0)
+            if held.run.visit < run.visit:  # what was sent on the earlier visit may be distrusted
+                held.run = run
 
     def confirmed(self, client: str, publisher: str, ranges: list[int]) -> None:
         """The client has confirmed something: perhaps the last that was handed over."""

@@ -15,6 +15,8 @@ class Link:
         self.name = name
         self.connection: int | None = None
         self.epoch = 0
+        self.life = 0
+        """Of the neighbour: if it has grown, the neighbour has forgotten everything."""
         self.open = False
         """The neighbour has told all its subscriptions on this connection: publications may go."""
         self.settled = False

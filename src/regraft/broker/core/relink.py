@@ -1,4 +1,4 @@
-"""A participant's part in shift(i, j, k): the link i–j becomes i–k, while j–k stays (IPITT §III-C).
+"""A participant's part in a change of links (IPITT §III-C): shift(i, j, k) turns i–j into i–k; j–k stays.
 
 i moves with everything behind it (its subtree). Brokers other than i, j and k notice nothing: for them
 nobody changes direction. The three participants buffer what would cross the links concerned, exchange
@@ -6,64 +6,38 @@ what they know about the subtree, and go on:
 
 | stage | i | j | k |
 |---|---|---|---|
-| prepare | freezes j, connects to k | freezes i and k | freezes j, connects to i |
-| | sends `Frozen` to j | sends `Frozen` to i and k | sends `Frozen` to j |
-| ready | on `Frozen` from j | on `Frozen` from i and k | on `Frozen` from j |
-| abort | thaws: nothing has changed | thaws | thaws |
-| commit | k takes j's place: what came from j counts as k's | (waits) | has a new neighbour i |
-| 1 | tells k its table | | is silent to i |
-| 2 | | | serves i too; tells j of the subtree, then `Moved`; thaws j |
-| 3 | | forgets i, thaws k; tells k what is new for it, then `Moved`; **done** | |
-| 4 | | | tells i its table |
-| 5 | sends what is unconfirmed, `Settled`; **done** | | |
-| 6 | | | sends i what came from j for it; thaws i; **done** |
+| prepare | remembers it, freezes j, calls k | remembers it, freezes i and k; *veils* i from k | as i |
+| | sends `Frozen` to j | sends `Frozen` to i, and to k with the subtree's homes | sends `Frozen` to j |
+| ready | on `Frozen` from j | on `Frozen` from i and k | on `Frozen` from j: remembers the homes |
+| abort | thaws: nothing has changed | thaws, lifts the veil | thaws |
+| commit | k takes j's place: what came from j is k's | (waits) | what j told of the homes is i's |
+| 1 | tells k its table | | tells i its table |
+| 2 | | | knows the subtree: has told j of it, says `Moved`; thaws j |
+| 3 | | forgets i; sends k what was on its way to the subtree, answers `Moved`: **done** | |
+| 4 | sends k what is unconfirmed: **done** | | |
+| 5 | | | sends i what is held for it; thaws i: **done** |
 
 Freezing makes sure that nothing is on the wire of a link that changes; what is unconfirmed is held at
-both of its ends. The publications of the subtree that k holds from j are exactly among those that i
-sends again, so that after `Settled` k knows which of the rest to send to i.
+both of its ends. The veil: from prepare on j tells k nothing new about i's subtree, and tells it what was
+hidden because something of the subtree covers it. So all that k knows through j is either of the subtree
+(its home says so) or complete without it, and k can tell i everything else.
+
+**Crashes.** A part is remembered from prepare to done. Who finds one after a start, prepared but not
+committed, is in doubt: the links concerned stay down until the agent says commit or abort; nothing is known
+then, so that committing is a change of names. Who finds one committed goes on where the table says, with
+empty tables. Nobody waits for what a crash has taken, and no two wait for each other: k waits for what i
+tells (until then it drops nothing of j's, which may have forgotten the subtree); i waits for what k tells;
+j for k's `Moved`, which is said again on every connection. If j has forgotten what was on its way to the
+subtree, it comes again from behind j; k then forgets its copies too, so that i gets all of it in order.
 """
 
-from collections import deque
-from dataclasses import dataclass, field
-from typing import NamedTuple
-
-from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Report, Send
+from regraft.broker.core.change import RECORD, Change, Part, parts_of, role_of, to_record
+from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Report, Send, Store
 from regraft.broker.core.forwarding import Forwarding
 from regraft.broker.core.peers import Link
 from regraft.broker.core.tables import Tables
 from regraft.model import BadInput
 from regraft.protocol.messages import AnyMessage, Frozen, Moved
-
-
-class Shift(NamedTuple):
-    """Broker i leaves j for k, which is a neighbour of j."""
-
-    change: str
-    i: str
-    j: str
-    k: str
-
-
-@dataclass
-class Part:
-    """This broker's part in one shift."""
-
-    shift: Shift
-    frozen: tuple[str, ...]
-    """Neighbours whose links stand still."""
-    new: str
-    """The neighbour to be, if this is i or k."""
-    heard: set[str] = field(default_factory=set)
-    """Neighbours from which nothing more will come."""
-    connection: int | None = None
-    """To the neighbour to be."""
-    early: list[AnyMessage] = field(default_factory=list)
-    """What that one, which has committed before us, has said."""
-    ready: bool = False
-    committed: bool = False
-    told: bool = False
-    """We are k and have told j (2)."""
-
 
 EARLY = 64
 
@@ -71,145 +45,186 @@ EARLY = 64
 class Relink:
     """The changes of links in which this broker takes part; each concerns other links."""
 
-    def __init__(self, broker: str, tables: Tables, forwarding: Forwarding) -> None:
+    def __init__(self, broker: str, tables: Tables, forwarding: Forwarding, stored: dict[str, bytes]) -> None:
         self.broker = broker
         self.tables = tables
         self.forwarding = forwarding
-        self.parts: dict[str, Part] = {}
+        self.parts = parts_of(broker, stored)
         self.out: list[Effect] = []
-        self.finished: deque[str] = deque(maxlen=64)
-        """The last changes in which we were j."""
-        self.heard_early: dict[str, set[str]] = {}
-        """Neighbours that are frozen for a change that we have not been told of yet."""
+        self.stores: list[Store] = []
+        """What has to be on the disk before anything else of this leaves."""
+        self.heard_early: dict[str, dict[str, tuple[int, list[str]]]] = {}
+        """Neighbours that are frozen for a change that we have not been told of yet: their life and homes."""
+        self.unanswered: dict[str, str] = {}
+        """Changes and the neighbour that has said `Moved`."""
         self.changed = False
         """Whether the set of our links has changed since the broker looked."""
         self.after: list[Send] = []
         """What must not overtake the tables."""
         self.adopted: list[tuple[int, Link, list[AnyMessage]]] = []
         """Connections that have become links, and what came on them before."""
+        for part in self.parts.values():
+            if part.committed:
+                self.changed = True
+                self._change_links(part)
 
     # The agent's commands
 
-    def prepare(self, shift: Shift) -> None:
-        part = self._part(shift)
-        self.parts[shift.change] = part
-        part.heard = self.heard_early.pop(shift.change, set())
-        for name in part.frozen:
-            link = self.forwarding.links[name]
-            link.frozen = True
-            if link.connection is not None:
-                self.out.append(Send(link.connection, Frozen(shift.change)))
-        if self.broker == shift.j:
-            # What is behind i must not seem to k to be behind us, while k learns that it is behind it.
-            self.tables.sides[shift.k].silent = True
-        if part.new and self.broker < part.new:
-            self.out.append(Dial(part.new))
+    def prepare(self, change: Change) -> None:
+        part = self._part(change)
+        self.parts[change.id] = part
+        self._remember(part)
+        for name, (life, homes) in self.heard_early.pop(change.id, {}).items():
+            self._heard(part, name, life, homes)
+        for name in part.role.frozen:
+            self.forwarding.links[name].frozen = True
+        if self._is(part, "shift", 1):
+            self.tables.veil(change.k, change.i)
+        if self._is(part, "shift", 2):
+            self.tables.sides[change.j].patient = True
+        if part.role.new and self.broker < part.role.new:
+            self.out.append(Dial(part.role.new))
         self._ready(part)
 
-    def abort(self, change: str) -> None:
+    def _freeze(self, part: Part) -> None:
+        """Tell neighbours that nothing more comes; as j only when we know what is behind i."""
+        if part.in_doubt or part.committed or not all(map(self._knows, part.role.frozen)):
+            return
+        for name in part.role.frozen:
+            link = self.forwarding.links[name]
+            if link.connection is not None and part.frozen.get(name) != link.epoch:
+                part.frozen[name] = link.epoch
+                self.after.append(Send(link.connection, Frozen(part.change.id, self._homes(part, name))))
+
+    def _knows(self, name: str) -> bool:
+        side = self.tables.sides[name]
+        return side.knows_advertisements and side.knows_subscriptions
+
+    def _homes(self, part: Part, name: str) -> list[str]:
+        if not self._is(part, "shift", 1) or name != part.change.k:
+            return []
+        side = self.tables.sides[part.change.i]
+        return sorted({each.home for each in (*side.advertisements.values(), *side.subscriptions.values())})
+
+    def abort(self, id: str) -> None:
         """Back to the state before: nothing but buffering has happened."""
-        part = self._known(change)
+        part = self._known(id)
         if part.committed:
-            raise BadInput(change, "is being carried out and can not be aborted any more")
-        del self.parts[change]
-        if part.new:
-            self.out.append(Hangup(part.new))
+            raise BadInput(id, "is being carried out and can not be aborted any more")
+        self._forget_part(part)
+        if part.role.new:
+            self.out.append(Hangup(part.role.new))
             if part.connection is not None:
                 self.out.append(Close(part.connection, "the change of links was aborted"))
-        for name in part.frozen:
-            self.tables.sides[name].silent = False
+        for name in part.role.frozen:
+            side = self.tables.sides[name]
+            if side.veil:
+                self.tables.unveil(name)
+            if side.patient:
+                side.patient = False
+                self.tables.believe(name)
+            self._dial(name)
             self.thaw(name)
-        self.out.append(Report(change, "aborted"))
+        self.out.append(Report(id, "aborted"))
 
-    def commit(self, change: str) -> None:
-        """At i and k; j follows when k tells it."""
-        if change in self.finished:
+    def commit(self, id: str) -> None:
+        """It was decided. j waits until k tells it, unless it has forgotten everything."""
+        part = self._known(id)
+        if part.committed or (self._is(part, "shift", 1) and not part.in_doubt):
             return
-        part = self._known(change)
-        if self.broker == part.shift.j:
-            return
-        if not self.is_ready(change):
-            raise BadInput(change, "is not ready")
+        if not part.ready and not part.in_doubt:
+            raise BadInput(id, "is not ready")
         part.committed = self.changed = True
-        shift = part.shift
-        if self.broker == shift.i:
-            self._leave(shift.j)
-            self.tables.rename(shift.j, shift.k)
-            self.forwarding.rename(shift.j, shift.k)
-            self._adopt(part)
-        elif self.broker == shift.k:
-            self.tables.add_side(shift.i)
-            self.tables.sides[shift.i].silent = True
-            self.forwarding.links[shift.i] = Link(shift.i)
-            self._adopt(part)
-            self.forwarding.links[shift.i].frozen = True
+        self._remember(part)
+        part.in_doubt = False
+        self._change_links(part)
+        for name in part.role.frozen:
+            self._dial(name)
+        if part.role.new and part.connection is not None:
+            self.forwarding.links[part.role.new].life = part.new_life
+            self.adopted.append((part.connection, self.forwarding.links[part.role.new], part.early))
+        elif part.role.new:
+            self._dial(part.role.new)
 
-    def is_ready(self, change: str) -> bool:
-        """Whether the change can be committed here now."""
-        part = self._known(change)
-        return part.ready and (not part.new or part.connection is not None)
+    def stages(self) -> dict[str, str]:
+        """How far each change is here."""
+        return {id: part.stage for id, part in self.parts.items()}
+
+    @property
+    def leaving(self) -> bool:
+        """Whether this broker is about to be detached: its clients have to go elsewhere."""
+        return any(self._is(part, "detach", 0) for part in self.parts.values())
 
     # What neighbours say
 
     def frozen(self, link: Link, message: Frozen) -> None:
         part = self.parts.get(message.change)
         if part is not None:
-            part.heard.add(link.name)
-            self._ready(part)
-        elif len(self.heard_early) < EARLY:
-            self.heard_early.setdefault(message.change, set()).add(link.name)
+            self._heard(part, link.name, link.life, message.homes)
+        else:
+            self.heard_early.setdefault(message.change, {})[link.name] = link.life, message.homes
+            if len(self.heard_early) > EARLY:
+                del self.heard_early[next(iter(self.heard_early))]
+
+    def _heard(self, part: Part, name: str, life: int, homes: list[str]) -> None:
+        part.heard.add(name)
+        if self._is(part, "shift", 2) and not part.committed:
+            part.homes, part.life = homes, life
+            self._remember(part)
+        self._ready(part)
 
     def moved(self, link: Link, message: Moved) -> None:
         part = self.parts.get(message.change)
-        if part is not None and self.broker == part.shift.j:
-            self._forget(link, part)
-        elif part is None and message.change in self.finished and link.connection is not None:
-            self.after.append(Send(link.connection, message))  # it has not heard our answer
-        elif part is not None and self.broker == part.shift.k:
-            self.tables.drop_shadows(link.name)
-            self.tables.sides[part.shift.i].silent = False
+        if message.answer:
+            if part is not None and self._is(part, "shift", 2) and part.told:
+                self._serve(part)
+            return
+        if part is not None and self._is(part, "shift", 1):
+            self._forget_subtree(part)
+        self.unanswered[message.change] = link.name
 
-    def _forget(self, link: Link, part: Part) -> None:
-        """We are j (3): k has the subtree now."""
-        change, i, _, k = part.shift
-        del self.parts[change]
-        self.finished.append(change)
-        self.changed = True
-        self._leave(i)
-        for held in list(self.forwarding.store):
-            if i in held.sources:
-                held.sources = [k if source == i else source for source in held.sources]
-                held.waiting.pop(k, None)
-                held.waiting.pop(i, None)
-            elif held.waiting.pop(i, None) is not None and k not in held.sources:
-                held.waiting.setdefault(k, 0)
-            if not held.waiting:
-                self.forwarding.complete(held)
-        self.tables.remove_side(i)
-        self.tables.sides[k].silent = False
-        del self.forwarding.links[i]
-        self.thaw(k)
-        assert link.connection is not None
-        self.after.append(Send(link.connection, Moved(change)))
-        self.out.append(Report(change, "done"))
+    def _answer(self) -> None:
+        """Everything for the subtree has gone to the neighbour, or (if we have forgotten it) will come."""
+        for change, name in list(self.unanswered.items()):
+            link = self.forwarding.links.get(name)
+            if link is None or link.connection is None:
+                del self.unanswered[change]  # it will ask again
+            elif link.open and not link.frozen:
+                del self.unanswered[change]
+                self.forwarding.sends.append(Send(link.connection, Moved(change, True)))
 
     def reconnected(self, link: Link) -> None:
         """What was said on the connection before may be lost."""
         assert link.connection is not None
-        for change, part in self.parts.items():
-            if link.name in part.frozen and not part.committed:
-                self.out.append(Send(link.connection, Frozen(change)))
-            if part.told and link.name == part.shift.j:
-                self.after.append(Send(link.connection, Moved(change)))
+        for id, part in self.parts.items():
+            if not self._is(part, "shift", 2) or link.name != part.change.j:
+                continue
+            if part.life and link.life != part.life:
+                self._forget_from(link.name)
+                part.life = link.life
+            if part.told:
+                self.after.append(Send(link.connection, Moved(id)))
+
+    def _forget_from(self, name: str) -> None:
+        """The neighbour has forgotten what it sent us: it will all come again, in order."""
+        for held in list(self.forwarding.store):
+            if held.sources == [name]:
+                self.forwarding.drop(held)
+
+    def barred(self, name: str) -> bool:
+        """Whether the link to this neighbour is in doubt and stays down."""
+        return any(
+            part.in_doubt and name in (*part.role.frozen, part.role.new) for part in self.parts.values()
+        )
 
     def expects(self, name: str) -> bool:
         """Whether the broker is a neighbour to be."""
-        return any(name == part.new != "" and not part.committed for part in self.parts.values())
+        return any(name == part.role.new != "" and not part.committed for part in self.parts.values())
 
-    def joined(self, name: str, connection: int) -> None:
+    def joined(self, name: str, life: int, connection: int) -> None:
         """The neighbour to be is connected."""
-        part = next(each for each in self.parts.values() if each.new == name)
-        part.connection = connection
+        part = next(each for each in self.parts.values() if each.role.new == name and not each.committed)
+        part.connection, part.new_life, part.early = connection, life, []
         self._ready(part)
 
     def early(self, connection: int, message: AnyMessage) -> bool:
@@ -225,45 +240,81 @@ class Relink:
             if part.connection == connection and not part.committed:
                 part.connection, part.early = None, []
 
+    # Going on
+
     def advance(self) -> None:
         """Go on with what the last event made possible."""
-        for change, part in list(self.parts.items()):
-            if not part.committed or not part.new:
-                continue
-            link = self.forwarding.links[part.new]
-            if self.broker == part.shift.i and link.open:
-                del self.parts[change]
-                self.out.append(Report(change, "done"))
-            elif self.broker == part.shift.k:
-                if not part.told and self.tables.sides[part.new].heard_all:
-                    self._tell(part)
-                if part.told and link.settled:
-                    self._serve(change, part)
+        for part in list(self.parts.values()):
+            if not part.committed:
+                self._freeze(part)
+                self._ready(part)
+            elif self._is(part, "shift", 2):
+                self._tell(part)
+            elif not part.role.new or self.forwarding.links[part.role.new].open:
+                self._done(part)
+        if self.unanswered:
+            self._answer()
 
     def _tell(self, part: Part) -> None:
-        """We are k and know the subtree (2)."""
+        """We are k: (2) when we know the subtree."""
+        i, j = part.change.i, part.change.j
+        rest = self.tables.sides[j]
+        if part.told or not self.tables.sides[i].heard_all or not rest.knows_advertisements:
+            return
         part.told = True
-        self._add_target(part.shift.i, without=part.shift.j)
-        link = self.forwarding.links[part.shift.j]
+        rest.patient = False
+        self.tables.believe(j)
+        self.tables.unveil(j)
+        link = self.forwarding.links[j]
         if link.connection is not None:
-            self.after.append(Send(link.connection, Moved(part.shift.change)))
-        self.thaw(part.shift.j)
+            self.after.append(Send(link.connection, Moved(part.change.id)))
+        self._add_target(i)
+        self.thaw(j)
 
-    def _serve(self, change: str, part: Part) -> None:
-        """We are k and have from i what it had for us (6): what j sent is not from the subtree."""
-        del self.parts[change]
-        self._add_target(part.shift.i)
-        self.thaw(part.shift.i)
-        self.out.append(Report(change, "done"))
+    def _serve(self, part: Part) -> None:
+        """We are k (5): what was on its way from j to the subtree has come, or j has forgotten it."""
+        self.tables.sides[part.change.j].elsewhere = None
+        self.thaw(part.change.i)
+        self._done(part)
 
-    def _add_target(self, name: str, without: str = "") -> None:
-        """What is held and wanted there waits for it too, unless it came from there or `without`."""
+    def _forget_subtree(self, part: Part) -> None:
+        """We are j (3): k has the subtree now."""
+        i, k = part.change.i, part.change.k
+        self.changed = True
+        self._leave(i)
         for held in list(self.forwarding.store):
-            if name in held.sources or name in held.waiting or without in held.sources:
+            if i in held.sources:
+                held.sources = [k if source == i else source for source in held.sources]
+                held.waiting.pop(k, None)
+                held.waiting.pop(i, None)
+            elif held.waiting.pop(i, None) is not None and k not in held.sources:
+                held.waiting.setdefault(k, 0)
+            if not held.waiting:
+                self.forwarding.complete(held)
+        self.tables.remove_side(i, heir=k)
+        del self.forwarding.links[i]
+        self.thaw(k)
+        self._done(part)
+
+    def _add_target(self, name: str) -> None:
+        """What is held and wanted there waits for it too, so that nothing is confirmed without it; unless
+        it was published there: then it is sent again from there, and must not come there before that."""
+        behind = self._publishers(name)
+        for held in list(self.forwarding.store):
+            known = name in held.sources or name in held.waiting
+            if known or behind.get(held.run.publisher.partition("#")[0], True):
                 continue
             for piece in self.forwarding.store.pieces(held):
                 if name in self.forwarding.targets(piece.run.events[0], piece.sources[0]):
                     piece.waiting[name] = 0
+
+    def _publishers(self, name: str) -> dict[str, bool]:
+        """Of every client that advertises: whether it does so behind this neighbour. Of one that does not
+        advertise any more nothing can be acknowledged."""
+        behind: dict[str, bool] = {}
+        for entry in self.tables.advertisements.values():
+            behind[entry.client] = behind.get(entry.client, False) or entry.origin == name
+        return behind
 
     # Parts of it
 
@@ -271,8 +322,34 @@ class Relink:
         """Publications go again, in order, beginning with what has waited."""
         link = self.forwarding.links[name]
         link.frozen = False
-        if link.open and not link.frozen:
+        if link.open:
             self.forwarding.send_unsent(link)
+
+    def _change_links(self, part: Part) -> None:
+        """The links afterwards; after a crash some of it may have been done before."""
+        role, links = part.role, self.forwarding.links
+        if self._is(part, "shift", 0):
+            if role.gone in links:
+                self._leave(role.gone)
+                self.tables.rename(role.gone, role.new)
+                self.forwarding.rename(role.gone, role.new)
+            return
+        if role.gone in links:
+            self._leave(role.gone)
+            self.forwarding.forget(role.gone)
+            self.tables.remove_side(role.gone)
+            del links[role.gone]
+        if role.new and role.new not in links:
+            self.tables.add_side(role.new)
+            links[role.new] = Link(role.new)
+        if self._is(part, "shift", 2):
+            j = part.change.j
+            rest = self.tables.sides[j]
+            rest.patient, rest.elsewhere = True, set(part.homes)
+            self.tables.veil(j, role.new)  # which may still hear from j
+            self.tables.take_over(j, role.new, set(part.homes))
+            self.tables.learn(j)
+            links[role.new].frozen = links[j].frozen = True
 
     def _leave(self, name: str) -> None:
         link = self.forwarding.links[name]
@@ -281,31 +358,52 @@ class Relink:
             self.out.append(Close(link.connection, "no longer neighbours"))
             link.lost()
 
-    def _adopt(self, part: Part) -> None:
-        assert part.connection is not None
-        self.adopted.append((part.connection, self.forwarding.links[part.new], part.early))
+    def _dial(self, name: str) -> None:
+        link = self.forwarding.links.get(name)
+        if link is not None and link.connection is None and self.broker < name and not self.barred(name):
+            self.out.append(Dial(name))
 
-    def _part(self, shift: Shift) -> Part:
-        change, i, j, k = shift
-        roles = {i: ((j,), k), j: ((i, k), ""), k: ((j,), i)}
-        if self.broker not in roles or len(roles) < 3:
-            raise BadInput(change, f"shift({i}, {j}, {k}) needs three brokers, and this is {self.broker!r}")
-        frozen, new = roles[self.broker]
+    def _part(self, change: Change) -> Part:
+        role = role_of(self.broker, change)
         links = self.forwarding.links
-        if change in self.parts or any(name not in links for name in frozen) or new in links:
-            raise BadInput(change, f"shift({i}, {j}, {k}) does not fit the links of {self.broker!r}")
-        busy = {name for part in self.parts.values() for name in (*part.frozen, part.new)}
-        if (busy & {*frozen, new}) - {""}:
-            raise BadInput(change, "another change concerns the same link")
-        return Part(shift, frozen, new)
+        needed = {*role.frozen, role.gone} - {""}
+        if change.id in self.parts or not needed <= links.keys() or role.new in links:
+            raise BadInput(change.id, f"{change} does not fit the links of {self.broker!r}")
+        busy = {name for each in self.parts.values() for name in (*each.role.frozen, each.role.new)}
+        if (busy & {*role.frozen, role.new}) - {""}:
+            raise BadInput(change.id, "another change concerns the same link")
+        if change.operation == "append" and self.broker == change.i and links:
+            raise BadInput(change.id, f"{self.broker!r} has links already")
+        if change.operation == "detach" and self.broker == change.i and len(links) > 1:
+            raise BadInput(change.id, f"{self.broker!r} is not a leaf")
+        return Part(change, role)
 
-    def _known(self, change: str) -> Part:
-        if change not in self.parts:
-            raise BadInput(change, "is not a change that this broker takes part in")
-        return self.parts[change]
+    def _known(self, id: str) -> Part:
+        if id not in self.parts:
+            raise BadInput(id, "is not a change that this broker takes part in")
+        return self.parts[id]
+
+    def _is(self, part: Part, operation: str, place: int) -> bool:
+        return part.change.operation == operation and part.change.brokers[place] == self.broker
 
     def _ready(self, part: Part) -> None:
-        connected = not part.new or part.connection is not None
-        if not part.ready and connected and part.heard >= set(part.frozen):
+        if part.ready or part.in_doubt or (part.role.new and part.connection is None):
+            return
+        if part.heard >= set(part.role.frozen) and not (self._is(part, "detach", 0) and self._busy()):
             part.ready = True
-            self.out.append(Report(part.shift.change, "ready"))
+            self.out.append(Report(part.change.id, "ready"))
+
+    def _busy(self) -> bool:
+        """Whether there is still something here that would be lost without links."""
+        return bool(self.forwarding.sessions) or next(iter(self.forwarding.store), None) is not None
+
+    def _done(self, part: Part) -> None:
+        self._forget_part(part)
+        self.out.append(Report(part.change.id, "done"))
+
+    def _remember(self, part: Part) -> None:
+        self.stores.append(Store(RECORD + part.change.id, to_record(part)))
+
+    def _forget_part(self, part: Part) -> None:
+        del self.parts[part.change.id]
+        self.stores.append(Store(RECORD + part.change.id, None))

@@ -62,6 +62,15 @@ class Showing:
         self.placed.add(id)
         return [id, *self._hides[id]]
 
+    def doubt(self, id: str) -> bool:
+        """Ask the neighbour again whether it has this in place (or what hides it); whether it can tell."""
+        shown = self.hidden_by.get(id, id)
+        if shown not in self.shown:
+            return False
+        self.placed.discard(shown)
+        self.added[shown] = self.shown[shown]
+        return True
+
     def start_again(self) -> None:
         """A new connection: everything shown has to be told again."""
         self.added = dict(self.shown)
@@ -83,8 +92,8 @@ class Showing:
         key = self._keys.pop(id)
         del self._ids[key]
         self._index.remove(key)
-        if self.added.pop(id, None) is None:
-            self.removed.add(id)
+        self.added.pop(id, None)
+        self.removed.add(id)  # it may have been told before
         return self._hides.pop(id)
 
     def _hide(self, id: str, filter: Filter, cover: str) -> bool:

@@ -16,60 +16,14 @@ Rules (IPITT §III-A, OCBR §2, and what makes them hold across crashes):
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from regraft.broker.core.showing import Showing
+from regraft.broker.core.sides import ADVERTISEMENTS, SUBSCRIPTIONS, Entry, Side, home
 from regraft.filters import Filter, overlaps, parse
 from regraft.filters.index import MatchingIndex
 from regraft.model import BadInput
 from regraft.protocol.messages import Named, Update
-
-
-class Entry:
-    """A filter in the tables: `origin` is a neighbour or a local client (`@client`)."""
-
-    __slots__ = ("filter", "id", "key", "origin", "owed", "waiting")
-
-    def __init__(self, id: str, filter: Filter, origin: str, key: int = -1) -> None:
-        self.id = id
-        self.filter = filter
-        self.origin = origin
-        self.key = key
-        self.waiting: set[str] = set()
-        """Neighbours that have not reported it in place yet."""
-        self.owed = True
-        """Whether its origin still has to be told that it is in place."""
-
-
-class Side:
-    """What this broker and one neighbour have told each other."""
-
-    def __init__(self) -> None:
-        self.advertisements: dict[str, Entry] = {}
-        self.subscriptions: dict[str, Entry] = {}
-        self.doubtful_advertisements: set[str] = set()
-        self.doubtful_subscriptions: set[str] = set()
-        self.knows_advertisements = False
-        """It has said "all" at least once in our life."""
-        self.knows_subscriptions = False
-        self.showing = Showing()
-        self.shadows: list[Entry] = []
-        """Subscriptions that came from it and come from another neighbour now."""
-        self.silent = False
-        """It is told nothing for now: a link is being moved."""
-        self.start_again()
-
-    def start_again(self) -> None:
-        """A new connection begins: nothing has been told on it."""
-        self.said_advertisements = False
-        self.said_subscriptions = False
-        self.heard_all = False
-        """It has told all its subscriptions on this connection."""
-        self.added: dict[str, Filter] = {}
-        self.removed: set[str] = set()
-        self.placed_advertisements: list[str] = []
-        self.placed_subscriptions: list[str] = []
-        self.showing.start_again()
-        self.doubtful_advertisements = set(self.advertisements)
-        self.doubtful_subscriptions = set(self.subscriptions)
 
 
 class Tables:
@@ -106,21 +60,33 @@ class Tables:
                 entry.waiting.add(name)
         if origin in self.sides:
             self.sides[origin].advertisements[id] = entry
-            self._overlap_anew(origin, filter)
+            for name in self._interested(origin):
+                self._overlap_anew(name, filter)
         return self._advertised(entry)
 
     def unadvertise(self, id: str) -> None:
         entry = self.advertisements.pop(id)
         for name, side in self.sides.items():
-            if name != entry.origin and side.added.pop(id, None) is None:
-                side.removed.add(id)
+            if name != entry.origin:
+                side.added.pop(id, None)
+                side.removed.add(id)  # it may have been told before
         side_of = self.sides.get(entry.origin)
         if side_of is None:
             return
         del side_of.advertisements[id]
-        for each in side_of.showing.ids():
-            if not self._wanted(side_of, self.subscriptions[each].filter):
-                self._hide(entry.origin, each)
+        for name in self._interested(entry.origin):
+            self._hide_unwanted(name)
+
+    def _interested(self, name: str) -> list[str]:
+        """Who is told of subscriptions that overlap an advertisement of this neighbour: itself, and the
+        one to which its link is being moved."""
+        return [name, *[other for other, side in self.sides.items() if side.veil == name]]
+
+    def _hide_unwanted(self, name: str) -> None:
+        side = self.sides[name]
+        for id in side.showing.ids():
+            if not self._wanted(side, self.subscriptions[id].filter):
+                self._hide(name, id)
 
     def _advertised(self, entry: Entry) -> None:
         if entry.owed and not entry.waiting:
@@ -134,9 +100,14 @@ class Tables:
         """Tell `name` about the subscriptions that its new advertisement made interesting."""
         showing = self.sides[name].showing
         for entry in self.subscriptions.values():
-            wanted = entry.origin != name and entry.id not in showing and overlaps(filter, entry.filter)
-            if wanted and not showing.want(entry.id, entry.filter):
-                entry.waiting.add(name)
+            if entry.origin != name and entry.id not in showing and overlaps(filter, entry.filter):
+                self._show(name, entry)
+
+    def _show(self, name: str, entry: Entry) -> None:
+        """Tell the neighbour of the subscription, unless it is covered, or veiled for now."""
+        side = self.sides[name]
+        if entry.origin == side.veil or not side.showing.want(entry.id, entry.filter):
+            entry.waiting.add(name)
 
     # Subscriptions
 
@@ -149,8 +120,8 @@ class Tables:
             self._replace(known, origin)
         entry = self.subscriptions[id] = self._indexed(id, filter, origin)
         for name, side in self.sides.items():
-            if name != origin and self._wanted(side, filter) and not side.showing.want(id, filter):
-                entry.waiting.add(name)
+            if name != origin and self._wanted(side, filter):
+                self._show(name, entry)
         if origin in self.sides:
             self.sides[origin].subscriptions[id] = entry
         return self._subscribed(entry)
@@ -169,23 +140,10 @@ class Tables:
         self.version += 1
 
     def _replace(self, known: Entry, origin: str) -> None:
-        """A subscription changes, or (while a link is being moved) comes from another neighbour now.
-
-        It may have hidden others of the neighbour that it came from: until that one has told them,
-        publications go there as before.
-        """
-        if known.origin != origin:
-            if known.origin not in self.sides or origin not in self.sides:
-                raise BadInput(f"subscription {known.id!r}", f"belongs to {known.origin}, not to {origin}")
-            shadow = self._indexed(known.id, known.filter, known.origin)
-            self.sides[known.origin].shadows.append(shadow)
+        """A subscription changes, or (after a link was moved) comes from another neighbour now."""
+        if known.origin != origin and (known.origin not in self.sides or origin not in self.sides):
+            raise BadInput(f"subscription {known.id!r}", f"belongs to {known.origin}, not to {origin}")
         self.unsubscribe(known.id)
-
-    def drop_shadows(self, name: str) -> None:
-        """The neighbour has told what was hidden by subscriptions that come from elsewhere now."""
-        for shadow in self.sides[name].shadows:
-            self._unindexed(shadow)
-        self.sides[name].shadows = []
 
     def unsubscribe(self, id: str) -> None:
         entry = self.subscriptions.pop(id)
@@ -209,7 +167,8 @@ class Tables:
         return all(side.knows_advertisements for name, side in self.sides.items() if name != origin)
 
     def _wanted(self, side: Side, filter: Filter) -> bool:
-        return any(overlaps(each.filter, filter) for each in side.advertisements.values())
+        moving = self.sides[side.veil].advertisements.values() if side.veil else ()
+        return any(overlaps(each.filter, filter) for each in (*side.advertisements.values(), *moving))
 
     def _hide(self, name: str, id: str) -> None:
         """`name` need not have `id` any more; what it hid may come into sight."""
@@ -225,6 +184,8 @@ class Tables:
     def heard(self, name: str, update: Update) -> None:
         """Apply what the neighbour told, additions before removals."""
         side = self.sides[name]
+        if side.elsewhere:
+            update = _without(update, side.elsewhere)
         for id, text in update.advertisements:
             side.doubtful_advertisements.discard(id)
             self.advertise(id, parse(text), name)
@@ -236,19 +197,35 @@ class Tables:
         for id in update.gone_advertisements:
             self._unadvertise_from(name, id)
         if update.all_advertisements:
-            if not side.knows_advertisements:
-                side.knows_advertisements = True
-                for entry in self.subscriptions.values():
-                    self._subscribed(entry)
+            side.heard.add((ADVERTISEMENTS, update.but_moving))
+        if update.all_subscriptions:
+            side.heard.add((SUBSCRIPTIONS, update.but_moving))
+        if side.heard:
+            self.learn(name)
+        if not side.patient:
+            self.believe(name)
+        self._placed(name, update)
+
+    def learn(self, name: str) -> None:
+        """Whether all that is behind the neighbour is known now, for the first time in our life."""
+        side = self.sides[name]
+        if not side.knows_advertisements and side.complete(ADVERTISEMENTS):
+            side.knows_advertisements = True
+            for entry in self.subscriptions.values():
+                self._subscribed(entry)
+        side.knows_subscriptions |= side.complete(SUBSCRIPTIONS)
+
+    def believe(self, name: str) -> None:
+        """What the neighbour has not repeated is gone, if it has told all."""
+        side = self.sides[name]
+        if side.doubtful_advertisements and (ADVERTISEMENTS, False) in side.heard:
             for id in sorted(side.doubtful_advertisements):
                 self._unadvertise_from(name, id)
             side.doubtful_advertisements = set()
-        if update.all_subscriptions:
-            side.knows_subscriptions = side.heard_all = True
+        if side.doubtful_subscriptions and side.heard_all:
             for id in sorted(side.doubtful_subscriptions):
                 self._unsubscribe_from(name, id)
             side.doubtful_subscriptions = set()
-        self._placed(name, update)
 
     def _unsubscribe_from(self, name: str, id: str) -> None:
         if id in self.sides[name].subscriptions:
@@ -282,33 +259,43 @@ class Tables:
     def update(self, name: str) -> Update | None:
         """What there is to tell this neighbour now."""
         side, showing = self.sides[name], self.sides[name].showing
-        if side.silent:
-            return None
-        others = [each for other, each in self.sides.items() if other != name]
-        all_advertisements = not side.said_advertisements and all(s.knows_advertisements for s in others)
+        others = [each for other, each in self.sides.items() if other not in (name, side.veil)]
+        all_advertisements = side.says(ADVERTISEMENTS) not in side.said and all(
+            each.knows_advertisements for each in others
+        )
         all_subscriptions = (
-            not side.said_subscriptions
+            side.says(SUBSCRIPTIONS) not in side.said
             and side.knows_advertisements
             and all(each.knows_subscriptions for each in others)
         )
+        if side.veiled.added:
+            showing.added.update(side.veiled.added)
+            side.veiled.added = {}
         news = (side.added, showing.added, side.removed, showing.removed)
-        placed = (side.placed_advertisements, side.placed_subscriptions)
+        # Veiled subscriptions have not been told, so that nothing that overlaps them is in place there.
+        placed = ([] if side.veil else side.placed_advertisements, side.placed_subscriptions)
         if not (all_advertisements or all_subscriptions or any(news) or any(placed)):
             return None
-        side.said_advertisements |= all_advertisements
-        side.said_subscriptions |= all_subscriptions
+        if all_advertisements:
+            side.said.add(side.says(ADVERTISEMENTS))
+        if all_subscriptions:
+            side.said.add(side.says(SUBSCRIPTIONS))
         side.added, side.removed = {}, set()
         showing.added, showing.removed = {}, set()
-        side.placed_advertisements, side.placed_subscriptions = [], []
-        advertisements, subscriptions = _named(news[0]), _named(news[1])
+        side.placed_subscriptions = []
+        if not side.veil:
+            side.placed_advertisements = []
+        else:
+            side.added = {id: f for id, f in news[0].items() if self.advertisements[id].origin == side.veil}
         return Update(
-            advertisements,
-            subscriptions,
+            _named({id: filter for id, filter in news[0].items() if id not in side.added}),
+            _named(news[1]),
             sorted(news[2]),
             sorted(news[3]),
             all_advertisements,
             all_subscriptions,
             *placed,
+            bool(side.veil),
         )
 
     # Changes of links
@@ -316,7 +303,7 @@ class Tables:
     def rename(self, old: str, new: str) -> None:
         """Everything that came from one neighbour counts as another's."""
         side = self.sides[new] = self.sides.pop(old)
-        for entry in [*side.advertisements.values(), *side.subscriptions.values(), *side.shadows]:
+        for entry in [*side.advertisements.values(), *side.subscriptions.values()]:
             entry.origin = new
         for entry in [*self.advertisements.values(), *self.subscriptions.values()]:
             if old in entry.waiting:
@@ -325,12 +312,64 @@ class Tables:
         self.version += 1
 
     def add_side(self, name: str) -> None:
+        """A new neighbour: an advertisement that is told again is in place only when it is there too."""
         self.sides[name] = Side()
+        for entry in self.advertisements.values():
+            entry.waiting.add(name)
 
-    def remove_side(self, name: str) -> None:
-        """The neighbour is none any more, and what it told and nobody else did is gone."""
-        self.drop_shadows(name)
+    def take_over(self, old: str, new: str, homes: set[str]) -> None:
+        """What clients of these brokers advertise and subscribe to, as far as it came from one neighbour,
+        is behind a new one, which has yet to say so."""
+        side = self.sides[old]
+        for entry in [each for each in side.subscriptions.values() if each.home in homes]:
+            self.unsubscribe(entry.id)
+            self.subscribe(entry.id, entry.filter, new)
+        for entry in [each for each in side.advertisements.values() if each.home in homes]:
+            self.unadvertise(entry.id)
+            self.advertise(entry.id, entry.filter, new)
+
+    def veil(self, name: str, behind: str) -> None:
+        """Tell `name` nothing more about what is behind another neighbour; what is there now it is told,
+        as if nothing else were, and keeps. Of the rest it is told as if nothing were there, but also what
+        overlaps the advertisements from there."""
         side = self.sides[name]
+        side.veil = behind
+        told = set(side.showing.shown)
+        for id in side.showing.ids():
+            entry = self.subscriptions[id]
+            if entry.origin == behind:
+                side.veiled.want(id, entry.filter)
+                for each in side.showing.drop(id):
+                    self.subscriptions[each].waiting.discard(name)
+                    self._subscribed(self.subscriptions[each])
+                side.showing.removed.discard(id)
+        side.veiled.added = {id: f for id, f in side.veiled.shown.items() if id not in told}
+        for advertisement in self.sides[behind].advertisements.values():
+            self._overlap_anew(name, advertisement.filter)
+
+    def unveil(self, name: str) -> None:
+        """Tell it all of that again."""
+        side = self.sides[name]
+        entries = self.sides[side.veil].subscriptions.values()
+        known = {entry.id for entry in entries} | side.veiled.shown.keys()
+        side.veil, side.veiled = "", Showing()
+        self._hide_unwanted(name)
+        for entry in entries:
+            entry.waiting.discard(name)
+            if self._wanted(side, entry.filter):
+                self._show(name, entry)
+            self._subscribed(entry)
+        side.showing.removed |= known - side.showing.shown.keys()
+
+    def remove_side(self, name: str, heir: str = "") -> None:
+        """The neighbour is none any more, and what it told and nobody else did is gone.
+
+        It may be behind another one now, the heir: what it had not reported in place that one has to.
+        """
+        side = self.sides[name]
+        if heir:
+            self.sides[heir].veil, self.sides[heir].veiled = "", Showing()
+            self._hide_unwanted(heir)
         for id in list(side.subscriptions):
             self.unsubscribe(id)
         for id in list(side.advertisements):
@@ -339,16 +378,29 @@ class Tables:
         for entry in [*self.subscriptions.values()]:
             if name in entry.waiting:
                 entry.waiting.discard(name)
+                if heir and entry.owed and self.sides[heir].showing.doubt(entry.id):
+                    entry.waiting.add(heir)
                 self._subscribed(entry)
         for entry in [*self.advertisements.values()]:
             if name in entry.waiting:
                 entry.waiting.discard(name)
+                if heir and entry.owed and entry.origin != heir:
+                    entry.waiting.add(heir)
+                    self.sides[heir].added[entry.id] = entry.filter
                 self._advertised(entry)
 
     @property
     def ready(self) -> bool:
         """Whether every subscription that is in place anywhere is known here."""
         return all(side.knows_subscriptions for side in self.sides.values())
+
+
+def _without(update: Update, homes: set[str]) -> Update:
+    return replace(
+        update,
+        advertisements=[each for each in update.advertisements if home(each[0]) not in homes],
+        subscriptions=[each for each in update.subscriptions if home(each[0]) not in homes],
+    )
 
 
 def _named(filters: dict[str, Filter]) -> list[Named]:

@@ -8,22 +8,24 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from regraft.broker.core import Close, Store
+from regraft.broker.core import Close, Report, Store
 from regraft.broker.io.journal import Journal
 from regraft.protocol.messages import AnyMessage
 
 
 @dataclass
 class Outgoing:
-    """What leaves together: messages by connection, then connections to close."""
+    """What leaves together: messages by connection, then connections to close, then reports to the agent."""
 
     sends: dict[int, list[AnyMessage]] = field(default_factory=dict)
     closes: list[Close] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
 
     def add(self, other: "Outgoing") -> None:
         for connection, messages in other.sends.items():
             self.sends.setdefault(connection, []).extend(messages)
         self.closes += other.closes
+        self.reports += other.reports
 
 
 class Durable:

@@ -16,7 +16,7 @@ import msgspec
 from regraft.broker.core import Broker, Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.effects import Report
 from regraft.broker.core.mesh import MeshBroker
-from regraft.broker.core.relink import Shift
+from regraft.broker.core.change import Change
 from regraft.broker.io.admission import refusal
 from regraft.broker.io.configuration import Address, Configuration
 from regraft.broker.io.connection import Connection
@@ -186,9 +186,9 @@ class BrokerServer:
 
     # What the agent wants
 
-    def prepare(self, shift: Shift) -> None:
+    def prepare(self, change: Change) -> None:
         """Begin to take part in a change of links; what comes of it is reported to `on_report`."""
-        self._change(lambda: self._tree().prepare(shift))
+        self._change(lambda: self._tree().prepare(change))
 
     def commit(self, change: str) -> None:
         self._change(lambda: self._tree().commit(change))
@@ -313,7 +313,7 @@ class BrokerServer:
             elif isinstance(effect, Hangup):
                 self._dialling.hangup(effect.neighbour)
             else:
-                self.on_report(effect)
+                out.reports.append(effect)
         if self.observer is not None:
             self._observe(self.observer, stores)
         self._durable.pass_on(out, stores)
@@ -332,6 +332,8 @@ class BrokerServer:
         for close in out.closes:
             if (connection := self.connections.get(close.connection)) is not None:
                 connection.close(close.reason)
+        for report in out.reports:
+            self.on_report(report)
 
     def _observe(self, observer: Observer, stores: list[Store]) -> None:
         assert self.core is not None

@@ -1,0 +1,89 @@
+"""What a broker knows of one neighbour: what that one has told, and what it has been told."""
+
+from typing import TypeAlias
+
+from regraft.broker.core.showing import Showing
+from regraft.filters import Filter
+
+ADVERTISEMENTS, SUBSCRIPTIONS = "advertisements", "subscriptions"
+All: TypeAlias = tuple[str, bool]
+"""One of these, and whether something was left out because a link is being moved."""
+
+
+def home(id: str) -> str:
+    """The broker of whose client the filter is."""
+    return id.rsplit("/", 2)[0]
+
+
+class Entry:
+    """A filter in the tables: `origin` is a neighbour or a local client (`@client`)."""
+
+    __slots__ = ("filter", "id", "key", "origin", "owed", "waiting")
+
+    def __init__(self, id: str, filter: Filter, origin: str, key: int = -1) -> None:
+        self.id = id
+        self.filter = filter
+        self.origin = origin
+        self.key = key
+        self.waiting: set[str] = set()
+        """Neighbours that have not reported it in place yet."""
+        self.owed = True
+        """Whether its origin still has to be told that it is in place."""
+
+    @property
+    def home(self) -> str:
+        return home(self.id)
+
+    @property
+    def client(self) -> str:
+        return self.id.rsplit("/", 2)[1]
+
+
+class Side:
+    """What this broker and one neighbour have told each other."""
+
+    def __init__(self) -> None:
+        self.advertisements: dict[str, Entry] = {}
+        self.subscriptions: dict[str, Entry] = {}
+        self.doubtful_advertisements: set[str] = set()
+        self.doubtful_subscriptions: set[str] = set()
+        self.knows_advertisements = False
+        """It has said "all" at least once in our life."""
+        self.knows_subscriptions = False
+        self.showing = Showing()
+        self.veil = ""
+        """A neighbour whose link is being moved to this one, which is told nothing of its filters for now."""
+        self.veiled = Showing()
+        """Subscriptions of that one, as they were when the veil came down: it goes on having these."""
+        self.patient = False
+        """What it does not repeat stays doubtful also when it has told all: it may have forgotten, and
+        another neighbour may be about to tell it."""
+        self.elsewhere: set[str] | None = None
+        """While it tells us with a veil: the homes behind that, of which another neighbour tells."""
+        self.start_again()
+
+    def start_again(self) -> None:
+        """A new connection begins: nothing has been told on it."""
+        self.said: set[All] = set()
+        self.heard: set[All] = set()
+        self.added: dict[str, Filter] = {}
+        self.removed: set[str] = set()
+        self.placed_advertisements: list[str] = []
+        self.placed_subscriptions: list[str] = []
+        self.showing.start_again()
+        self.veiled.start_again()
+        self.doubtful_advertisements = set(self.advertisements)
+        self.doubtful_subscriptions = set(self.subscriptions)
+
+    @property
+    def heard_all(self) -> bool:
+        """Whether it has told all its subscriptions on this connection."""
+        return (SUBSCRIPTIONS, False) in self.heard
+
+    def says(self, what: str) -> All:
+        """That all of this was told; with a veil, all but what is behind it."""
+        return what, bool(self.veil)
+
+    def complete(self, what: str) -> bool:
+        """Whether all of this is known, together with what comes from elsewhere."""
+        return (what, False) in self.heard or (self.elsewhere is not None and (what, True) in self.heard)
