@@ -10,11 +10,21 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+QUICK = {
+    # Tables of a few rows: compiling for them takes longer than reading them. Whoever starts the command,
+    # or a cluster, has what users have.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
     from regraft.measure.session import start
 
-    session = start("local[2]", memory="2g")
+    session = start("local[2]", memory="2g", settings=QUICK)
     yield session
     session.stop()
 

@@ -60,7 +60,9 @@ def _record(kind: str, broker: str, seconds: float, **more: Any) -> Record:
     return {"v": 1, "at": at(seconds), "broker": broker, "kind": kind, **more}
 
 
-def network(seed: int, publications: int, *, seconds: float = 150.0, brokers: int = 5) -> list[Record]:
+def network(
+    seed: int, publications: int, *, seconds: float = 150.0, brokers: int = 5, begin: float = 0.0
+) -> list[Record]:
     """The records of a small tree under random traffic, in the order of time; transformation t1 runs in
     the second minute. No two records of a broker have the same time."""
     chance = random.Random(seed)
@@ -81,6 +83,7 @@ def network(seed: int, publications: int, *, seconds: float = 150.0, brokers: in
         records += _journey(chance, names, seq, chance.uniform(1, seconds - 5))
     used: set[tuple[str, datetime]] = set()
     for record in records:
+        record["at"] += timedelta(seconds=begin)
         while (record["broker"], record["at"]) in used:
             record["at"] += timedelta(microseconds=1)
         used.add((record["broker"], record["at"]))
@@ -91,12 +94,14 @@ def _journey(chance: random.Random, names: list[str], seq: int, seconds: float) 
     """One publication along the chain of brokers."""
     publisher = f"p{chance.randrange(4)}"
     home = int(publisher[1:]) % len(names)
-    more = {
+    more: dict[str, Any] = {
         "topic": chance.choice(["t0", "t1", "t2", None]),
         "numbers": {"x": chance.uniform(0, 100), "y": float(chance.randrange(5))},
         "strings": {"place": chance.choice(["hall", "roof", "yard"])},
         "size": chance.randrange(10, 500),
     }
+    if more["topic"] is not None:
+        more["strings"]["topic"] = more["topic"]
     found = [publication(names[home], publisher, seq, seconds, **more)]
     reached = sorted(chance.sample(range(len(names)), chance.randrange(len(names))))
     for target in reached:
@@ -140,13 +145,16 @@ def clean(spark: "SparkSession", records: Iterable[Record], width: int = WIDTH) 
 
 
 def rows(table: "DataFrame", *columns: str) -> list[tuple[Any, ...]]:
-    """The table's rows in order, windows as whole seconds since START."""
+    """The table's rows in order; times in microseconds since START."""
     from pyspark.sql import functions as f
+    from pyspark.sql.types import TimestampType
 
     wanted = list(columns) or table.columns
-    seconds = (f.unix_micros("window") / 1e6 - START.timestamp()).cast("int").alias("window")
-    chosen = table.select(*(seconds if name == "window" else f.col(f"`{name}`") for name in wanted))
-    plain = [
-        tuple(tuple(cell) if isinstance(cell, list) else cell for cell in row) for row in chosen.collect()
-    ]
-    return sorted(plain, key=repr)
+    start = round(START.timestamp() * 1e6)
+    times = {field.name for field in table.schema.fields if isinstance(field.dataType, TimestampType)}
+    cells = [f.unix_micros(name) - start if name in times else f.col(f"`{name}`") for name in wanted]
+    return sorted((tuple(map(_plain, row)) for row in table.select(*cells).collect()), key=repr)
+
+
+def _plain(cell: Any) -> Any:
+    return tuple(cell) if isinstance(cell, list) else cell

@@ -127,7 +127,7 @@ def _until_asked() -> Iterator[Callable[[], bool]]:
         asked.set()
         signal.signal(number, before[number])
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (int(signal.SIGINT), int(signal.SIGTERM)):
         before[number] = signal.signal(number, ask)
     try:
         yield asked.is_set
@@ -178,8 +178,9 @@ def _report(ran: "Ran", out: Path, seconds: float, as_json: bool) -> None:
     for reason, number in sorted(snapshot.manifest["rejected"].items(), key=lambda item: -item[1]):
         click.echo(f"  rejected so far: {number} {reason}")
     if merged := snapshot.manifest["top"]:
+        most = merged["link_load_excess_at_most"]
+        click.echo(f"classes: {merged['kept']} kept, {merged['merged_classes']} merged")
         click.echo(
-            f"classes: {merged['kept']} kept, {merged['merged_classes']} merged; a link's load is overstated by "
-            f"at most {merged['link_load_excess_at_most']} messages, visits of brokers by {merged['error']:.1%}"
+            f"  too much at most: {most} messages on a link, {merged['error']:.1%} of visits of brokers"
         )
     click.echo(f"{len(snapshot.windows)} windows in {shown(out)}, {seconds:.1f} s")
