@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 def designed(problem: "Problem", topology: Topology | None, request: "Request") -> "Watched[Design]":
     """The design; its exceptions come through."""
     from regraft.design.ocbr import Effort, propose_tree
+    from regraft.design.ocbr.warm import warm
 
     with _bar(request.as_json) as tell:
+        warm()
 
         def work(watch: "Watch") -> "Design":
             def told(progress: "Progress") -> None:

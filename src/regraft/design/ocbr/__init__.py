@@ -10,10 +10,12 @@ from regraft.design.ocbr.master import Master
 from regraft.design.ocbr.neighbourhoods import Tabu
 from regraft.design.ocbr.problem import Problem
 from regraft.design.ocbr.propose import METHODS, Design, propose_tree
+from regraft.design.ocbr.rearrange import Costs
 
 __all__ = [
     "METHODS",
     "Cost",
+    "Costs",
     "Design",
     "Effort",
     "Exchange",

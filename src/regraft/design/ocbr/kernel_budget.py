@@ -51,3 +51,29 @@ def carry_out(tree: Tree, loop: Loop, one: int, other: int, gone: int) -> int:
     length, top = find_loop(tree, loop, one, other)
     exchange(tree, loop, length, top, gone)
     return length
+
+
+@njit(cache=True, nogil=True)
+def all_exchanges(
+    net: Net, tree: Tree, loop: Loop, worth: Worth, pairs: Ints, longest: int, moves: Ints, change: Floats
+) -> int:
+    """Every exchange of one of the pairs for any link of its loop, up to `longest` shifts; how many.
+
+    Rows of `moves`: the ends of the added link, the place of the removed one, the shifts.
+    """
+    found = 0
+    for index in range(pairs.shape[0]):
+        one, other = pairs[index, 0], pairs[index, 1]
+        if tree.parent[one] == other or tree.parent[other] == one:
+            continue
+        length, top = find_loop(tree, loop, one, other)
+        if length - 2 > longest:
+            continue
+        price_loop(net, tree, loop, worth, length, top, price_of(net, one, other))
+        for k in range(length - 1):
+            if found == change.size:
+                return found
+            moves[found, 0], moves[found, 1], moves[found, 2], moves[found, 3] = one, other, k, length - 2
+            change[found] = worth.saved[length - 1] - worth.saved[k]
+            found += 1
+    return found

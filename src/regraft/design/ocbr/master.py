@@ -51,6 +51,8 @@ class Woken(NamedTuple):
 
 
 class Granted(NamedTuple):
+    """The brokers are this master's; every `Linked` of before the lock has been delivered."""
+
     ticket: int
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from regraft.design.ocbr.beam import MOST_WORK, all_pairs, beam
 from regraft.design.ocbr.bound import MOST_FLOW, Bound, cut_tree_design, lower_bound
 from regraft.design.ocbr.budget import Way, way_to, within
 from regraft.design.ocbr.cost import Cost, cost_of
@@ -16,6 +17,8 @@ from regraft.model import BadInput, Topology
 
 METHODS = ("auto", "global", "neighbourhoods", "exact")
 MOVES = Effort(moves=20_000)
+WIDTH = 20
+"""Trees kept for each number of shifts."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def propose_tree(
     found, done, bound = _found(problem, start, before, method, _without_budget(effort, budget), seed, tabu)
     way = way_to(problem, start, found)
     if budget is not None and way.shifts > budget:
-        way = within(problem, start, found, budget, _rounds(effort), seed)
+        way = _best_within(problem, start, found, budget, effort, seed)
         done = f"{done}, within {budget} shifts"
     cost = cost_of(problem, way.parent)
     return Design(problem.topology(way.parent), before, cost, bound or lower_bound(problem), way, done)
@@ -98,6 +101,17 @@ def _found(
 
 def _proven(problem: Problem, parent: Ints, by: str) -> tuple[Ints, str, Bound]:
     return parent, by, Bound(cost_of(problem, parent).total, by)
+
+
+def _best_within(problem: Problem, start: Ints, goal: Ints, budget: int, effort: Effort, seed: int) -> Way:
+    """By many greedy ways, and for small budgets by a beam of trees."""
+    ways = []
+    size = len(problem.ids)
+    count = size * (size - 1) // 2 if problem.open else len(problem.links)
+    if budget * WIDTH * count <= MOST_WORK:
+        ways.append(beam(problem, start, all_pairs(problem), budget, WIDTH, effort))
+    ways.append(within(problem, start, goal, budget, _rounds(effort), seed))
+    return max(ways, key=lambda way: way.saves)
 
 
 def _rounds(effort: Effort) -> Effort:

@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 
+from regraft.design.ocbr.cost import cost_of
 from regraft.design.ocbr.exact import tabulate
 from regraft.design.ocbr.kernel_region import best_tree, tree_cost
 from regraft.design.ocbr.kernel_search import seed_random
@@ -62,7 +63,20 @@ def rearrangement(
         cost = float(problem.net.demand.sum())
     if saves <= LEAST * abs(cost):
         return (), 0.0
-    return shifts_from_star(problem.ids, parent), saves
+    parent, more = _left_alone(problem, parent)
+    return shifts_from_star(problem.ids, parent), saves + more
+
+
+def _left_alone(problem: Problem, parent: Ints) -> tuple[Ints, float]:
+    """Neighbours whose move saves nothing stay where they are, at the master; and what that saves."""
+    best = before = cost_of(problem, parent).total
+    for place in np.flatnonzero(parent > 0).tolist():
+        tried = parent.copy()
+        tried[place] = 0
+        cost = cost_of(problem, tried).total
+        if cost <= best * (1 + 1e-12):
+            parent, best = tried, cost
+    return parent, before - best
 
 
 def _problem(master: str, near: list[str], view: Traffic, costs: Costs) -> Problem:

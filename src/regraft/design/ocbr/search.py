@@ -15,10 +15,10 @@ from regraft.design.ocbr.effort import Effort, Progress
 from regraft.design.ocbr.kernel_loop import Worth, new_worth
 from regraft.design.ocbr.kernel_region import Region, new_region
 from regraft.design.ocbr.kernel_search import Offers, search, seed_random
-from regraft.design.ocbr.kernel_tree import Ints, Loop, Tree, hang_up, new_loop
+from regraft.design.ocbr.kernel_tree import NONE, Ints, Loop, Tree, hang_up, new_loop
 from regraft.design.ocbr.problem import Problem
 from regraft.design.ocbr.rebuild import Builder
-from regraft.design.ocbr.starts import offers, starts
+from regraft.design.ocbr.starts import offers, starts, turned
 
 REGION = 8
 """Brokers of a region: a rearrangement of eight takes as long as a look at their traffic."""
@@ -26,6 +26,8 @@ REGIONS = 0.5
 """The share of rearrangements among all moves."""
 WARM, COOL = 0.02, 0.01
 """A round's first temperature, of the cost per broker, and its last, of its first."""
+HUBS = 4
+"""Hubs that are changed between two rounds."""
 CHUNK = 64
 """Moves between two looks at the clock."""
 
@@ -95,6 +97,8 @@ def anneal(state: State, rng: np.random.Generator) -> None:
     while state.gone < 1.0:
         if builder is not None:
             rebuild(state, builder, length)
+        if state.problem.open:
+            change_hubs(state, rng)
         heat = WARM * state.cost / size * 10 ** rng.uniform(-1.5, 0.5)
         tree = hang_up(state.best, np.diff(state.problem.net.at_start))
         cost, done, best = state.cost, 0, state.best.copy()
@@ -108,6 +112,31 @@ def anneal(state: State, rng: np.random.Generator) -> None:
             done += moves
         descend(state, tree.parent, cost, 1.0, "annealing")
         length = length * 3 // 2
+
+
+def change_hubs(state: State, rng: np.random.Generator) -> None:
+    """Descents from trees in which a busy broker and another have changed places.
+
+    Where every pair is possible, good trees have hubs, and no small move leads from one hub to the next.
+    """
+    size = len(state.problem.ids)
+    degree = np.bincount(state.best[1:], minlength=size) + 1.0
+    begun = state.gone
+    for _ in range(HUBS):
+        if state.gone >= min(1.0, begun + 0.2):
+            return
+        one = int(rng.choice(size, p=degree**2 / (degree**2).sum()))
+        parent = swapped(state.best, one, int(rng.integers(size)))
+        descend(state, parent, cost_of(state.problem, parent).total, 1.0, "changing hubs")
+
+
+def swapped(parent: Ints, one: int, other: int) -> Ints:
+    """The tree with two brokers in each other's place, hung up at broker 0."""
+    number = np.arange(len(parent))
+    number[one], number[other] = other, one
+    renamed = np.empty_like(parent)
+    renamed[number] = np.where(parent == NONE, NONE, number[parent])
+    return turned(renamed)
 
 
 def rebuild(state: State, builder: Builder, moves: int) -> None:

@@ -46,8 +46,9 @@ def centres(problem: Problem) -> Ints:
     load = np.array(
         [net.demand[net.at[net.at_start[b] : net.at_start[b + 1]]].sum() for b in range(size)], np.float64
     )
-    if problem.open:
-        return np.argsort(-load, kind="stable")[:CENTRES]
+    if problem.open:  # of a star: what its hub need not be sent, and what crosses it
+        paid = net.broker * (net.demand.sum() - load) - net.other * load
+        return np.argsort(paid, kind="stable")[:CENTRES]
     matrix = price_matrix(problem)
     tried = np.unique(np.linspace(0, size - 1, min(size, 200)).astype(np.int64))
     far = dijkstra(matrix, directed=False, indices=tried)
