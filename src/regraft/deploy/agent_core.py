@@ -1,0 +1,201 @@
+"""What an agent does next: the decision core, without input or output.
+
+It compares what the journal says with how far its broker is, and names what is missing. It keeps nothing
+but the time since when it has known of a change, so it can be asked again at any time: after a restart,
+after a lost session, or because something has changed.
+
+| the journal says | the broker is | the agent |
+|---|---|---|
+| preparing | not concerned | tells it to prepare; reports what it refuses |
+| | prepared, ready | reports it |
+| | in doubt, and was never ready | decides: aborted |
+| | (all who take part are ready) | decides: committed |
+| | (one refused, or it takes too long) | decides: aborted |
+| committed | ready, in doubt | tells it to commit |
+| | through with it | reports done |
+| aborted | prepared, ready, in doubt | tells it to abort |
+| | not concerned any more | reports aborted |
+
+A decision is a compare-and-set, so that of several only the first counts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from regraft.deploy.records import (
+    ABORTED,
+    COMMITTED,
+    DONE,
+    PREPARING,
+    READY,
+    REFUSED,
+    Change,
+    Command,
+    Doing,
+    Stage,
+    Status,
+)
+
+
+class Prepare(NamedTuple):
+    change: Change
+
+
+class Commit(NamedTuple):
+    id: str
+
+
+class Abort(NamedTuple):
+    id: str
+
+
+class Report(NamedTuple):
+    """Write the broker's status."""
+
+    status: Status
+
+
+class Decide(NamedTuple):
+    """Write the action's state, if it still has this version."""
+
+    path: str
+    version: int
+    doing: Doing
+
+
+Do: TypeAlias = Prepare | Commit | Abort | Report | Decide
+
+
+class Known(NamedTuple):
+    """An action as it was read."""
+
+    doing: Doing
+    version: int
+
+
+@dataclass
+class View:
+    """What the agent sees at one moment; any of it may be old."""
+
+    command: Command
+    actions: Mapping[str, Known]
+    """By their nodes."""
+    statuses: Mapping[str, Status]
+    """Of all brokers that take part in these actions."""
+    stages: Mapping[str, str] | None
+    """How far the broker is with each change that it knows of; None if it can not be reached."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Changes that the broker did not want to prepare, and why."""
+
+
+class Agent:
+    """The agent of one broker."""
+
+    def __init__(self, broker: str) -> None:
+        self.broker = broker
+        self.since: dict[str, float] = {}
+
+    def react(self, view: View, now: float) -> list[Do]:
+        mine = view.statuses.get(self.broker, Status())
+        out: list[Do] = []
+        changes: dict[str, Stage] = {}
+        for path in view.command.actions:
+            known = view.actions.get(path)
+            if known is None or self.broker not in known.doing.change.brokers:
+                continue
+            change = known.doing.change
+            self.since.setdefault(change.id, now)
+            out += self._broker(known.doing, view, mine)
+            stage = self._stage(known.doing, view, mine)
+            if stage.stage:
+                changes[change.id] = self._timed(stage, mine, change.id, now)
+            out += self._decide(path, known, view, changes, now)
+            out += self._earlier(known.doing, view)
+        self.since = {id: at for id, at in self.since.items() if id in {_id(view, p) for p in view.actions}}
+        if changes != mine.changes:
+            out.append(Report(msgspec.structs.replace(mine, changes=changes)))
+        return out
+
+    def _broker(self, doing: Doing, view: View, mine: Status) -> list[Do]:
+        """What the broker has to be told."""
+        id = doing.change.id
+        if view.stages is None:
+            return []
+        stage = view.stages.get(id, "")
+        if doing.state == PREPARING and not stage and not mine.stage(id) and id not in view.refused:
+            return [Prepare(doing.change)]
+        if doing.state == COMMITTED and stage in (READY, "in doubt"):
+            return [Commit(id)]
+        if doing.state == ABORTED and stage and stage != COMMITTED:
+            return [Abort(id)]
+        return []
+
+    def _stage(self, doing: Doing, view: View, mine: Status) -> Stage:
+        """What is to be reported."""
+        id = doing.change.id
+        before = mine.changes.get(id, Stage(stage=""))
+        if view.stages is None:
+            return before
+        stage = view.stages.get(id, "")
+        if doing.state == PREPARING:
+            if id in view.refused and not stage:
+                return Stage(stage=REFUSED, reason=view.refused[id])
+            return Stage(stage=stage) if stage in ("prepared", READY) else before
+        if doing.state == COMMITTED:
+            if not stage and before.stage in (READY, COMMITTED, DONE):
+                return Stage(stage=DONE)
+            return Stage(stage=COMMITTED) if stage == COMMITTED else before
+        if doing.state == ABORTED and not stage:
+            return Stage(stage=ABORTED, reason=before.reason)
+        return before
+
+    def _timed(self, stage: Stage, mine: Status, id: str, now: float) -> Stage:
+        before = mine.changes.get(id)
+        if before is not None and before.stage == stage.stage:
+            return before
+        return msgspec.structs.replace(stage, milliseconds=round(1000 * (now - self.since[id]), 3))
+
+    def _decide(
+        self, path: str, known: Known, view: View, changes: Mapping[str, Stage], now: float
+    ) -> list[Do]:
+        doing, version = known
+        if doing.state != PREPARING:
+            return []
+        id = doing.change.id
+        others = {name: view.statuses.get(name, Status()) for name in doing.change.brokers}
+        stages = {name: status.changes.get(id, Stage(stage="")) for name, status in others.items()}
+        if all(stage.stage == READY for stage in stages.values()):
+            return [Decide(path, version, doing.next(state=COMMITTED))]
+        reason = next((f"{name}: {s.reason}" for name, s in stages.items() if s.stage == REFUSED), "")
+        if view.stages is not None:
+            mine, said = view.stages.get(id, ""), stages[self.broker].stage
+            if mine == "in doubt" and said != READY:
+                reason = f"{self.broker} crashed while it prepared"
+            elif not mine and said in ("prepared", READY):
+                reason = f"{self.broker} has forgotten the change"
+        if not reason and now - self.since[id] > doing.seconds:
+            missing = sorted(name for name, stage in stages.items() if stage.stage != READY)
+            reason = f"not ready within {doing.seconds:g} s: {', '.join(missing)}"
+        return [Decide(path, version, doing.next(state=ABORTED, reason=reason))] if reason else []
+
+    def _earlier(self, doing: Doing, view: View) -> list[Do]:
+        """Changes of the same action that the broker still has: earlier attempts were aborted, earlier
+        changes committed."""
+        prefix = f"{doing.run}:{doing.name}:"
+        out: list[Do] = []
+        for id, stage in (view.stages or {}).items():
+            if not id.startswith(prefix) or id == doing.change.id:
+                continue
+            at, attempt = map(int, id.removeprefix(prefix).split(":"))
+            if at == doing.at + 1 and attempt < doing.attempt and stage != COMMITTED:
+                out.append(Abort(id))
+            elif at < doing.at + 1 and stage in (READY, "in doubt"):
+                out.append(Commit(id))
+        return out
+
+
+def _id(view: View, path: str) -> str:
+    return view.actions[path].doing.change.id

@@ -1,0 +1,104 @@
+"""Actions as elementary changes of links: what each concerns, what it does to the links, its inverse.
+
+Pure. A `move` is carried out as shifts: the link slides along the path, one end at a time (IPITT §III-C).
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from regraft.model import Action, BadInput, Ends, ends
+
+Raw = tuple[str, ...]
+"""An operation and its brokers."""
+
+
+def changes_of(action: Action, links: set[Ends]) -> list[Raw]:
+    """The changes that carry the action out, one after the other, beginning with these links."""
+    if action.operation != "move":
+        return [(action.operation, *action.brokers)]
+    i, j, k, l = action.brokers
+    way = path(links - {ends(i, j)}, k, i) or path(links - {ends(i, j)}, k, j)
+    rest = path(links - {ends(i, j)}, way[-1] == i and j or i, l) if way else ()
+    if not way or not rest:
+        raise BadInput(str(action), f"the link {i}-{j} does not lie between {k} and {l}")
+    near, far = way[-1], rest[0]
+    slides: list[Raw] = []
+    for at in range(len(way) - 1, 0, -1):  # the near end goes back to k
+        slides.append(("shift", far, way[at], way[at - 1]))
+    for at in range(len(rest) - 1):  # the far end goes on to l
+        slides.append(("shift", k, rest[at], rest[at + 1]))
+    assert near == way[-1]
+    return slides
+
+
+def path(links: set[Ends], start: str, end: str) -> tuple[str, ...]:
+    """The brokers from start to end over these links; empty if there is no way."""
+    around: dict[str, list[str]] = {}
+    for a, b in links:
+        around.setdefault(a, []).append(b)
+        around.setdefault(b, []).append(a)
+    came = {start: ""}
+    queue = deque([start])
+    while queue:
+        here = queue.popleft()
+        if here == end:
+            way = [end]
+            while came[way[-1]]:
+                way.append(came[way[-1]])
+            return tuple(reversed(way))
+        for near in around.get(here, ()):
+            if near not in came:
+                came[near] = here
+                queue.append(near)
+    return ()
+
+
+def removed_and_added(change: Raw) -> tuple[set[Ends], set[Ends]]:
+    operation, *brokers = change
+    if operation == "shift":
+        i, j, k = brokers
+        return {ends(i, j)}, {ends(i, k)}
+    i, j = brokers
+    return (set(), {ends(i, j)}) if operation in ("append", "link") else ({ends(i, j)}, set())
+
+
+def concerned(change: Raw) -> frozenset[Ends]:
+    """Links that no other change may concern meanwhile."""
+    operation, *brokers = change
+    removed, added = removed_and_added(change)
+    guard = {ends(brokers[1], brokers[2])} if operation == "shift" else set()
+    return frozenset(removed | added | guard)
+
+
+def apply(change: Raw, brokers: Iterable[str], links: Iterable[Ends]) -> tuple[list[str], list[Ends]]:
+    """The topology after the change; an error if it does not fit."""
+    removed, added = removed_and_added(change)
+    now, there = set(brokers), {ends(*link) for link in links}
+    guard = concerned(change) - removed - added
+    if not removed <= there or added & there or not guard <= there:
+        raise BadInput(f"{change[0]}({', '.join(change[1:])})", "does not fit the links that there are")
+    if change[0] == "append":
+        now.add(change[1])
+    if change[0] == "detach":
+        now.discard(change[1])
+    return sorted(now), sorted(there - removed | added)
+
+
+def inverse(change: Raw) -> Raw:
+    operation, *brokers = change
+    if operation == "shift":
+        i, j, k = brokers
+        return ("shift", i, k, j)
+    other = {"append": "detach", "detach": "append", "link": "unlink", "unlink": "link"}
+    return (other[operation], *brokers)
+
+
+def taken_back(steps: Sequence[Sequence[Sequence[Raw]]]) -> list[list[Raw]]:
+    """Steps that undo these, whose actions are lists of changes: the last first. Actions that consist of
+    several changes are taken back one change at a step."""
+    back: list[list[Raw]] = []
+    for step in reversed(steps):
+        depth = max((len(changes) for changes in step), default=0)
+        for at in range(depth):
+            back.append([inverse(changes[-1 - at]) for changes in step if at < len(changes)])
+    return [step for step in back if step]
