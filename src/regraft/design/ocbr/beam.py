@@ -76,7 +76,9 @@ def _steps(
 
 def _distinct(problem: Problem, steps: list[Step], width: int) -> list[Reached]:
     """The cheapest different trees that these steps lead to."""
-    loop, seen, found = new_loop(len(problem.ids)), set(), []
+    loop = new_loop(len(problem.ids))
+    seen: set[bytes] = set()
+    found: list[Reached] = []
     for step in sorted(steps, key=lambda each: each.change):
         if len(found) == width:
             break

@@ -6,7 +6,7 @@ possible links join all brokers, the tree uses possible links only. Prices are Î
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -67,6 +67,10 @@ class Problem:
         return {link.ends: link.cost for link in self.links}
 
     @cached_property
+    def by_ends(self) -> dict[Ends, Link]:
+        return {link.ends: link for link in self.links}
+
+    @cached_property
     def travelling(self) -> tuple[list[Ints], Floats]:
         """Member numbers and demands of the classes that cross a link at all."""
         pairs = [each for each in self.traffic if len(each.members) > 1]
@@ -125,8 +129,7 @@ class Problem:
 
     def topology(self, parent: Ints) -> Topology:
         """The tree as a topology, with what the problem knows of brokers and links."""
-        known = {link.ends: link for link in self.links}
-        links = tuple(known.get(pair) or Link(pair) for pair in sorted(self.pairs(parent)))
+        links = tuple(self.by_ends.get(pair) or Link(pair) for pair in sorted(self.pairs(parent)))
         return Topology(self.brokers, links)
 
 
@@ -151,8 +154,3 @@ def _check_network(problem: Problem, topology: Topology | None) -> None:
         if pair not in problem.link_cost:
             rule = f"the topology's link {pair[0]!r} - {pair[1]!r} is not among the possible links"
             raise BadInput("network", rule)
-
-
-def with_network_names(problem: Problem, topology: Topology) -> Topology:
-    """The same tree with the problem's brokers and links, so that costs are those of the network."""
-    return replace(problem.topology(problem.parents(topology.by_ends)), kind="tree")
