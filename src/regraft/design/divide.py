@@ -63,7 +63,7 @@ def restricted(
         if topics is None or topics[t]:
             row = place[matrix.topic_nodes[matrix.topic_start[t] : matrix.topic_start[t + 1]]]
             rows.append(row[row >= 0])
-    prices = terms.prices[np.ix_(inside, inside)] if terms.prices.size else FREE
+    prices = np.ascontiguousarray(terms.prices[np.ix_(inside, inside)]) if terms.prices.size else FREE
     links = design(matrix_of(rows, len(inside)), Terms(len(inside), terms.max_degree, prices))
     return links if isinstance(links, Infeasible) else inside[links]
 

@@ -59,7 +59,7 @@ def prices_between(nodes: tuple[str, ...], latency: Mapping[tuple[str, str], flo
         (np.maximum(list(latency.values()), 1e-6), (rows, columns)), shape=(len(known), len(known))
     )
     chosen = np.array([number[name] for name in nodes])
-    between: Prices = dijkstra(graph.tocsr(), directed=False, indices=chosen)[:, chosen]
+    between: Prices = np.ascontiguousarray(dijkstra(graph.tocsr(), directed=False, indices=chosen)[:, chosen])
     if not np.isfinite(between).all():
         v, w = np.argwhere(~np.isfinite(between))[0]
         raise BadInput("network", f"no way joins {nodes[v]!r} and {nodes[w]!r}")

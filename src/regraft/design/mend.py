@@ -1,8 +1,8 @@
 """Completion: links added to an overlay until it is k-topic-connected.
 
 Each topic that fewer than k nodes can cut has a known cut; the next link is one that crosses most of them.
-With a limit on the degree the ends of the wanted links may be full: then what can go is removed, and it is
-tried again.
+With a limit on the degree the ends of the wanted links may be full: then what can go is removed, or else a
+link that serves few topics at each of them, and it is tried again.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def mended(
 ) -> Pairs | Infeasible:
     """The links and what had to be added; `topics` names those that may be weak, if not all."""
     weak = np.arange(matrix.topic_start.size - 1) if topics is None else topics
-    for _ in range(ROUNDS):
+    for turn in range(ROUNDS):
         degree = np.bincount(links.ravel(), minlength=terms.nodes)
         mesh = new_mesh(matrix, links, k, terms.capacity(degree))
         added, stuck = mend(matrix, mesh, weak, LOOK)
@@ -33,9 +33,22 @@ def mended(
             return links
         lighter = prune(matrix, links, k, terms) if terms.max_degree is not None else links
         if len(lighter) == len(links) and not len(added):
-            break
+            lighter = _relieved(matrix, links, terms, stuck, turn)
         links, weak = lighter, np.arange(matrix.topic_start.size - 1)
     return Infeasible("where a topic can be cut, no node has room for a link", "max-degree")
+
+
+def _relieved(matrix: Matrix, links: Pairs, terms: Terms, topic: int, turn: int) -> Pairs:
+    """Without the link that serves the fewest topics at each full node of a topic; another one each turn."""
+    degree = np.bincount(links.ravel(), minlength=terms.nodes)
+    members = matrix.topic_nodes[matrix.topic_start[topic] : matrix.topic_start[topic + 1]]
+    serves = common_topics(matrix, links)
+    gone = np.zeros(len(links), np.bool_)
+    for v in members[degree[members] >= terms.room()[members]]:
+        at = np.flatnonzero((links == v).any(axis=1) & ~gone)
+        if len(at):
+            gone[at[np.argsort(serves[at], kind="stable")[turn % len(at)]]] = True
+    return links[~gone]
 
 
 def fitted(matrix: Matrix, links: Pairs, terms: Terms) -> Pairs:

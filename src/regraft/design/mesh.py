@@ -19,6 +19,7 @@ from regraft.design.improve import EFFORT, improve
 from regraft.design.limits import MOST_SUBSCRIPTIONS, Terms, prices_between
 from regraft.design.matrix import Interests, Matrix, Pairs
 from regraft.design.mend import fitted, mended
+from regraft.design.prune import prune
 from regraft.design.sequence import arbitrary_sequence, similar_sequence
 from regraft.model import BadInput, Ends, Infeasible, Topology
 
@@ -131,7 +132,7 @@ def construct(
         links = greedy_k(matrix, k, terms)
     if isinstance(links, Infeasible) or terms.max_degree is None:
         return links
-    return mended(matrix, fitted(matrix, links, terms), k, terms)
+    return mended(matrix, fitted(matrix, prune(matrix, links, k, terms), terms), k, terms)
 
 
 def checked_k(method: str, k: int | None) -> int:

@@ -1,0 +1,50 @@
+"""The workloads of kTCO §VIII: every node subscribes to the same number of topics, drawn by popularity.
+
+Each topic t has a probability p(t); a node draws topics until it has |T(v)| different ones. Drawn here by the
+Gumbel trick, which gives the same distribution. Zipf has the exponent that the seed prints, α = 2; for Expo
+it prints none: p falls by a factor e every |T| / 10 topics.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from regraft.design.matrix import Matrix, matrix_of
+
+DISTRIBUTIONS = ("expo", "zipf", "unif")
+ALPHA = 2.0
+EXPO_TOPICS = 10.0
+
+
+def popularity(distribution: str, topics: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """p(t), the most popular topic first."""
+    rank = np.arange(1, topics + 1, dtype=np.float64)
+    weight = {
+        "unif": np.ones(topics),
+        "zipf": rank**-ALPHA,
+        "expo": np.exp(-rank * EXPO_TOPICS / topics),
+    }[distribution]
+    return weight / weight.sum()
+
+
+def workload(distribution: str, nodes: int, topics: int, subscriptions: int, seed: int = 0) -> Matrix:
+    """The interest matrix; the same seed gives the same."""
+    random = np.random.default_rng((seed, nodes, topics, subscriptions))
+    log_p = np.log(popularity(distribution, topics))
+    chosen = np.empty((nodes, subscriptions), np.int64)
+    for v in range(nodes):
+        keys = log_p + random.gumbel(size=topics)
+        chosen[v] = np.argpartition(-keys, subscriptions - 1)[:subscriptions]
+    wants = np.repeat(np.arange(nodes), subscriptions)
+    order = np.lexsort((wants, chosen.ravel()))
+    sizes = np.bincount(chosen.ravel(), minlength=topics)
+    return matrix_of(list(np.split(wants[order], np.cumsum(sizes)[:-1])), nodes)
+
+
+def named(matrix: Matrix) -> Mapping[str, frozenset[str]]:
+    """The same interest with names, as the checker reads it."""
+    bounds = matrix.topic_start
+    return {
+        f"t{t}": frozenset(f"n{v:06}" for v in matrix.topic_nodes[bounds[t] : bounds[t + 1]].tolist())
+        for t in range(bounds.size - 1)
+    }
