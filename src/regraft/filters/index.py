@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from regraft.filters.expression import Filter
+from regraft.filters.expression import Filter, parse
 from regraft.filters.index_group import Floats, Group, Ints
 from regraft.filters.index_places import EXACT_UP_TO, Shape, cast_number, exact_token, places, ranged_number
 from regraft.filters.index_register import Register, Spot
@@ -197,3 +197,13 @@ class MatchingIndex:
 
     def _extend(self, group: Group, members: Ints, bounds: Floats) -> None:
         self._register.set_many(members, group.number, group.extend(members, bounds))
+
+
+def load_compiled() -> None:
+    """What is loaded when there are many filters takes a second: for those who would rather wait now."""
+    index = MatchingIndex()
+    ends = np.arange(64.0)
+    index.add_boxes(np.arange(64), {}, {"x": (ends, ends + 1)})
+    index.add(64, parse("x >= 7 AND x <= 8"))
+    index.match({"x": 7})
+    index.remove(64)

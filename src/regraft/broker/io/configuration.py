@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 from regraft.broker.core import Settings
-from regraft.model import Kind
+from regraft.model import BadInput, Kind
 
 Address = tuple[str, int]
+
+RESERVED = ("@", "!")
+"""How the names of clients begin where they stand beside those of brokers."""
+NO_BROKER = "a broker's id does not begin with '@' or '!', and has no '/' or '#'"
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,8 @@ class Allowed:
     hello_bytes: int = 2 * 2**20
     """Of the first frame: before it, nobody knows who sends."""
     connections: int = 10_000
+    sessions: int = 20_000
+    """Of clients, connected or away for a while."""
     queue_bytes: int = 64 * 2**20
     """Of publications that wait for a peer to read."""
     unconfirmed_bytes: int = 64 * 2**20
@@ -96,3 +102,8 @@ class Configuration:
     telemetry: Telemetry | None = None
     metrics: Address | None = None
     """Where `/metrics` and `/healthz` answer; None: nowhere."""
+
+    def __post_init__(self) -> None:
+        for id in (self.broker, *self.neighbours):
+            if id.startswith(RESERVED) or "/" in id or "#" in id:
+                raise BadInput(f"broker {id!r}", NO_BROKER)

@@ -58,6 +58,8 @@ class Connection(asyncio.Protocol):
         """What the peer said of itself, once it may be believed."""
         self.reason = ""
         """Why it was closed from this side."""
+        self.floods = False
+        """It takes more than it may: its session ends with it."""
         self.unconfirmed = Unconfirmed()
         loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[None] = loop.create_future()
@@ -264,6 +266,7 @@ class Connection(asyncio.Protocol):
         self._waiting += messages
         self._waiting_bytes += sum(map(_size, messages))
         if self._waiting_bytes > self._allowed.queue_bytes:
+            self.floods = True
             self.close(f"more than {self._allowed.queue_bytes} bytes wait for the peer to read")
         elif not self._paused and not self._retrying:
             self._retrying = True

@@ -13,6 +13,9 @@ log = logging.getLogger("regraft.broker")
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
 CONNECT_SECONDS = 5.0
+LASTING_SECONDS = 5.0
+"""A connection that has lasted for so long was a good one."""
+MANY = 5
 
 
 def pause(attempt: int, random_part: Callable[[], float] = random.random) -> float:
@@ -32,6 +35,8 @@ class Dialling:
         self._addresses = addresses
         self._tls = tls
         self._calls: dict[str, asyncio.Task[None]] = {}
+        self._answered: dict[str, tuple[float, int]] = {}
+        """When a neighbour last answered, and the how manieth attempt in a row that was."""
 
     def dial(self, neighbour: str) -> None:
         if (call := self._calls.get(neighbour)) is None or call.done():
@@ -55,10 +60,27 @@ class Dialling:
 
     async def _call(self, neighbour: str) -> None:
         """Until the neighbour has said hello: a port that accepts may belong to a broker that refuses."""
-        attempt = 0
+        attempt = self._attempt(neighbour)
+        if attempt:
+            await asyncio.sleep(pause(attempt))
         while not await self._once(neighbour):
             await asyncio.sleep(pause(attempt))
             attempt += 1
+        self._answered[neighbour] = (asyncio.get_running_loop().time(), attempt + 1)
+
+    def _attempt(self, neighbour: str) -> int:
+        """A neighbour that answers and is lost at once, again and again, is called no more often than one
+        that does not answer: perhaps there are two of that name, or it does not want us."""
+        answered, attempt = self._answered.get(neighbour, (-LASTING_SECONDS, 0))
+        if asyncio.get_running_loop().time() - answered > LASTING_SECONDS:
+            return 0
+        if attempt == MANY:
+            log.warning(
+                "%s answers and is lost again, %d times in a row: are there two of that name?",
+                neighbour,
+                attempt,
+            )
+        return attempt
 
     def _ended(self, neighbour: str, call: asyncio.Task[None]) -> None:
         """Whoever is called no more can be called again."""

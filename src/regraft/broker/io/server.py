@@ -18,6 +18,7 @@ from regraft.broker.core.effects import Report
 from regraft.broker.core.mesh import MeshBroker
 from regraft.broker.core.change import Change
 from regraft.broker.io.admission import refusal
+from regraft.broker.io.clock import Clock
 from regraft.broker.io.configuration import Address, Configuration
 from regraft.broker.io.connection import Connection
 from regraft.broker.io.dialling import Dialling
@@ -54,6 +55,7 @@ class BrokerServer:
         self._fail_stop = FailStop(self._core_failed)
         self._next = 1
         self._turns = Turns()
+        self._clock = Clock()
         self._dialling = Dialling(self._new_connection, addresses, configuration.tls)
         self._journal: Journal | None = None
         self._durable = Durable(None, self._leave)
@@ -128,8 +130,8 @@ class BrokerServer:
         config = self.configuration
         settings = dataclasses.replace(config.settings, observe=config.telemetry is not None)
         if config.kind == "mesh":
-            return MeshBroker(self.id, config.neighbours, settings, life, stored, time.monotonic())
-        return Broker(self.id, config.neighbours, settings, life, stored, time.monotonic())
+            return MeshBroker(self.id, config.neighbours, settings, life, stored, self._clock.now())
+        return Broker(self.id, config.neighbours, settings, life, stored, self._clock.now())
 
     async def stop(self) -> None:
         """Gracefully: what is already decided leaves, then connections end."""
@@ -251,7 +253,7 @@ class BrokerServer:
         yield from prepare(message, filters)
         if isinstance(message, ClientHello) and message is connection.hello and self.core is not None:
             with self._fail_stop:
-                yield from self.core.sessions.expecting(message, time.monotonic())
+                yield from self.core.sessions.expecting(message, self._clock.now())
 
     def said(self, connection: Connection, messages: list[AnyMessage]) -> None:
         assert self.core is not None
@@ -265,9 +267,10 @@ class BrokerServer:
             connection.unconfirmed.published(messages)
             if excess := connection.unconfirmed.excess(self.configuration):
                 connection.refuse(excess)
+                self._expel(connection)
                 return
         with self._fail_stop:
-            self._perform(self.core.received(connection.number, messages, time.monotonic()))
+            self._perform(self.core.received(connection.number, messages, self._clock.now()))
 
     def gone(self, connection: Connection) -> None:
         if self.connections.pop(connection.number, None) is None or self.core is None:
@@ -279,8 +282,16 @@ class BrokerServer:
             log.info("%s closed connection %d: %s", self.id, connection.number, connection.reason)
         if self.fault:
             return
+        if connection.floods:
+            self._expel(connection)
         with self._fail_stop:
-            self._perform(self.core.closed(connection.number, time.monotonic()))
+            self._perform(self.core.closed(connection.number, self._clock.now()))
+
+    def _expel(self, connection: Connection) -> None:
+        """As if it had said goodbye: what is kept for who takes too much would be kept for nobody."""
+        assert self.core is not None
+        with self._fail_stop:
+            self._perform(self.core.received(connection.number, [Bye()], self._clock.now()))
 
     def _admitted(self, connection: Connection, first: AnyMessage) -> bool:
         """Whether the peer may talk to the core, which refuses what is no hello."""
@@ -290,8 +301,17 @@ class BrokerServer:
             if reason := refusal(first, certificate, self.configuration):
                 connection.refuse(reason)
                 return False
+            if isinstance(first, ClientHello) and self._is_full(first.client):
+                connection.send([Bye(f"this broker has {self.configuration.allowed.sessions} sessions")])
+                connection.close("too many sessions")
+                return False
             connection.introduced(first)
         return True
+
+    def _is_full(self, client: str) -> bool:
+        assert self.core is not None
+        sessions = self.core.sessions.all
+        return len(sessions) >= self.configuration.allowed.sessions and f"@{client}" not in sessions
 
     # What the core wants
 
@@ -350,9 +370,11 @@ class BrokerServer:
         step = min(TICK_SECONDS, every)
         since_beat = since_health = 0.0
         while True:
+            before = time.monotonic()
             await asyncio.sleep(step)
+            self._clock.paused(step, time.monotonic() - before)
             assert self.core is not None
-            self._perform(self.core.tick(time.monotonic()))
+            self._perform(self.core.tick(self._clock.now()))
             since_beat += step
             since_health += step
             if since_beat >= every:

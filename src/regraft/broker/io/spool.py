@@ -3,12 +3,15 @@
 Routing never waits for it: what finds the queue full is not recorded, and counted.
 """
 
+import contextlib
 import glob
+import logging
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
@@ -17,6 +20,7 @@ import msgspec
 from regraft.broker.io.configuration import Telemetry
 from regraft.model import BadInput
 
+log = logging.getLogger("regraft.broker")
 T = TypeVar("T")
 DONE = ".ndjson"
 OPEN = ".ndjson.open"
@@ -38,6 +42,9 @@ class Spool(Generic[T]):
         self._waiting = 0
         self._wake = threading.Condition()
         self._closing = False
+        self._failing = False
+        self._unsynced = 0
+        """Records that were written since the last synchronisation."""
         self._file: BinaryIO | None = None
         self._path = telemetry.folder / "none"
         self._synced = self._opened = time.monotonic()
@@ -77,12 +84,39 @@ class Spool(Generic[T]):
                 self._batches.clear()
                 closing = self._closing
             for batch, weight in batches:
-                self._write_batch(batch)
+                recorded = self._survives(partial(self._write_batch, batch))
                 with self._wake:
                     self._waiting -= weight
-            self._maybe_sync(closing)
+                    self.not_recorded += 0 if recorded else weight
+            self._survives(partial(self._maybe_sync, closing))
             if closing and not batches:
                 return
+
+    def _survives(self, work: Callable[[], None]) -> bool:
+        """Whether it was done. A full disk is no reason to record nothing ever again: the file is given up,
+        and the next begins when there is room."""
+        try:
+            work()
+        except Exception as fault:
+            if not self._failing:
+                log.warning("%s: telemetry is not recorded: %r", self._name, fault)
+            self._failing = True
+            self._give_up_file()
+            return False
+        self._failing = False
+        return True
+
+    def _give_up_file(self) -> None:
+        """What was not written through yet counts as not recorded."""
+        file, self._file = self._file, None
+        self.not_recorded += self._unsynced
+        self.written -= self._unsynced
+        self._unsynced = 0
+        if file is not None:
+            with contextlib.suppress(OSError):
+                file.close()
+            with contextlib.suppress(OSError):
+                _finish_left(self._path)
 
     def _write_batch(self, batch: Sequence[T]) -> None:
         records = list(self._render(batch))
@@ -93,6 +127,7 @@ class Spool(Generic[T]):
         assert self._file is not None
         self._file.write(_encode(records))
         self.written += len(records)
+        self._unsynced += len(records)
         if self._file.tell() > self._telemetry.file_bytes:
             self._finish_file()
 
@@ -104,6 +139,7 @@ class Spool(Generic[T]):
         elif time.monotonic() - self._synced > self._telemetry.sync_seconds:
             self._file.flush()
             os.fsync(self._file.fileno())
+            self._unsynced = 0
             self._synced = time.monotonic()
 
     def _open(self) -> None:
@@ -116,6 +152,7 @@ class Spool(Generic[T]):
         assert self._file is not None
         self._file.flush()
         os.fsync(self._file.fileno())
+        self._unsynced = 0
         self._file.close()
         self._path.rename(_finished(self._path))
         self._file = None
