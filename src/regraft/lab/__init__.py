@@ -36,6 +36,12 @@ def _ipitt_planning(out: Path, **options: Any) -> dict[str, int]:
     return ipitt_planning.run(out, **options)
 
 
+def _ocbr(out: Path, **options: Any) -> dict[str, int]:
+    from regraft.lab import ocbr  # noqa: PLC0415
+
+    return ocbr.run(out, **options)
+
+
 EXPERIMENTS = {
     "ipitt-planning": Experiment(
         "planning time, actions and steps of every planner: IPITT Figure 5 a-f and Table I",
@@ -46,6 +52,16 @@ EXPERIMENTS = {
             Option("ratios", whole_numbers, "percentages of changed links of Figure 5 d-f (5,10,...,30)"),
             Option("topologies", int, "how many of the twelve (12)"),
             Option("planners", names, "which planners, separated by commas (all)"),
+        ),
+    ),
+    "ocbr": Experiment(
+        "what neighbourhood by neighbourhood saves, beside a global search and the lower bound: OCBR §3",
+        _ocbr,
+        (
+            Option("sizes", whole_numbers, "brokers (20,50,100,200,500)"),
+            Option("local", whole_numbers, "percentages of local classes (0,70,100)"),
+            Option("seeds", int, "networks for each point (3)"),
+            Option("time_limit", float, "seconds for each global search (10)"),
         ),
     ),
 }
