@@ -1,5 +1,6 @@
 """The transforms on tables small enough to be computed by hand."""
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,17 +32,11 @@ def sets(spark: "SparkSession", brokers: "Brokers", *classes: tuple[str, int]) -
     from pyspark.sql import functions as f
 
     names = " long, ".join(brokers.columns) + " long" if brokers.as_words else "set array<int>"
-    cells = [
-        (
-            *(
-                brokers.words(text.split())
-                if brokers.as_words
-                else [sorted(map(brokers.number.get, text.split()))]
-            ),
-            n,
-        )
-        for text, n in classes
-    ]
+    cells = []
+    for text, demand in classes:
+        members = text.split()
+        numbers = sorted(brokers.number[name] for name in members)
+        cells.append((*(brokers.words(members) if brokers.as_words else [numbers]), demand))
     table = spark.createDataFrame(cells, f"{names}, demand long")
     start = f.timestamp_micros(f.lit(round(START.timestamp() * M)))
     return table.select(start.alias("window"), "*", f.lit(1).cast("long").alias("classes"))
@@ -162,7 +157,7 @@ def test_rates_and_overlap_are_per_second_of_the_window(spark: "SparkSession") -
 
 def test_load_counts_both_directions_of_a_link_and_what_a_broker_handles(spark: "SparkSession") -> None:
     from regraft.measure.transforms.broker_load import broker_load
-    from regraft.measure.transforms.link_load import link_load
+    from regraft.measure.transforms.link_load import hops, link_load
 
     records = clean(
         spark,
@@ -174,9 +169,10 @@ def test_load_counts_both_directions_of_a_link_and_what_a_broker_handles(spark: 
             health("b1", 14, cpu=1.5, memory=40, queue=1, not_recorded=5),
         ],
     )
-    load = link_load(records, WIDTH)
+    carried = hops(records)
+    load = link_load(carried, WIDTH)
     assert rows(load, "from", "to", "messages", "transformed") == [("b1", "b2", 2, 1), ("b2", "b1", 1, 0)]
-    assert rows(broker_load(records, load, WIDTH)) == [
+    assert rows(broker_load(records, carried, WIDTH)) == [
         (0, "b1", 0, 0, 1, 2, 0, 0.05, 0.5, 50, 9, 3),
         (0, "b2", 0, 0, 2, 1, 0, 0.05, None, None, 0, None),
     ]
@@ -287,8 +283,10 @@ def test_the_rest_is_merged_into_supersets_that_understate_no_link(
 def test_filters_that_match_the_same_end_in_one_cluster(spark: "SparkSession") -> None:
     from regraft.measure.transforms.filter_clusters import METHODS, filter_clusters
 
-    pairs = [("a", "b", 0.9), ("b", "c", 0.8), ("d", "e", 0.9), ("c", "d", 0.05)]
-    similarity = spark.createDataFrame(pairs, "one string, other string, similarity double").cache()
+    few, many = "abc", "defghi"
+    pairs = [(*pair, 0.9) for group in (few, many) for pair in combinations(group, 2)]
+    table = spark.createDataFrame([*pairs, ("c", "d", 0.05)], "one string, other string, similarity double")
     for method in METHODS:
-        found = dict(rows(filter_clusters(similarity, 2, method), "filter", "cluster"))
-        assert found["a"] == found["b"] == found["c"] != found["d"] == found["e"], method
+        found = dict(rows(filter_clusters(table, 2, method), "filter", "cluster"))
+        one, other = ({found[name] for name in group} for group in (few, many))
+        assert (len(one), len(other), one == other) == (1, 1, False), method

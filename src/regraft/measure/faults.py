@@ -9,7 +9,9 @@ from pyspark.errors.exceptions.base import PySparkRuntimeError
 
 from regraft.measure.session import SparkFault
 
-_CAUSE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error): (.+)$", re.MULTILINE)
+_CAUSE = re.compile(
+    r"^(?:Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Exception|Error|Input|Fault): (.+)$", re.MULTILINE
+)
 _CONDITION = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
 _MOST = 300
 

@@ -29,7 +29,7 @@ from regraft.measure.state import RECORDS, SNAPSHOTS, VERSIONS, State, reserve, 
 from regraft.measure.tables import Asked, Kept, compute
 from regraft.measure.windows import shown
 from regraft.model import RegraftError
-from regraft.model.snapshot import CURRENT, MANIFEST, Snapshot, read_snapshot
+from regraft.model.snapshot import CURRENT, MANIFEST, Counts, Snapshot, read_snapshot
 
 ALL_TABLES = (*TABLES, "rejected")
 _AT_ONCE = 3
@@ -93,7 +93,7 @@ def _after(out: Path, state: State, number: int, windows: list[int]) -> State:
     tables = {}
     for name in TABLES:
         folder = out / VERSIONS / str(number) / name
-        written = {each.name for each in folder.iterdir() if each.name.startswith("window=")}
+        written = {each.name for each in folder.glob("window=*")}
         # Interest is always computed as a whole: what ends now may have begun in any window.
         everything = name == "interest"
         if not everything and not written <= replaced:
@@ -137,7 +137,7 @@ def _assemble(spark: SparkSession, out: Path, state: State, manifest: dict[str, 
 def _write_empty(schema: StructType, partition: str, folder: Path) -> None:
     """A table without rows still says what its columns are."""
     fields: Iterable[StructField] = (field for field in schema.fields if field.name != partition)
-    arrow = to_arrow_schema(StructType(list(fields)))
+    arrow = to_arrow_schema(StructType(list(fields)), timezone="UTC")
     folder.mkdir()
     pq.write_table(pa.Table.from_pylist([], arrow), folder / "empty.parquet")
 
@@ -164,7 +164,7 @@ def _manifest(state: State, kept: Kept) -> dict[str, Any]:
             {"start": shown(int(start)), "end": shown(int(start) + state.width), "records": window.records}
             for start, window in sorted(state.windows.items(), key=lambda item: int(item[0]))
         ],
-        "counts": state.counts,
+        "counts": Counts(**state.counts).as_json(),
         "rejected": state.reasons,
         "input": {
             "first": shown(state.first) if state.first is not None else None,

@@ -20,7 +20,7 @@ from regraft.measure.publish import Say, publish
 from regraft.measure.schemas import RECORDS
 from regraft.measure.spool_source import NAME, Spools
 from regraft.measure.state import State, load, prepare, save, tidy
-from regraft.measure.tables import Asked
+from regraft.measure.tables import ALL, Asked
 from regraft.model import BadInput, Topology
 from regraft.model.files import shown
 from regraft.model.snapshot import CURRENT, Counts, Snapshot, read_snapshot
@@ -41,10 +41,11 @@ class Job:
     lateness: int = LATENESS
     top: int | None = None
     topology: Topology | None = None
+    tables: frozenset[str] = ALL
 
     @property
     def asked(self) -> Asked:
-        return Asked(self.width, self.top, self.topology)
+        return Asked(self.width, self.top, self.topology, self.tables)
 
 
 @dataclass(frozen=True)

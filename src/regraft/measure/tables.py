@@ -11,7 +11,9 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from regraft.measure.conform import of_kind
 from regraft.measure.members import Brokers
+from regraft.measure.schemas import TABLES
 from regraft.measure.transforms.attributes import attributes, sampled
 from regraft.measure.transforms.broker_load import broker_load
 from regraft.measure.transforms.dimensions import asked_for, dimensions
@@ -35,6 +37,9 @@ MOST_SAMPLED = 1_000_000
 """Publications from which histograms of attributes are made; of more, a fixed share."""
 
 
+ALL = frozenset(TABLES)
+
+
 @dataclass(frozen=True)
 class Asked:
     """What is to be computed. `width` of a window in microseconds; `top`: see `top_classes`; `topology`:
@@ -43,6 +48,10 @@ class Asked:
     width: int
     top: int | None = None
     topology: Topology | None = None
+    tables: frozenset[str] = ALL
+
+    def some(self, *names: str) -> bool:
+        return not self.tables.isdisjoint(names)
 
 
 @dataclass
@@ -52,7 +61,6 @@ class Kept:
     tables: dict[str, DataFrame] = field(default_factory=dict)
     merging: Merging | None = None
     one_in: int = 1
-    windows_with_tree: int = 0
     _between: list[DataFrame] = field(default_factory=list)
 
     def keep(self, table: DataFrame) -> DataFrame:
@@ -71,10 +79,15 @@ def compute(
     """`records` of the windows in question (their starts, in microseconds), `interests`: the interest
     records of all time."""
     kept = Kept()
-    _traffic(records, brokers, windows, asked, kept)
-    _load(records, asked, kept)
-    _delays(records, kept)
-    _content(records, interests, windows, asked, kept)
+    if asked.some("traffic_classes", "topic_popularity", "local_views"):
+        _traffic(records, brokers, windows, asked, kept)
+    if asked.some("publisher_rates", "overlap", "link_load", "broker_load"):
+        _load(records, asked, kept)
+    if asked.some("transformations", "queue_growth", "latency", "latency_histogram"):
+        _delays(records, kept)
+    if asked.some("interest", "attributes", "dimensions", "filter_similarity"):
+        _content(records, interests, windows, asked, kept)
+    kept.tables = {name: table for name, table in kept.tables.items() if name in asked.tables}
     return kept
 
 
@@ -94,9 +107,10 @@ def _traffic(records: DataFrame, brokers: Brokers, windows: Sequence[int], asked
         kept.merging = merging(exact, shown, brokers)
     kept.tables["traffic_classes"] = traffic_classes(shown, brokers)
     kept.tables["topic_popularity"] = topic_popularity(records, counted)
-    known = dict.fromkeys(windows, asked.topology) if asked.topology else trees(links(records))
-    kept.windows_with_tree = len(known)
-    kept.tables["local_views"] = local_views(shown, sides(records.sparkSession, known, brokers), brokers)
+    if "local_views" in asked.tables:
+        known = dict.fromkeys(windows, asked.topology) if asked.topology else trees(links(records))
+        around = sides(records.sparkSession, known, brokers)
+        kept.tables["local_views"] = local_views(shown, around, brokers)
 
 
 def _load(records: DataFrame, asked: Asked, kept: Kept) -> None:
@@ -121,14 +135,16 @@ def _delays(records: DataFrame, kept: Kept) -> None:
 def _content(
     records: DataFrame, interests: DataFrame, windows: Sequence[int], asked: Asked, kept: Kept
 ) -> None:
-    published = kept.tables["publisher_rates"].agg(f.coalesce(f.sum("publications"), f.lit(0)).alias("n"))
-    kept.one_in = max(1, -(-published.collect()[0].n // MOST_SAMPLED))
-    sample = sampled(records, kept.one_in)
-    seen = kept.keep(attributes(sample))
     read = kept.keep(filters_read(interests))
     held = kept.keep(interest(interests, read, asked.width))
-    used = kept.keep(in_force(held, windows, asked.width))
     kept.tables["interest"] = held
+    if not asked.some("attributes", "dimensions", "filter_similarity"):
+        return
+    published = of_kind(records, "publication").count()
+    kept.one_in = max(1, -(-published // MOST_SAMPLED))
+    sample = sampled(records, kept.one_in)
+    seen = kept.keep(attributes(sample))
+    used = kept.keep(in_force(held, windows, asked.width))
     kept.tables["attributes"] = seen
     kept.tables["dimensions"] = dimensions(seen, asked_for(used, read))
     kept.tables["filter_similarity"] = filter_similarity(sample, used)

@@ -34,10 +34,8 @@ def power_iteration(similarity: DataFrame, clusters: int) -> DataFrame:
     other = named.select(f.col("filter").alias("other"), f.col("id").alias("dst"))
     edges = similarity.join(one, "one", "inner").join(other, "other", "inner")
     weighted = edges.select("src", "dst", f.col("similarity").alias("weight"))
-    found = PowerIterationClustering(k=clusters, initMode="degree", weightCol="weight").assignClusters(
-        weighted
-    )
-    return named.join(found, "id", "inner")
+    by_power = PowerIterationClustering(k=clusters, initMode="degree", weightCol="weight")
+    return named.join(by_power.assignClusters(weighted), "id", "inner")
 
 
 def threshold(similarity: DataFrame, clusters: int) -> DataFrame:

@@ -7,11 +7,21 @@ from regraft.measure.conform import conform, of_kind
 from regraft.measure.schemas import TABLES
 
 
-def link_load(records: DataFrame, width: int) -> DataFrame:
-    table = (
+def hops(records: DataFrame) -> DataFrame:
+    """window, from, to, messages, transformed, queue: hops are the most of all records, and read once.
+
+    Few rows, from which the loads of links and of brokers are made.
+    """
+    return (
         of_kind(records, "hop")
         .groupBy("window", "from", "to")
-        .agg(f.count(f.lit(1)).alias("messages"), f.count("transformation").alias("transformed"))
-        .withColumn("rate", f.col("messages") * 1e6 / width)
+        .agg(
+            f.count(f.lit(1)).alias("messages"),
+            f.count("transformation").alias("transformed"),
+            f.max("queue").alias("queue"),
+        )
     )
-    return conform(table, TABLES["link_load"])
+
+
+def link_load(hops: DataFrame, width: int) -> DataFrame:
+    return conform(hops.withColumn("rate", f.col("messages") * 1e6 / width), TABLES["link_load"])
