@@ -42,6 +42,12 @@ def _ocbr(out: Path, **options: Any) -> dict[str, int]:
     return ocbr.run(out, **options)
 
 
+def _ktco(out: Path, **options: Any) -> dict[str, int]:
+    from regraft.lab import ktco_figures  # noqa: PLC0415
+
+    return ktco_figures.run(out, **options)
+
+
 EXPERIMENTS = {
     "ipitt-planning": Experiment(
         "planning time, actions and steps of every planner: IPITT Figure 5 a-f and Table I",
@@ -52,6 +58,17 @@ EXPERIMENTS = {
             Option("ratios", whole_numbers, "percentages of changed links of Figure 5 d-f (5,10,...,30)"),
             Option("topologies", int, "how many of the twelve (12)"),
             Option("planners", names, "which planners, separated by commas (all)"),
+        ),
+    ),
+    "ktco": Experiment(
+        "average node degrees and topic diameters of every mesh designer: kTCO Figures 3-6 and 8",
+        _ktco,
+        (
+            Option("nodes", whole_numbers, "numbers of nodes of Figures 3, 6 and 8 (100,200,...,1000)"),
+            Option("topics", whole_numbers, "numbers of topics of Figure 4 (100,200,...,1000)"),
+            Option("subscriptions", whole_numbers, "subscription sizes of Figure 5 (10,20,...,100)"),
+            Option("distributions", names, "which of expo,zipf,unif (all)"),
+            Option("repeats", int, "workloads for each point (1)"),
         ),
     ),
     "ocbr": Experiment(

@@ -8,15 +8,17 @@ it prints none: p falls by a factor e every |T| / 10 topics.
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from regraft.design.matrix import Matrix, matrix_of
 
+Shares = npt.NDArray[np.float64]
 DISTRIBUTIONS = ("expo", "zipf", "unif")
 ALPHA = 2.0
 EXPO_TOPICS = 10.0
 
 
-def popularity(distribution: str, topics: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def popularity(distribution: str, topics: int) -> Shares:
     """p(t), the most popular topic first."""
     rank = np.arange(1, topics + 1, dtype=np.float64)
     weight = {
@@ -24,7 +26,8 @@ def popularity(distribution: str, topics: int) -> np.ndarray[tuple[int], np.dtyp
         "zipf": rank**-ALPHA,
         "expo": np.exp(-rank * EXPO_TOPICS / topics),
     }[distribution]
-    return weight / weight.sum()
+    share: Shares = weight / weight.sum()
+    return share
 
 
 def workload(distribution: str, nodes: int, topics: int, subscriptions: int, seed: int = 0) -> Matrix:
