@@ -242,6 +242,8 @@ def test_a_client_that_floods_is_closed(size: int, reason: str) -> None:
             peer.say(Settled())
             flood(peer, 10, size)
             assert reason in await peer.refusal()
+            assert server.core is not None
+            assert not server.core.sessions.all, "what was kept for it would be kept for nobody"
 
     finish(scenario())
 
@@ -285,6 +287,23 @@ def test_one_connection_too_many_is_asked_to_come_back_later() -> None:
                 assert goodbye == Bye("this broker has 1 connections")
             first.say()
             assert len(server.connections) <= 2
+
+    finish(scenario())
+
+
+def test_one_session_too_many_is_asked_to_come_back_later_and_a_known_client_is_not() -> None:
+    async def scenario() -> None:
+        async with broker(allowed=replace(HASTY, sessions=1)) as server:
+            async with raw_peer(server) as first:
+                first.hello("first")
+                await first.hears(Welcome)
+            async with raw_peer(server) as second:
+                second.hello("second")
+                (goodbye,) = await second.heard()
+                assert goodbye == Bye("this broker has 1 sessions")
+            async with raw_peer(server) as again:
+                again.hello("first", visit=1)
+                assert await again.hears(Welcome) == Welcome("b0", 4096, True)
 
     finish(scenario())
 

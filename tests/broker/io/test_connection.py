@@ -9,7 +9,7 @@ from tests.broker.io.peers import finish
 
 from regraft.broker.io import intake
 from regraft.broker.io.configuration import Allowed
-from regraft.broker.io.connection import Connection
+from regraft.broker.io.connection import HIGH_WATER, Connection
 from regraft.broker.io.intake import COSTLY_AT_ONCE, DIRECT
 from regraft.broker.io.turns import Turns, prepare
 from regraft.filters import Filter
@@ -24,14 +24,18 @@ class Recording:
         self.turns: list[tuple[int, int]] = []
         self.messages: list[AnyMessage] = []
         self.refuses_after = 10**9
+        self.greets = True
 
     def connected(self, connection: Connection) -> None:
-        connection.introduced(ClientHello("c", [], []))
+        if self.greets:
+            connection.introduced(ClientHello("c", [], []))
 
     def ahead(self, connection: Connection, message: AnyMessage, filters: list[Filter]) -> Iterator[None]:
         return prepare(message, filters)
 
     def said(self, connection: Connection, messages: list[AnyMessage]) -> None:
+        if isinstance(messages[0], ClientHello):
+            connection.introduced(messages[0])
         self.turns.append((connection.number, len(messages)))
         self.messages += messages
         if len(self.turns) >= self.refuses_after:
@@ -180,5 +184,79 @@ def test_who_is_refused_in_between_is_heard_no_more_but_its_end_is_seen() -> Non
         assert len(shell.turns) == 2
         transport = cast(Any, flooding.transport)
         assert (transport.ended, transport.reading) == (True, True)
+
+    finish(scenario())
+
+
+class Lost(Transport):
+    """A connection that was lost a moment ago: nobody has been told yet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.aborted = False
+
+    def write(self, data: bytes) -> None:
+        raise RuntimeError("Cannot call write() after write_eof()")
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def test_writing_to_a_connection_that_was_lost_a_moment_ago_is_no_fault() -> None:
+    async def scenario() -> None:
+        shell = Recording()
+        connection = Connection(shell, 1, Allowed())
+        transport = Lost()
+        connection.connection_made(cast(Any, transport))
+        connection.send([Bye()])
+        assert transport.aborted
+
+    finish(scenario())
+
+
+class Slow(Transport):
+    """Takes everything and sends nothing; nobody is told that it is full."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffered = 0
+
+    def write(self, data: bytes) -> None:
+        self.buffered += len(data)
+
+    def get_write_buffer_size(self) -> int:
+        return self.buffered
+
+
+def test_what_a_peer_does_not_read_waits_unencoded_and_leaves_in_order_when_it_does() -> None:
+    async def scenario() -> None:
+        shell = Recording()
+        connection = Connection(shell, 1, Allowed())
+        transport = Slow()
+        connection.connection_made(cast(Any, transport))
+        for seq in range(1, 41):
+            connection.send([Run("p#1", [seq], [bytes(2**18)], 0)])
+        assert transport.buffered <= HIGH_WATER + 2**19
+        sent = transport.buffered
+        while connection._waiting:
+            transport.buffered = 0
+            await asyncio.sleep(0.02)
+            sent += transport.buffered
+        assert sent >= 40 * 2**18
+
+    finish(scenario())
+
+
+def test_what_follows_a_hello_with_filters_is_heard_behind_it() -> None:
+    async def scenario() -> None:
+        shell = Recording()
+        shell.greets = False
+        (connection,) = connections(shell, 1)
+        wire = Wire()
+        hello = ClientHello("c", [], [("s", "a > 1")])
+        connection.data_received(wire.frame([hello]) + wire.frame([Confirm("p#1", [1, 1])]))
+        assert not shell.messages
+        await heard(connection)
+        assert [type(each) for each in shell.messages] == [ClientHello, Confirm]
 
     finish(scenario())

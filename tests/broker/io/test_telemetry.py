@@ -163,3 +163,32 @@ def test_a_file_left_by_a_crash_is_finished_without_its_half_line(tmp_path: Path
     (tmp_path / "b0-17.ndjson.open").write_text(content)
     Spool("b0", Telemetry(tmp_path), lines).close()
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("b0-17.ndjson", '{"n":1}\n')]
+
+
+def test_a_full_disk_is_survived_and_what_was_not_recorded_is_counted(tmp_path: Path) -> None:
+    full = threading.Event()
+    tried = threading.Semaphore(0)
+
+    class OnADisk(Spool[int]):
+        def _write_batch(self, batch: Sequence[int]) -> None:
+            try:
+                if full.is_set():
+                    raise OSError(28, "No space left on device")
+                super()._write_batch(batch)
+            finally:
+                tried.release()
+
+    spool = OnADisk("b0", Telemetry(tmp_path, sync_seconds=1000.0), lines)
+    for number, is_full in enumerate((False, True, True, False)):
+        if is_full:
+            full.set()
+        else:
+            full.clear()
+        spool.offer([number], 1)
+        tried.acquire()
+    spool.close()
+    # The first was not written through when the disk became full.
+    assert (spool.written, spool.not_recorded) == (1, 3)
+    files = sorted(tmp_path.glob("*.ndjson"))
+    assert [json.loads(line)["n"] for file in files for line in file.read_text().splitlines()][-1] == 3
+    assert not list(tmp_path.glob("*.open"))
