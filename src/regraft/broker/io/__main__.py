@@ -55,7 +55,8 @@ async def main() -> int:
             addresses.update({id: (host, port) for id, (host, port) in json.loads(line).items()})
             if server.core is None:
                 await server.start()
-                _say({"started": True, "metrics": server.metrics_address})
+                control = server.control_address
+                _say({"started": True, "metrics": server.metrics_address, "control": control})
     except (RegraftError, OSError) as fault:
         _say({"fault": str(fault), "bad_input": isinstance(fault, BadInput)})
         return 1

@@ -102,6 +102,12 @@ class Configuration:
     telemetry: Telemetry | None = None
     metrics: Address | None = None
     """Where `/metrics` and `/healthz` answer; None: nowhere."""
+    control: Address | None = None
+    """Where the broker's agent may drive it; None: nowhere."""
+    control_token: str = field(default="", repr=False)
+    """That the agent must know."""
+    remembered: bool = False
+    """The links of the journal count, whatever `neighbours` says: a deployer has changed them."""
 
     def __post_init__(self) -> None:
         for id in (self.broker, *self.neighbours):

@@ -15,17 +15,20 @@ from regraft.protocol.messages import AnyMessage
 
 @dataclass
 class Outgoing:
-    """What leaves together: messages by connection, then connections to close, then reports to the agent."""
+    """What leaves together: messages by connection, then connections to close, then reports to the agent,
+    and who else waits for that moment."""
 
     sends: dict[int, list[AnyMessage]] = field(default_factory=dict)
     closes: list[Close] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
+    calls: list[Callable[[], None]] = field(default_factory=list)
 
     def add(self, other: "Outgoing") -> None:
         for connection, messages in other.sends.items():
             self.sends.setdefault(connection, []).extend(messages)
         self.closes += other.closes
         self.reports += other.reports
+        self.calls += other.calls
 
 
 class Durable:

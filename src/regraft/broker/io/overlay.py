@@ -41,6 +41,10 @@ class Overlay:
     def metrics(self) -> dict[str, Address | None]:
         return {id: server.metrics_address for id, server in self.servers.items()}
 
+    @property
+    def controls(self) -> dict[str, Address | None]:
+        return {id: server.control_address for id, server in self.servers.items()}
+
     async def ended(self, id: str) -> str:
         """Waits until the broker has given up, and says why."""
         await self.servers[id].failed.wait()

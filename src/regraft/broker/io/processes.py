@@ -26,6 +26,7 @@ class Processes:
         self.topology = topology
         self.addresses: dict[str, Address] = {}
         self.metrics: dict[str, Address | None] = {}
+        self.controls: dict[str, Address | None] = {}
         self.running: dict[str, Process] = {}
         self._configurations = {
             id: configure(id, tuple(sorted(topology.neighbours[id]))) for id in topology.ids
@@ -62,7 +63,9 @@ class Processes:
     async def restart(self, id: str) -> None:
         """After `kill`: on the same port, with what its journal remembers."""
         host, port = self.addresses[id]
-        self._configurations[id] = replace(self._configurations[id], host=host, port=port)
+        self._configurations[id] = replace(
+            self._configurations[id], host=host, port=port, control=self.controls[id]
+        )
         await self._spawn(id)
         await self._introduce(id)
 
@@ -76,11 +79,16 @@ class Processes:
         self.addresses[id] = (host, port)
 
     async def _introduce(self, id: str) -> None:
+        """To all: any of them may have become a neighbour."""
         process = self.running[id]
-        near = {each: self.addresses[each] for each in self.topology.neighbours[id]}
-        await _tell(process, json.dumps(near))
-        metrics = (await _answer(process, id))["metrics"]
-        self.metrics[id] = (metrics[0], metrics[1]) if metrics else None
+        await _tell(process, json.dumps(self.addresses))
+        answer = await _answer(process, id)
+        self.metrics[id] = _address(answer["metrics"])
+        self.controls[id] = _address(answer["control"])
+
+
+def _address(told: list[Any] | None) -> Address | None:
+    return (told[0], told[1]) if told else None
 
 
 async def _tell(process: Process, line: str) -> None:

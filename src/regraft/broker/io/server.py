@@ -9,24 +9,27 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from regraft.broker.core import Broker, Close, Dial, Effect, Hangup, Send, Store
+from regraft.broker.core.broker import NEIGHBOURS, neighbours_after
+from regraft.broker.core.change import Change
 from regraft.broker.core.effects import Report
 from regraft.broker.core.mesh import MeshBroker
-from regraft.broker.core.change import Change
 from regraft.broker.io.admission import refusal
 from regraft.broker.io.clock import Clock
 from regraft.broker.io.configuration import Address, Configuration
 from regraft.broker.io.connection import Connection
+from regraft.broker.io.control import Control
 from regraft.broker.io.dialling import Dialling
 from regraft.broker.io.durable import Durable, Outgoing
 from regraft.broker.io.endpoint import Endpoint
 from regraft.broker.io.fail_stop import FailStop
 from regraft.broker.io.inside import Core, held_bytes
 from regraft.broker.io.journal import Journal, life_by_the_clock
+from regraft.broker.io.mesh_changes import MeshChanges, links_in
 from regraft.broker.io.metrics import Counters, healthz, metrics
 from regraft.broker.io.telemetry import Observer, file_name
 from regraft.broker.io.tls import accepting
@@ -40,10 +43,11 @@ TICK_SECONDS = 0.25
 
 
 class BrokerServer:
-    """A broker that runs. `addresses` may be filled in until `start`: neighbours are dialled there."""
+    """A broker that runs. `addresses`, of those who may become neighbours, can be filled in at any time."""
 
-    def __init__(self, configuration: Configuration, addresses: Mapping[str, Address]) -> None:
+    def __init__(self, configuration: Configuration, addresses: dict[str, Address]) -> None:
         self.configuration = configuration
+        self.addresses = addresses
         self.counters = Counters()
         self.connections: dict[int, Connection] = {}
         self.core: Core | None = None
@@ -61,6 +65,8 @@ class BrokerServer:
         self._durable = Durable(None, self._leave)
         self._listener: asyncio.Server | None = None
         self._endpoint: Endpoint | None = None
+        self._control: Control | None = None
+        self._mesh_changes = MeshChanges((), {})
         self._beating: asyncio.Task[None] | None = None
 
     @property
@@ -76,6 +82,10 @@ class BrokerServer:
     @property
     def metrics_address(self) -> Address | None:
         return self._endpoint.address if self._endpoint is not None else None
+
+    @property
+    def control_address(self) -> Address | None:
+        return self._control.address if self._control is not None else None
 
     # Life
 
@@ -121,6 +131,9 @@ class BrokerServer:
         if config.metrics is not None:
             self._endpoint = Endpoint({"/metrics": lambda: metrics(self), "/healthz": lambda: healthz(self)})
             await self._endpoint.start(*config.metrics)
+        if config.control is not None:
+            self._control = Control(self, config.control_token)
+            await self._control.start(*config.control)
         await self._listener.start_serving()
         self._perform(self.core.start())
         self._beating = asyncio.create_task(self._beat())
@@ -129,9 +142,14 @@ class BrokerServer:
     def _new_core(self, life: int, stored: dict[str, bytes]) -> Core:
         config = self.configuration
         settings = dataclasses.replace(config.settings, observe=config.telemetry is not None)
+        near: Sequence[str] = sorted(config.neighbours)
+        if config.remembered and NEIGHBOURS in stored:
+            near = links_in(stored[NEIGHBOURS])
         if config.kind == "mesh":
-            return MeshBroker(self.id, config.neighbours, settings, life, stored, self._clock.now())
-        return Broker(self.id, config.neighbours, settings, life, stored, self._clock.now())
+            self._mesh_changes = MeshChanges(tuple(near), stored)
+            near = neighbours_after(list(near), stored.get(NEIGHBOURS))
+            return MeshBroker(self.id, near, settings, life, stored, self._clock.now())
+        return Broker(self.id, near, settings, life, stored, self._clock.now())
 
     async def stop(self) -> None:
         """Gracefully: what is already decided leaves, then connections end."""
@@ -139,6 +157,8 @@ class BrokerServer:
             self._beating.cancel()
         if self._listener is not None:
             self._listener.close()
+        if self._control is not None:
+            self._control.close()
         await self._dialling.stop()
         await self._durable.finish()
         for connection in list(self.connections.values()):
@@ -181,6 +201,8 @@ class BrokerServer:
             self._listener.close()
         if self._beating is not None:
             self._beating.cancel()
+        if self._control is not None:
+            self._control.close()
         self._dialling.hangup_all()
         for connection in list(self.connections.values()):
             connection.abort()
@@ -190,25 +212,46 @@ class BrokerServer:
 
     def prepare(self, change: Change) -> None:
         """Begin to take part in a change of links; what comes of it is reported to `on_report`."""
-        self._change(lambda: self._tree().prepare(change))
+        core = self._running()
+        if isinstance(core, Broker):
+            self._change(lambda: core.prepare(change))
+        else:
+            self._change(lambda: self._mesh_changes.prepare(change, core))
 
     def commit(self, change: str) -> None:
-        self._change(lambda: self._tree().commit(change))
+        core = self._running()
+        if isinstance(core, Broker):
+            self._change(lambda: core.commit(change))
+        else:
+            self._change(lambda: self._mesh_changes.commit(change, core))
 
     def abort(self, change: str) -> None:
-        self._change(lambda: self._tree().abort(change))
+        core = self._running()
+        if isinstance(core, Broker):
+            self._change(lambda: core.abort(change))
+        else:
+            self._change(lambda: self._mesh_changes.abort(change))
 
-    def link(self, neighbour: str) -> None:
-        """A mesh gets a link."""
-        self._change(lambda: self._mesh().link(neighbour))
+    def stages(self) -> dict[str, str]:
+        """How far each change is here; true for good only when it is durable (`when_durable`)."""
+        core = self._running()
+        if isinstance(core, Broker):
+            return core.relink.stages()
+        self._change(lambda: self._mesh_changes.settle(core))
+        return self._mesh_changes.stages()
 
-    def unlink(self, neighbour: str) -> None:
-        self._change(lambda: self._mesh().unlink(neighbour))
+    def when_durable(self, call: Callable[[], None]) -> None:
+        """After all that was wanted stored until now is on the disk."""
+        self._durable.pass_on(Outgoing(calls=[call]), [])
+
+    def _running(self) -> Core:
+        if self.fault:
+            raise RegraftError(f"broker {self.id!r} has given up: {self.fault}")
+        assert self.core is not None
+        return self.core
 
     def _change(self, change: Callable[[], Sequence[Effect]]) -> None:
         """What the core refuses is the agent's to mend; anything else is a fault of the core."""
-        if self.fault:
-            raise RegraftError(f"broker {self.id!r} has given up: {self.fault}")
         try:
             self._perform(change())
         except BadInput:
@@ -216,14 +259,6 @@ class BrokerServer:
         except Exception as fault:
             self._core_failed(fault)
             raise
-
-    def _tree(self) -> Broker:
-        assert isinstance(self.core, Broker), "shifts are for trees"
-        return self.core
-
-    def _mesh(self) -> MeshBroker:
-        assert isinstance(self.core, MeshBroker), "link and unlink are for meshes"
-        return self.core
 
     # What connections tell
 
@@ -354,6 +389,10 @@ class BrokerServer:
                 connection.close(close.reason)
         for report in out.reports:
             self.on_report(report)
+        if out.reports and self._control is not None:
+            self._control.changed()
+        for call in out.calls:
+            call()
 
     def _observe(self, observer: Observer, stores: list[Store]) -> None:
         assert self.core is not None

@@ -1,0 +1,62 @@
+"""What an agent and its broker say to each other: one JSON object on a line (IPITT §IV-C).
+
+The agent's first line is the token. Every request has a number, and its answer the same one; a line with the
+number 0 comes unasked: something has changed, ask for the state.
+
+| request | with | answered by |
+|---|---|---|
+| state | | the state, when all it says has been synchronised to the disk |
+| prepare | a change, addresses | nothing, or why it is refused |
+| commit, abort | the change's id | nothing, or why it is refused |
+| introduce | addresses | nothing |
+"""
+
+from typing import Literal
+
+import msgspec
+
+from regraft.broker.io.configuration import Address
+
+LINE_BYTES = 2**20
+
+
+class Hello(msgspec.Struct, frozen=True):
+    token: str
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    n: int
+    do: Literal["state", "prepare", "commit", "abort", "introduce"]
+    id: str = ""
+    operation: str = ""
+    brokers: tuple[str, ...] = ()
+    addresses: dict[str, Address] = {}
+    """Of brokers that may have to be called."""
+
+
+class BrokerState(msgspec.Struct, frozen=True):
+    """How a broker is, at one moment."""
+
+    life: int
+    address: Address
+    stages: dict[str, str] = {}
+    """How far it is with each change of links."""
+    links: dict[str, str] = {}
+    """Neighbour → up or down."""
+    held_bytes: int = 0
+    sessions: int = 0
+    clients: int = 0
+    publications: int = 0
+    """That have arrived since its start."""
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    n: int = 0
+    refused: str = ""
+    state: BrokerState | None = None
+
+
+def line(message: Hello | Request | Answer) -> bytes:
+    return msgspec.json.encode(message) + b"\n"
