@@ -52,6 +52,9 @@ FILE = click.Path(path_type=Path)
     "--topology", type=FILE, metavar="FILE", help="The tree of local views; else the records say it."
 )
 @click.option(
+    "--tables", metavar="LIST", help="Only these, such as traffic_classes,latency; the others stay empty."
+)
+@click.option(
     "--spark",
     default="local[*]",
     show_default=True,
@@ -97,7 +100,17 @@ def _job(source: Path, out: Path, options: dict[str, Any]) -> "Job":
     check_source(source)
     prepare(out)
     load(out, width)
-    return Job(source, out, width, lateness, options["top"], topology)
+    return Job(source, out, width, lateness, options["top"], topology, _tables(options["tables"]))
+
+
+def _tables(names: str | None) -> frozenset[str]:
+    from regraft.measure.schemas import TABLES
+
+    chosen = [name.strip() for name in names.split(",")] if names else list(TABLES)
+    for name in chosen:
+        if name not in TABLES:
+            raise BadInput(f"--tables {name}", f"there is no such table; there are {', '.join(TABLES)}")
+    return frozenset(chosen)
 
 
 def _run(job: "Job", follow: bool, quiet: bool, options: dict[str, Any]) -> "Ran":

@@ -3,6 +3,7 @@
 The only place that knows how Spark is started. What goes wrong there is one line, not a stack trace.
 """
 
+import logging
 import os
 import shutil
 import sys
@@ -21,6 +22,8 @@ LOCAL = "local[*]"
 CONNECT = "sc://"
 LOG = "REGRAFT_SPARK_LOG"
 """The environment variable that names a file for Spark's own log; without it there is none."""
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""PySpark's own: they print the stack of what is thrown, which is said in one line elsewhere."""
 _MASTERS = ("local", "spark://", "yarn", "k8s://", CONNECT)
 
 SETTINGS = {
@@ -33,8 +36,6 @@ SETTINGS = {
     # Files of the spools are few and large, and so are the partitions of what comes from them.
     "spark.sql.files.maxPartitionBytes": "256m",
     "spark.sql.parquet.compression.codec": "zstd",
-    # The older default has no statistics and is slow to read.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # The default, INT96, is larger, slower to read, and without statistics.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
@@ -69,6 +70,8 @@ def start(
         _need_java()
     from regraft.measure.faults import one_line  # noqa: PLC0415 — loads pyspark
 
+    for name in _LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with one_line(f"--spark {spark}"):
         return _connect(spark) if spark.startswith(CONNECT) else _drive(spark, memory, settings or {})
 

@@ -21,7 +21,7 @@ from regraft.measure.transforms.filter_similarity import filter_similarity
 from regraft.measure.transforms.filters import filters_read
 from regraft.measure.transforms.interest import in_force, interest
 from regraft.measure.transforms.latency import latency, latency_counts, latency_histogram, touched
-from regraft.measure.transforms.link_load import link_load
+from regraft.measure.transforms.link_load import hops, link_load
 from regraft.measure.transforms.links import links, trees
 from regraft.measure.transforms.local_views import local_views, sides
 from regraft.measure.transforms.overlap import overlap
@@ -115,17 +115,17 @@ def _traffic(records: DataFrame, brokers: Brokers, windows: Sequence[int], asked
 
 def _load(records: DataFrame, asked: Asked, kept: Kept) -> None:
     rates = kept.keep(publisher_rates(records, asked.width))
-    carried = kept.keep(link_load(records, asked.width))
+    carried = kept.keep(hops(records))
     kept.tables["publisher_rates"] = rates
     kept.tables["overlap"] = overlap(records, rates, asked.width)
-    kept.tables["link_load"] = carried
+    kept.tables["link_load"] = link_load(carried, asked.width)
     kept.tables["broker_load"] = broker_load(records, carried, asked.width)
 
 
 def _delays(records: DataFrame, kept: Kept) -> None:
     seen = kept.keep(transformations(records))
-    hops = seen.agg(f.coalesce(f.sum("hops"), f.lit(0)).alias("hops")).collect()[0].hops
-    counts = kept.keep(latency_counts(records, touched(records, hops)))
+    under = seen.agg(f.coalesce(f.sum("hops"), f.lit(0)).alias("hops")).collect()[0].hops
+    counts = kept.keep(latency_counts(records, touched(records, under)))
     kept.tables["transformations"] = seen
     kept.tables["queue_growth"] = queue_growth(records)
     kept.tables["latency"] = latency(counts)
