@@ -1,0 +1,148 @@
+"""Canaries: numbered events through the overlay while it changes, counted end to end by the real client.
+
+One publisher at a broker, subscribers at a few others, far apart. What was acknowledged to the publisher has
+reached every subscriber, so at the end nothing may be missing. Trees only: in a mesh an event travels over
+brokers that are interested in its topic, and a few canaries' brokers need not be neighbours.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from types import TracebackType
+
+from regraft.client import Event, Session, Subscription, connect
+from regraft.model.outcome import CanaryOutcome
+
+TOPIC = "regraft.canary"
+FILTER = f"topic = '{TOPIC}' AND run = "
+Address = tuple[str, int]
+
+
+class Canaries:
+    """`async with Canaries(run, addresses, places)`: the first place publishes, all others subscribe."""
+
+    def __init__(
+        self,
+        run: str,
+        addresses: Mapping[str, Address],
+        places: Sequence[str],
+        *,
+        rate: float = 50.0,
+        token: str = "",
+        timeout: float = 10.0,
+    ) -> None:
+        self._run = run
+        self._addresses = addresses
+        self._publisher, *self._subscribers = places
+        self._rate, self._token, self._timeout = rate, token, timeout
+        self._published = 0
+        self._came: dict[str, list[int]] = {name: [] for name in self._subscribers}
+        self._latencies: list[float] = []
+        self._stack = AsyncExitStack()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stop = asyncio.Event()
+
+    async def __aenter__(self) -> "Canaries":
+        filter = f"{FILTER}'{self._run}'"
+        try:
+            self._session = await self._stack.enter_async_context(self._connect(self._publisher))
+            await self._session.advertise(filter)
+            for name in self._subscribers:
+                session = await self._stack.enter_async_context(self._connect(name))
+                subscription = await session.subscribe(filter)
+                self._tasks.append(asyncio.create_task(self._take(name, subscription)))
+        except BaseException:
+            await self._leave()
+            raise
+        self._publishing = asyncio.create_task(self._publish())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Waits until the last one has arrived, or has had time to."""
+        self._stop.set()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._timeout):
+                    await self._publishing
+                    await self._session.flush()
+                    while any(len(set(came)) < self._published for came in self._came.values()):
+                        await asyncio.sleep(0.02)
+        finally:
+            self._publishing.cancel()
+            await self._leave()
+
+    @property
+    def outcome(self) -> CanaryOutcome:
+        came = self._came.values()
+        lost = sum(self._published - len(set(each)) for each in came)
+        reordered = sum(map(_reordered, came))
+        duplicated = sum(len(each) - len(set(each)) for each in came)
+        delivered = sum(map(len, came))
+        late = sorted(self._latencies)
+        p50, p99 = (round(late[int(len(late) * part)], 3) if late else None for part in (0.5, 0.99))
+        return CanaryOutcome(
+            publisher=self._publisher,
+            subscribers=tuple(self._subscribers),
+            published=self._published,
+            delivered=delivered,
+            lost=lost,
+            duplicated=duplicated,
+            reordered=reordered,
+            p50_ms=p50,
+            p99_ms=p99,
+        )
+
+    def _connect(self, name: str) -> Session:
+        host, port = self._addresses[name]
+        return connect(f"{host}:{port}", token=self._token, timeout=self._timeout)
+
+    async def _publish(self) -> None:
+        """At an even pace; a full window holds it up, as it does any publisher."""
+        next_at = time.monotonic()
+        while not self._stop.is_set():
+            self._published += 1
+            attributes: dict[str, str | int | float | bool] = {
+                "topic": TOPIC,
+                "run": self._run,
+                "number": self._published,
+                "sent": time.monotonic(),
+            }
+            await self._session.send(Event(attributes, b""))
+            next_at = max(next_at + 1 / self._rate, time.monotonic() - 1)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, next_at - time.monotonic())):
+                    await self._stop.wait()
+
+    async def _take(self, name: str, subscription: Subscription) -> None:
+        async for event in subscription:
+            self._came[name].append(int(event.attributes["number"]))
+            self._latencies.append(1000 * (time.monotonic() - float(event.attributes["sent"])))
+
+    async def _leave(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with contextlib.suppress(Exception):  # a broker may be away: its clients have nothing more to say
+            await self._stack.aclose()
+
+
+def _reordered(numbers: Sequence[int]) -> int:
+    """Those that came for the first time after a later one."""
+    highest, seen, count = 0, set[int](), 0
+    for number in numbers:
+        count += number < highest and number not in seen
+        highest = max(highest, number)
+        seen.add(number)
+    return count
+
+
+def places(names: Sequence[str], first: Sequence[str], subscribers: int) -> list[str]:
+    """A publisher and subscribers, spread evenly: of `first` if there are enough, else of all names."""
+    chosen = list(dict.fromkeys([*sorted(first), *sorted(names)]))
+    pool = sorted(first) if len(set(first)) > subscribers else chosen
+    count = min(subscribers + 1, len(pool))
+    return [pool[at * len(pool) // count] for at in range(count)]

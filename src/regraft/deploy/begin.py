@@ -1,0 +1,146 @@
+"""What is asked before a run begins: is this plan for the overlay that runs, and may it be carried out now?
+
+Every no is a `BadInput` of one line, and nothing has been touched when it comes (IPITT §IV-C).
+"""
+
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from regraft.coord import Coord, Corrupt, Lease, Stored
+from regraft.coord.layout import Layout
+from regraft.coord.typed import read
+from regraft.deploy.changes import taken_back
+from regraft.deploy.journal import BEGINNING, doings_of, expanded, made, must, topology_of, write_run
+from regraft.deploy.records import RUNNING, Current, Run
+from regraft.model import BadInput, BrokenPlan, Plan, Topology
+
+Verify = Callable[[Plan, Topology, Topology], None]
+"""Replays a plan from a topology to its goal, or raises `BrokenPlan`. Of another package: it is handed in."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How carefully a run goes; 0 where it says how many: no limit."""
+
+    seconds: float = 10.0
+    """For a change to be ready."""
+    attempts: int = 3
+    at_once: int = 0
+    """Changes at a time, in all and at one broker."""
+    per_broker: int = 0
+    queue_bytes: int = 0
+    """No change begins at a broker that holds more."""
+    canaries: int = 3
+    """Subscribers that audit the run; 0: none."""
+    token: str = ""
+    """That lets the canaries in."""
+
+
+async def checked(coord: Coord, layout: Layout, plan: Plan, verify: Verify) -> Current:
+    """The topology that the plan begins with, which is the current one; or why it can not begin."""
+    try:
+        stored = await read(coord, layout.topology, Current)
+        run = await read(coord, layout.plan, Run)
+    except Corrupt as fault:
+        raise BadInput("", str(fault)) from None
+    if stored is None:
+        raise BadInput(layout.topology, "there is no topology: no overlay has been started here")
+    current = stored.value
+    if run is not None:
+        _check_free(run.value)
+    _check_plan(plan, current, verify)
+    await check_agents(coord, layout, (name for step in plan.steps for each in step for name in each.brokers))
+    return current
+
+
+def _check_free(run: Run) -> None:
+    """A beginning of a plan that was interrupted has done nothing: it is written over."""
+    if run.state == RUNNING or (run.state == BEGINNING and run.back):
+        what = "is being taken back" if run.back else "is under way"
+        at = f"step {run.step} of {len(run.steps)}"
+        raise BadInput(f"run {run.id}", f"{what} ({at}): continue with --resume or --rollback")
+
+
+def _check_plan(plan: Plan, current: Current, verify: Verify) -> None:
+    now = topology_of(current)
+    joining = {each.brokers[0] for step in plan.steps for each in step if each.operation == "append"}
+    for number, step in enumerate(plan.steps, 1):
+        for action in step:
+            for name in action.brokers:
+                if name not in now.neighbours and name not in joining:
+                    raise BadInput(f"step {number}, {action}", f"there is no broker {name!r}")
+    if plan.kind != now.kind:
+        raise BadInput("kind", f"is {plan.kind}, and the overlay is a {now.kind}")
+    if plan.initial != now.sha256:
+        moved = f"the current one is {now.sha256[:12]} (epoch {current.epoch})"
+        raise BadInput(
+            "initial", f"the plan starts from topology {plan.initial[:12]}, and {moved}: make a new plan"
+        )
+    goal = goal_of(plan, current)
+    if goal.sha256 != plan.goal:
+        raise BadInput("goal", f"the steps lead to topology {goal.sha256[:12]}, not {plan.goal[:12]}")
+    try:
+        verify(plan, now, goal)
+    except BrokenPlan as fault:
+        raise BadInput("", f"the plan does not verify: {fault}") from None
+
+
+def goal_of(plan: Plan, current: Current) -> Topology:
+    """Where the steps lead; `BadInput` if one does not fit."""
+    return topology_of(expanded(run_of(plan, current), current)[1])
+
+
+async def check_agents(coord: Coord, layout: Layout, brokers: Iterable[str]) -> None:
+    missing = [repr(name) for name in sorted(set(brokers)) if await coord.get(layout.alive(name)) is None]
+    if missing:
+        more = f" and {len(missing) - 3} others" if len(missing) > 3 else ""
+        raise BadInput("agents", f"none runs for broker {', '.join(missing[:3])}{more}")
+
+
+def run_of(plan: Plan, current: Current, settings: Settings = Settings()) -> Run:  # noqa: B008 — a frozen value
+    return Run(
+        id=secrets.token_hex(6),
+        sha256=plan.sha256,
+        kind=plan.kind,
+        steps=[[(each.operation, *each.brokers) for each in step] for step in plan.steps],
+        epoch=current.epoch,
+        seconds=settings.seconds,
+        attempts=settings.attempts,
+        at_once=settings.at_once,
+        per_broker=settings.per_broker,
+    )
+
+
+async def begin_back(coord: Coord, layout: Layout, lease: Lease, run: Run) -> Run:
+    """A run that takes back what this one, which is at rest, has done."""
+    current = (await must(coord, layout.topology, Current)).value
+    done = [[made(doing) for doing in step] for step in await doings_of(coord, layout, run)]
+    count = sum(len(changes) for step in done for changes in step)
+    if current.epoch != run.epoch + count:
+        raise BadInput(f"run {run.id}", "the topology has changed since: it can not be taken back any more")
+    back = Run(
+        id=secrets.token_hex(6),
+        sha256=run.sha256,
+        kind=run.kind,
+        steps=taken_back(done),
+        back=True,
+        epoch=current.epoch,
+        seconds=run.seconds,
+        attempts=run.attempts,
+        at_once=run.at_once,
+        per_broker=run.per_broker,
+    )
+    await write_run(coord, layout, lease, back, current)
+    return back
+
+
+async def run_in_journal(coord: Coord, layout: Layout) -> Stored[Run]:
+    """The run that can be continued or taken back."""
+    try:
+        run = await read(coord, layout.plan, Run)
+    except Corrupt as fault:
+        raise BadInput("", str(fault)) from None
+    if run is None:
+        raise BadInput(layout.plan, "there is no run")
+    return run

@@ -1,0 +1,182 @@
+"""The deployer: holds the lease, follows the journal, and writes what `deployer_core` decides (IPITT §IV-C).
+
+On failure: it keeps nothing that the journal does not hold, so it may be killed at any moment; the next one
+takes the lease and goes on. A lost lease ends it before its next write (`LeaseLost`). While ZooKeeper is
+away it waits for as long as the lease is sure. What it wrote is never guessed: after a conflict or an
+answer that was lost it reads everything again.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
+
+from regraft.coord import (
+    Conflict,
+    Coord,
+    CoordUnreachable,
+    Create,
+    Lease,
+    LeaseLost,
+    Node,
+    Operation,
+    Record,
+    Set,
+)
+from regraft.coord.layout import Layout
+from regraft.coord.typed import encode
+from regraft.deploy.begin import begin_back
+from regraft.deploy.deployer_core import Budget, Deployer, Known, Put, Transaction, View
+from regraft.deploy.follow import Followed
+from regraft.deploy.journal import missing
+from regraft.deploy.records import ROLL_BACK, RUNNING, Command, Current, Doing, Run, Status
+
+R = TypeVar("R", bound=Record)
+
+
+class Statistics(Record, frozen=True, kw_only=True):
+    """What is used here of a broker's figures."""
+
+    queue_bytes: int = 0
+
+
+class Progress(NamedTuple):
+    """What a watcher is told whenever something has changed."""
+
+    run: Run
+    actions: Mapping[str, Doing]
+    """Of the step under way, by their nodes."""
+    statuses: Mapping[str, Status]
+    queues: Mapping[str, int]
+
+
+Tell = Callable[[Progress], None]
+
+
+class Execution:
+    """Carries out the run in the journal, while the lease is held, until it is at rest."""
+
+    def __init__(
+        self,
+        coord: Coord,
+        layout: Layout,
+        lease: Lease,
+        budget: Budget = Budget(),  # noqa: B008 — a frozen value
+        tell: Tell = lambda progress: None,
+    ) -> None:
+        self._coord, self._layout, self._lease = coord, layout, lease
+        self._core = Deployer(layout, budget)
+        self._tell = tell
+
+    async def to_rest(self) -> Run:
+        """The run as it ends: done, failed or stopped; or the one that takes it back, if that was wanted."""
+        while True:
+            self._followed = Followed(self._coord)
+            try:
+                run = await self._one()
+            finally:
+                await self._followed.stop()
+            if run.wanted != ROLL_BACK or run.back:
+                return run
+            await begin_back(self._coord, self._layout, self._lease, run)
+
+    async def _one(self) -> Run:
+        while True:
+            self._followed.changed.clear()
+            view = await self._view()
+            run = view.run.value
+            actions = {path: known.value for path, known in view.actions.items()}
+            self._tell(Progress(run, actions, view.statuses, view.queues))
+            if run.state != RUNNING:
+                return run
+            transactions = self._core.next(view, time.time())
+            for transaction in transactions:
+                if not await self._write(transaction):
+                    break
+            if not transactions:
+                await self._something_new()
+
+    async def _view(self) -> View:
+        """Everything that the core wants to know of the step under way."""
+        layout, followed = self._layout, self._followed
+        always: dict[str, type[Record]] = {layout.plan: Run, layout.topology: Current}
+        await followed.want(always)
+        run = self._known(layout.plan, Run)
+        actions = run.value.steps[run.value.step - 1] if run.value.steps else []
+        paths = [layout.action(run.value.step, number) for number in range(1, len(actions) + 1)]
+        named = {name for _, *names in actions for name in names}
+        await followed.want(dict.fromkeys(paths, Doing) | self._nodes_of(named))
+        doings = {path: self._known(path, Doing) for path in paths}
+        # The path of a move has brokers that the action does not name.
+        brokers = {name for doing in doings.values() for change in doing.value.changes for name in change[1:]}
+        nodes = self._nodes_of(brokers)
+        await followed.want(nodes)
+        followed.keep_only(always.keys() | doings.keys() | nodes.keys())
+        return self._seen(run, doings, brokers)
+
+    def _seen(self, run: Known[Run], doings: Mapping[str, Known[Doing]], brokers: set[str]) -> View:
+        layout, followed = self._layout, self._followed
+        commands = {name: followed.get(layout.command(name), Command) for name in brokers}
+        statuses = {name: followed.get(layout.status(name), Status) for name in brokers}
+        figures = {name: followed.get(layout.statistics(name), Statistics) for name in brokers}
+        return View(
+            run=run,
+            topology=self._known(layout.topology, Current),
+            actions=doings,
+            commands={n: Known(each.value, each.node.version) for n, each in commands.items() if each},
+            statuses={name: each.value for name, each in statuses.items() if each},
+            queues={name: each.value.queue_bytes for name, each in figures.items() if each},
+        )
+
+    def _nodes_of(self, brokers: set[str]) -> dict[str, type[Record]]:
+        layout = self._layout
+        nodes: dict[str, type[Record]] = {}
+        for name in brokers:
+            nodes[layout.command(name)] = Command
+            nodes[layout.status(name)] = Status
+            nodes[layout.statistics(name)] = Statistics
+        return nodes
+
+    def _known(self, path: str, type: type[R]) -> Known[R]:
+        stored = self._followed.get(path, type)
+        if stored is None:
+            raise missing(self._coord, path)
+        return Known(stored.value, stored.node.version)
+
+    async def _write(self, transaction: Transaction) -> bool:
+        """Whether it was written; otherwise what we know is new, and the core is to be asked again."""
+        try:
+            results = await self._lease.write([_operation(put) for put in transaction])
+        except (Conflict, CoordUnreachable):
+            await self._read_again()
+            return False
+        for put, result in zip(transaction, results, strict=True):
+            if isinstance(result, Node):
+                self._followed.wrote(put.path, put.record, result)
+        return True
+
+    async def _read_again(self) -> None:
+        while self._lease.held:
+            with contextlib.suppress(CoordUnreachable):
+                return await self._followed.again()
+        raise LeaseLost(self._layout.lock("deployer"))
+
+    async def _something_new(self) -> None:
+        """A node has changed, or the lease is gone."""
+        waiting = [
+            asyncio.create_task(self._followed.changed.wait()),
+            asyncio.create_task(self._lease.lost.wait()),
+        ]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+        if not self._lease.held:
+            raise LeaseLost(self._layout.lock("deployer"))
+
+
+def _operation(put: Put) -> Operation:
+    data = encode(put.record)
+    return Create(put.path, data) if put.version < 0 else Set(put.path, data, put.version)

@@ -1,0 +1,153 @@
+"""A run in ZooKeeper: how its nodes are written before it begins, read, and taken away (IPITT §IV-C).
+
+The plan node is written first, as `beginning`, and again as `running` when everything below it is there. It
+holds all that the nodes below it are made from, so a beginning that was interrupted can be repeated by
+anybody; and until it says `running`, nothing has been done.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from regraft.coord import Coord, Corrupt, Create, Delete, Lease, Operation, Record, Set, Stored
+from regraft.coord.layout import Layout, corrupt
+from regraft.coord.typed import encode, read
+from regraft.deploy.changes import Raw, apply, changes_of
+from regraft.deploy.records import DONE, RUNNING, Command, Current, Doing, Run
+from regraft.model import Action, Broker, Ends, Kind, Link, Topology, ends
+
+BEGINNING = "beginning"
+MOST_BYTES, MOST_OPERATIONS = 900_000, 500
+"""Of one request; a server takes a little more."""
+
+R = TypeVar("R", bound=Record)
+
+
+def topology_of(current: Current) -> Topology:
+    kind: Kind = "mesh" if current.kind == "mesh" else "tree"
+    links = tuple(Link(ends(*link)) for link in current.links)
+    return Topology(tuple(map(Broker, current.brokers)), links, kind)
+
+
+def expanded(run: Run, current: Current) -> tuple[list[list[Doing]], Current]:
+    """The actions of each step as changes, and the topology that they lead to.
+
+    `BadInput` if one does not fit the links that the steps before it leave.
+    """
+    brokers, links = list(current.brokers), list(current.links)
+    steps: list[list[Doing]] = []
+    for step, actions in enumerate(run.steps, 1):
+        before: set[Ends] = {ends(*link) for link in links}
+        doings: list[Doing] = []
+        for number, (operation, *names) in enumerate(actions, 1):
+            changes = changes_of(Action(operation, tuple(names)), before)
+            for change in changes:
+                brokers, links = apply(change, brokers, links)
+            name = f"{step}.{number}"
+            action = (operation, *names)
+            doings.append(Doing(action=action, changes=changes, run=run.id, name=name, seconds=run.seconds))
+        steps.append(doings)
+    return steps, msgspec.structs.replace(current, brokers=brokers, links=links)
+
+
+def made(doing: Doing) -> list[Raw]:
+    """The changes of the action that have been made."""
+    return list(doing.changes if doing.state == DONE else doing.changes[: doing.at])
+
+
+async def must(coord: Coord, path: str, type: type[R]) -> Stored[R]:
+    """What the node holds; a journal without it is damaged."""
+    stored = await read(coord, path, type)
+    if stored is None:
+        raise missing(coord, path)
+    return stored
+
+
+def missing(coord: Coord, path: str) -> Corrupt:
+    """A journal that lacks a node can not be carried on: the run is to be taken away as a whole."""
+    whole = path.partition("/steps/")[0]
+    return Corrupt(path, "is missing from the journal", corrupt(whole, "").repair).at(
+        coord.configuration.hosts
+    )
+
+
+async def doings_of(coord: Coord, layout: Layout, run: Run) -> list[list[Doing]]:
+    """How far each action of each step is."""
+    return [
+        [
+            (await must(coord, layout.action(step, number), Doing)).value
+            for number in range(1, len(actions) + 1)
+        ]
+        for step, actions in enumerate(run.steps, 1)
+    ]
+
+
+async def write_run(coord: Coord, layout: Layout, lease: Lease, run: Run, current: Current) -> None:
+    """All nodes of the run, whatever was there before; the last write sets it going."""
+    steps, _ = expanded(run, current)
+    before = await coord.get(layout.plan)
+    beginning = encode(msgspec.structs.replace(run, state=BEGINNING))
+    if before is None:
+        await coord.ensure(layout.root)
+        await lease.write([Create(layout.plan, beginning)])
+        version = 0
+    else:
+        await lease.write([Set(layout.plan, beginning, before.version)])
+        version = before.version + 1
+    await _write_all(lease, [Delete(path) for path in await _below(coord, layout.steps)])
+    await _write_all(lease, _nodes(layout, steps))
+    await _free_commands(
+        coord, layout, lease, {name for step in run.steps for _, *names in step for name in names}
+    )
+    going = msgspec.structs.replace(run, state=RUNNING)
+    await lease.write([Set(layout.plan, encode(going), version)])
+
+
+def _nodes(layout: Layout, steps: Sequence[Sequence[Doing]]) -> Iterator[Operation]:
+    yield Create(layout.steps)
+    for step, doings in enumerate(steps, 1):
+        yield Create(layout.step(step))
+        yield Create(layout.actions(step))
+        for number, doing in enumerate(doings, 1):
+            yield Create(layout.action(step, number), encode(doing))
+
+
+async def _below(coord: Coord, path: str) -> list[str]:
+    """The node and all below it, those deepest first; nothing if there is none."""
+    if await coord.get(path) is None:
+        return []
+    found: list[str] = []
+    for child in await coord.children(path):
+        found += await _below(coord, f"{path}/{child}")
+    return [*found, path]
+
+
+async def _free_commands(coord: Coord, layout: Layout, lease: Lease, brokers: Iterable[str]) -> None:
+    """Every broker has a command node, and none that names an action of an earlier run."""
+    operations: list[Operation] = []
+    nothing = encode(Command())
+    for name in sorted(brokers):
+        path = layout.command(name)
+        node = await coord.get(path)
+        if node is None:
+            await coord.ensure(layout.broker(name))
+            operations.append(Create(path, nothing))
+        elif node.data != nothing:
+            operations.append(Set(path, nothing, node.version))
+    await _write_all(lease, operations)
+
+
+async def _write_all(lease: Lease, operations: Iterable[Operation]) -> None:
+    """In requests that a server takes; each for itself."""
+    part: list[Operation] = []
+    size = 0
+    for one in operations:
+        bytes_ = 300 + 2 * len(one.path) + (len(one.data) if isinstance(one, Create | Set) else 0)
+        if part and (size + bytes_ > MOST_BYTES or len(part) >= MOST_OPERATIONS):
+            await lease.write(part)
+            part, size = [], 0
+        part.append(one)
+        size += bytes_
+    if part:
+        await lease.write(part)
