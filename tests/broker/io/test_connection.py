@@ -260,3 +260,31 @@ def test_what_follows_a_hello_with_filters_is_heard_behind_it() -> None:
         assert [type(each) for each in shell.messages] == [ClientHello, Confirm]
 
     finish(scenario())
+
+
+def test_filters_of_one_do_not_keep_the_runs_of_another_waiting() -> None:
+    async def scenario() -> None:
+        shell = Recording()
+        *many, other = connections(shell, 20)
+        for each in many:
+            each.data_received(Wire().frame([Subscribe("s", f"long > {n}") for n in range(40)]))
+        other.data_received(Wire().frame([Run("p#1", list(range(1, 500)), [b""] * 499, 0)]))
+        await heard(other)
+        assert any(each._intake.busy for each in many)
+        assert sum(number != 19 for number, _ in shell.turns) < 19 * 10
+
+    finish(scenario())
+
+
+def test_who_has_gone_is_worked_for_no_more() -> None:
+    async def scenario() -> None:
+        shell = Recording()
+        (gone,) = connections(shell, 1)
+        gone.data_received(Wire().frame([Subscribe("s", f"gone > {n}") for n in range(400)]))
+        await asyncio.sleep(0)
+        gone.connection_lost(None)
+        before = len(shell.turns)
+        await heard(gone)
+        assert len(shell.turns) == before
+
+    finish(scenario())

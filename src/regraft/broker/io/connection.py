@@ -121,9 +121,11 @@ class Connection(asyncio.Protocol):
     # What the intake calls
 
     def ahead(self, message: AnyMessage, filters: list[Filter]) -> Iterator[None]:
-        if self._open:
-            self._heard = True
-            yield from self._shell.ahead(self, message, filters)
+        self._heard = True
+        for _ in self._shell.ahead(self, message, filters) if self._open else ():
+            if not self._open:
+                return  # nobody waits for it any more
+            yield
 
     def say(self, messages: list[AnyMessage]) -> bool:
         if self._open:

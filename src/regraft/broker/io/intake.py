@@ -63,7 +63,7 @@ class Intake:
         self.waiting += messages
         if not self._at_work:
             self._at_work = True
-            self._turns.take(self._work(owner))
+            self._turns.take(self._work(owner), type(self.waiting[0]) in COSTLY)
 
     def _is_little(self, messages: list[AnyMessage]) -> bool:
         if type(messages[0]) is not Confirm:

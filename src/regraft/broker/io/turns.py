@@ -26,7 +26,7 @@ SLICE_SECONDS = 0.0002
 ALONE_SECONDS = 0.02
 """Nobody else talks if nobody else has for so long."""
 WINDOW_SECONDS = 0.1
-HEAVY_SECONDS = 0.005
+HEAVY_SECONDS = 0.025
 """Who has been heard for so long within the window waits for its turn when others talk."""
 COSTLY = frozenset({Advertise, Subscribe, Withdraw, ClientHello, Update})
 """They change tables, and most bring filters that have to be read."""
@@ -37,16 +37,19 @@ class Turns:
 
     def __init__(self) -> None:
         self._waiting: deque[Iterator[None]] = deque()
+        self._filters: deque[Iterator[None]] = deque()
+        """Work on filters: it takes longest, and has every second slice if there is other work."""
+        self._filters_next = False
         self._is_due = False
         self._talker = -1
         self._since = self._until = 0.0
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._waiting) + len(self._filters)
 
-    def take(self, work: Iterator[None]) -> None:
-        """Do this, step by step, in turn with what others want done."""
-        self._waiting.append(work)
+    def take(self, work: Iterator[None], filters: bool = False) -> None:
+        """Do this, step by step, in turn with what others want done; it begins with `filters`, or not."""
+        (self._filters if filters else self._waiting).append(work)
         if not self._is_due:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self._round)
@@ -62,13 +65,16 @@ class Turns:
         return now < self._until
 
     def _round(self) -> None:
-        work = self._waiting.popleft()
+        self._filters_next = bool(self._filters) and (self._filters_next or not self._waiting)
+        queue = self._filters if self._filters_next else self._waiting
+        self._filters_next = not self._filters_next
+        work = queue.popleft()
         until = time.monotonic() + SLICE_SECONDS
         for _ in work:
             if time.monotonic() >= until:
-                self._waiting.append(work)
+                queue.append(work)
                 break
-        self._is_due = bool(self._waiting)
+        self._is_due = bool(self._waiting or self._filters)
         if self._is_due:
             asyncio.get_running_loop().call_soon(self._round)
 
