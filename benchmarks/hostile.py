@@ -1,7 +1,8 @@
 """Peers that break rules: what a steady conversation through the same broker notices of them.
 
-One publisher with 1,000 messages/s and one subscriber, once undisturbed and once under each attack, a new
-broker every time; rounds are repeated and medians taken. Prints one table (Markdown): the p99 of the
+One publisher with 1,000 messages/s and one subscriber, under each attack, and undisturbed before and after
+it, a new broker every time: what else the machine does is then much the same in both. Rounds are repeated
+and medians taken. Prints one table (Markdown): the p99 of the
 conversation and the broker's peak memory against those without an attack, and why peers were cut off or
 refused (what they were told, and what the broker's log says). Attacks are repeated as fast as they go unless
 `--pace` limits them. The attacker shares the machine with the broker: the control, a process that is as busy
@@ -47,6 +48,8 @@ class Trial(NamedTuple):
     told: Counter[str] = Counter()  # noqa: RUF012 — read only
     closed: Counter[str] = Counter()  # noqa: RUF012 — read only
     broken: str = ""
+    calm_us: float = 0.0
+    """The p99 without an attack, right before and after; 0: not measured."""
 
 
 def main() -> None:
@@ -62,8 +65,10 @@ def main() -> None:
         peaceful.append(trial(load))
         for name in names:
             console.log(f"round {number}: {ATTACKS[name].what}")
-            hostile[name].append(trial(load, name, options.pace))
-        peaceful.append(trial(load))
+            attack = trial(load, name, options.pace)
+            peaceful.append(trial(load))
+            calm = (peaceful[-2].p99_us + peaceful[-1].p99_us) / 2
+            hostile[name].append(attack._replace(calm_us=calm))
     about = f"{RATE:g} messages/s for {seconds:g} s, median of {rounds}"
     about += f", at most {options.pace:g} strikes/s" if options.pace else ""
     shown = show(lines(peaceful, hostile), about, options.out)
@@ -107,9 +112,10 @@ def judged(attack: Attack, trials: Sequence[Trial], p99_us: float, peak: float) 
     flaws, strikes = sum(each.flaws for each in trials), sum(each.strikes for each in trials)
     reasons = sum((each.closed | each.told for each in trials), Counter[str]())
     broken = next((each.broken for each in trials if each.broken), "")
-    met = p99 <= TIMES * p99_us and not flaws and growth <= GROWTH and not broken
+    times = median(each.p99_us / (each.calm_us or p99_us) for each in trials)
+    met = times <= TIMES and not flaws and growth <= GROWTH and not broken
     met = met and (bool(reasons) or not attack.cut_off)
-    parts = [f"p99 {p99 / 1e3:.2f} ms, {p99 / p99_us:.2f} times; {growth / MIB:.0f} MiB more"]
+    parts = [f"p99 {p99 / 1e3:.2f} ms, {times:.2f} times; {growth / MIB:.0f} MiB more"]
     parts += [f"**{flaws:,} lost, repeated or late**"] if flaws else []
     parts += [f"**{broken}**"] if broken else []
     cut_off = attack.cut_off or broken

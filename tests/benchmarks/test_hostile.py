@@ -43,6 +43,10 @@ class TestJudged:
         assert met(FINE, FINE, FINE._replace(p99_us=90_000.0))
         assert met(FINE, FINE, FINE._replace(flaws=1)) is False
 
+    def test_a_slow_machine_is_slow_without_an_attack_too(self) -> None:
+        assert met(FINE._replace(p99_us=90_000.0, calm_us=50_000.0))
+        assert met(FINE._replace(p99_us=1_500.0, calm_us=500.0)) is False
+
     def test_the_row_says_why_peers_were_cut_off_without_breaking_the_table(self) -> None:
         shown = judged(CUT_OFF, [FINE._replace(closed=Counter({"a|b\nc": 2}))], 1_000.0, 0).measured
         assert "cut off 2 times: “a/b c”" in shown
