@@ -1,9 +1,9 @@
 """Telemetry of the IPITT workload (§VI-A) as the brokers would have recorded it, at any size.
 
 Publications are a range of numbers; what they are follows from the number and the seed. Deliveries are
-their join with the few subscribers, hops the union of the paths to those. From the 120th second of 600 (a fifth of the run) a
-transformation touches a share of the links for a while: hops over them carry its id, deliveries behind
-them take longer, queues grow.
+their join with the few subscribers, hops the union of the paths to those. From the 120th second of 600 (a
+fifth of the run) a transformation touches a share of the links for a while: hops over them carry its id,
+deliveries behind them take longer, queues grow.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,43 @@
+"""Interest tables are read from Parquet and CSV alike, and what is no interest table is refused."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from regraft.model import BadInput, RegraftError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_csv_with_further_columns_and_empty_cells_is_read(spark: "SparkSession", tmp_path: Path) -> None:
+    from regraft.measure.scale.interest import read_interest
+
+    (tmp_path / "i.csv").write_text("topic,weight,node\nt1,3,n1\nt2,,n1\n,1,n2\n")
+    rows = {tuple(row) for row in read_interest(spark, tmp_path / "i.csv").collect()}
+    assert rows == {("n1", "t1"), ("n1", "t2")}
+
+
+def test_numbers_in_parquet_become_names(spark: "SparkSession", tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from regraft.measure.scale.interest import read_interest
+
+    pq.write_table(pa.table({"node": [1, 2], "topic": ["a", "b"]}), tmp_path / "i.parquet")
+    assert {tuple(row) for row in read_interest(spark, tmp_path / "i.parquet").collect()} == {
+        ("1", "a"),
+        ("2", "b"),
+    }
+
+
+def test_a_missing_column_or_file_is_one_line(spark: "SparkSession", tmp_path: Path) -> None:
+    from regraft.measure.scale.interest import read_interest
+
+    (tmp_path / "i.csv").write_text("node,subject\nn1,t1\n")
+    with pytest.raises(BadInput, match="there must be one column 'topic'"):
+        read_interest(spark, tmp_path / "i.csv")
+    with pytest.raises(RegraftError) as fault:
+        read_interest(spark, tmp_path / "none.parquet")
+    assert "\n" not in str(fault.value)
