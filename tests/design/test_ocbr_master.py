@@ -118,8 +118,8 @@ def simulated(size: int, classes: int, seed: int, **options: float) -> tuple[Ove
 
 
 @pytest.mark.slow
-def test_three_hundred_masters_lower_the_cost_together_until_none_finds_more() -> None:
-    overlay, saved = simulated(300, 600, 1)
+def test_two_hundred_masters_lower_the_cost_together_until_none_finds_more() -> None:
+    overlay, saved = simulated(200, 400, 1)
     assert overlay.most_at_once > 5, "masters work at the same time"
     assert overlay.refused > 0, "and meet"
     assert overlay.cost() < 0.5 * overlay.costs[0]

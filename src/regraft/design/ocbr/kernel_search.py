@@ -154,10 +154,10 @@ def seed_random(seed: int) -> None:
 def search(
     net: Net, tree: Tree, loop: Loop, worth: Worth, region: Region, offers: Offers, plan: Floats, best: Ints
 ) -> tuple[float, float, int]:
-    """Random moves: `plan` is (moves, heat at the start, heat at the end, share of regions, work).
+    """Random moves: `plan` is (moves, heat at the start, heat at the end, share of regions).
 
     Returns the change of the cost, the change at the best tree seen, whose parents are in `best`, and the
-    moves done: it ends early when so many memberships could have been visited as `work` says.
+    moves done.
     """
     moves, size = int(plan[0]), net.broker.size
     now, lowest = 0.0, 0.0
