@@ -17,7 +17,7 @@ import msgspec
 
 from regraft.broker.core.broker import NEIGHBOURS
 from regraft.broker.core.change import RECORD, Change, Record
-from regraft.broker.core.effects import Effect, Store
+from regraft.broker.core.effects import Effect, Report, Store
 from regraft.model import BadInput
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class MeshChanges:
         if any(other in part.brokers for part in self._parts.values()):
             raise BadInput(change.id, "another change concerns the same link")
         self._parts[change.id] = part = _Part(change.operation, change.brokers)
-        return [_store(change.id, part)]
+        return [_store(change.id, part), Report(change.id, "ready")]
 
     def commit(self, id: str, core: "MeshBroker") -> list[Effect]:
         part = self._known(id)
@@ -71,25 +71,26 @@ class MeshChanges:
         effects = core.link(other) if part.operation == "link" else core.unlink(other)
         part.committed = True
         links = _encode((self._configured, sorted(core.interest.links)))
-        return [Store(NEIGHBOURS, links), _store(id, part), *effects]
+        return [Store(NEIGHBOURS, links), _store(id, part), *effects, *self.settle(core)]
 
     def abort(self, id: str) -> list[Effect]:
         if self._known(id).committed:
             raise BadInput(id, "is being carried out and can not be aborted any more")
-        return [self._forget(id)]
+        return self._forget(id, "aborted")
 
     def settle(self, core: "MeshBroker") -> list[Effect]:
         """Forget what is over."""
-        return [self._forget(id) for id, part in list(self._parts.items()) if _is_over(part, core)]
+        over = [id for id, part in self._parts.items() if _is_over(part, core)]
+        return [effect for id in over for effect in self._forget(id, "done")]
 
     def _known(self, id: str) -> _Part:
         if id not in self._parts:
             raise BadInput(id, "is not a change that this broker takes part in")
         return self._parts[id]
 
-    def _forget(self, id: str) -> Store:
+    def _forget(self, id: str, stage: str) -> list[Effect]:
         del self._parts[id]
-        return Store(RECORD + id, None)
+        return [Store(RECORD + id, None), Report(id, stage)]
 
 
 def links_in(stored: bytes) -> list[str]:

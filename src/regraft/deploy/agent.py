@@ -1,0 +1,240 @@
+"""The agent of one broker (IPITT §IV-C): the shell around `agent_core`, which decides everything.
+
+It watches its command node, the actions named there and the status of all who take part; asks its broker how
+far it is; and carries out what the core names. Everything is asked again and again, so whatever fails (a
+session, a broker, another agent's write that came first) is logged and met anew in the next round. It keeps
+nothing that it could not read again: kill it at any moment and start another.
+
+`agents` runs those of many brokers, `agent_process` one in a process of its own.
+"""
+
+import asyncio
+import contextlib
+import logging
+import re
+from collections.abc import Iterable
+from typing import NoReturn
+
+import msgspec
+
+from regraft.broker.io.control_messages import BrokerState
+from regraft.coord import Conflict, Coord, CoordError, Layout, Presence, Unknown
+from regraft.coord.typed import encode, write
+from regraft.deploy.agent_core import Abort, Agent, Commit, Decide, Do, Known, Prepare, Report, View
+from regraft.deploy.driver import Address, Driver, Refused, Unreachable
+from regraft.deploy.nodes import Nodes
+from regraft.deploy.records import Command, Doing, Status
+from regraft.deploy.statistics import Statistics, statistics
+
+log = logging.getLogger("regraft.deploy")
+BUSY_SECONDS = 0.2
+IDLE_SECONDS = 1.0
+FIGURES_SECONDS = 1.0
+
+
+class BrokerAgent:
+    """`await BrokerAgent(...).run()` until it is cancelled."""
+
+    def __init__(
+        self, broker: str, driver: Driver, coord: Coord, layout: Layout, address: Address | None = None
+    ) -> None:
+        """`address`: where others reach the broker, if that is not where it listens."""
+        self._broker = broker
+        self._driver = driver
+        self._coord = coord
+        self._layout = layout
+        self._address = address
+        self._core = Agent(broker)
+        self._nodes = Nodes(coord, driver.changed)
+        self._refused: dict[str, str] = {}
+        self._told: dict[str, Address] = {}
+        self._life = 0
+        self._names: set[str] = set()
+        self._trouble = ""
+        self._action = re.compile(rf"{re.escape(layout.steps)}/\d+/actions/\d+", re.ASCII)
+
+    async def run(self) -> NoReturn:
+        alive = Presence(self._coord, self._layout.alive(self._broker), replace=True)
+        figures = asyncio.create_task(self._keep_figures())
+        try:
+            async with alive:
+                while True:
+                    self._driver.changed.clear()
+                    busy = await self._safe_round()
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(BUSY_SECONDS if busy else IDLE_SECONDS):
+                            await self._driver.changed.wait()
+        finally:
+            figures.cancel()
+            await asyncio.gather(figures, return_exceptions=True)
+            await self._nodes.stop()
+
+    async def _safe_round(self) -> bool:
+        """Whether something is under way."""
+        try:
+            return await self._round()
+        except CoordError as fault:
+            self._notice(str(fault))
+            await asyncio.sleep(BUSY_SECONDS)
+            return True
+
+    def _notice(self, trouble: str) -> None:
+        """Said once, not in every round."""
+        if trouble != self._trouble:
+            self._trouble = trouble
+            if trouble:
+                log.warning("agent of %s: %s", self._broker, trouble)
+
+    # Seeing
+
+    async def _round(self) -> bool:
+        seen = await self._driver.state()
+        state = None if isinstance(seen, Unreachable) else seen
+        self._notice(f"the broker can not be reached: {seen.reason}" if isinstance(seen, Unreachable) else "")
+        paths = self._watch(state)
+        nodes, own = self._nodes, [self._layout.command(self._broker), self._layout.status(self._broker)]
+        busy = bool(paths) or state is None or bool(state.stages)
+        if not nodes.are_read([*own, *paths]) or any(map(nodes.is_corrupt, own)):
+            return busy
+        view = self._view(paths, state)
+        todo = self._core.react(view, asyncio.get_running_loop().time())
+        await self._introduce(view, state)
+        for each in todo:
+            await self._tell(each, view)
+        for each in todo:
+            if isinstance(each, Decide):
+                await self._decide(each)
+        whole = nodes.get(own[0], Command) is not None and len(view.actions) == len(paths)
+        await self._report(todo, view, whole)
+        return busy
+
+    def _watch(self, state: BrokerState | None) -> list[str]:
+        """The actions of this broker's command; all that has to be known of them is watched."""
+        layout, nodes = self._layout, self._nodes
+        command = nodes.get(layout.command(self._broker), Command)
+        named = dict.fromkeys(command.value.actions if command is not None else [])
+        paths = [path for path in named if self._action.fullmatch(path)]
+        if len(paths) < len(named):
+            self._notice(f"the command names what is no action: {sorted(named.keys() - {*paths})}")
+        actions = [action for path in paths if (action := self._doing(path)) is not None]
+        names = {self._broker, *(name for known in actions for name in known.doing.change.brokers)}
+        if state is not None:
+            names |= {name for name, up in state.links.items() if up != "up"}
+        nodes.want(
+            {layout.command(self._broker): Command}
+            | dict.fromkeys(paths, Doing)
+            | {layout.status(name): Status for name in names}
+        )
+        self._names = names
+        return paths
+
+    def _view(self, paths: list[str], state: BrokerState | None) -> View:
+        actions = {path: known for path in paths if (known := self._doing(path)) is not None}
+        statuses = {}
+        for name in self._names:
+            status = self._nodes.get(self._layout.status(name), Status)
+            statuses[name] = status.value if status is not None else Status()
+        statuses[self._broker] = self._located(statuses[self._broker], state)
+        ids = {known.doing.change.id for known in actions.values()}
+        self._refused = {id: reason for id, reason in self._refused.items() if id in ids}
+        stages = state.stages if state is not None else None
+        return View(Command(actions=paths), actions, statuses, stages, self._refused)
+
+    def _doing(self, path: str) -> Known | None:
+        stored = self._nodes.get(path, Doing)
+        if stored is None:
+            return None
+        doing = stored.value
+        if not 0 <= doing.at < len(doing.changes) or len(doing.changes[doing.at]) < 2:
+            self._notice(f"{path} has no change number {doing.at}")
+            return None
+        return Known(doing, stored.node.version)
+
+    def _located(self, status: Status, state: BrokerState | None) -> Status:
+        if state is None:
+            return status
+        host, port = self._address or state.address
+        return msgspec.structs.replace(status, host=host, port=port, life=state.life)
+
+    # Doing
+
+    async def _introduce(self, view: View, state: BrokerState | None) -> None:
+        """Where those are whom the broker may have to call."""
+        if state is None or state.life != self._life:
+            self._life, self._told = state.life if state is not None else 0, {}
+        known = _addresses(view, self._names - {self._broker})
+        new = {name: address for name, address in known.items() if self._told.get(name) != address}
+        if state is not None and new and await self._driver.introduce(new) is None:
+            self._told |= new
+
+    async def _tell(self, do: Do, view: View) -> None:
+        if isinstance(do, Prepare):
+            result = await self._driver.prepare(do.change, _addresses(view, do.change.brokers))
+            if isinstance(result, Refused):
+                log.info("agent of %s: %s refused: %s", self._broker, do.change, result.reason)
+                self._refused[do.change.id] = result.reason
+                self._driver.changed.set()
+        elif isinstance(do, Commit | Abort):
+            commit = isinstance(do, Commit)
+            result = await (self._driver.commit(do.id) if commit else self._driver.abort(do.id))
+            if isinstance(result, Refused):
+                word = "commit" if commit else "abort"
+                self._notice(f"the broker does not {word} {do.id}: {result.reason}")
+
+    async def _decide(self, do: Decide) -> None:
+        try:
+            node = await self._coord.set(do.path, encode(do.doing), do.version)
+        except Conflict:
+            return  # somebody else has: the watch shows what
+        log.info("agent of %s: %s is %s %s", self._broker, do.doing.change, do.doing.state, do.doing.reason)
+        self._nodes.wrote(do.path, do.doing, node)
+        self._driver.changed.set()
+
+    async def _report(self, todo: list[Do], view: View, whole: bool) -> None:
+        """`whole`: all actions were seen. Otherwise nothing that was reported is taken back."""
+        path = self._layout.status(self._broker)
+        stored = self._nodes.get(path, Status)
+        status = next((do.status for do in todo if isinstance(do, Report)), view.statuses[self._broker])
+        if not whole and stored is not None:
+            status = msgspec.structs.replace(status, changes=stored.value.changes | status.changes)
+        if stored is not None and status == stored.value:
+            return
+        try:
+            node = await write(self._coord, path, status, stored.node if stored is not None else None)
+        except (Conflict, Unknown):
+            await self._nodes.again(path)
+        else:
+            self._nodes.wrote(path, status, node)
+        self._driver.changed.set()
+
+    # Figures
+
+    async def _keep_figures(self) -> None:
+        """The broker's statistics, whenever they have changed; nobody waits for them."""
+        loop = asyncio.get_running_loop()
+        before: BrokerState | None = None
+        at, written = loop.time(), Statistics()
+        while True:
+            await asyncio.sleep(FIGURES_SECONDS)
+            state = await self._driver.state()
+            if isinstance(state, Unreachable):
+                continue
+            now = loop.time()
+            figures = statistics(state, before, now - at)
+            before, at = state, now
+            if figures != written:
+                with contextlib.suppress(CoordError):
+                    await self._write_figures(figures)
+                    written = figures
+
+    async def _write_figures(self, figures: Statistics) -> None:
+        path = self._layout.statistics(self._broker)
+        try:
+            await self._coord.set(path, encode(figures), -1)
+        except Conflict:
+            await self._coord.create(path, encode(figures))
+
+
+def _addresses(view: View, names: Iterable[str]) -> dict[str, Address]:
+    statuses = {name: view.statuses.get(name, Status()) for name in names}
+    return {name: (status.host, status.port) for name, status in statuses.items() if status.port}

@@ -1,0 +1,138 @@
+"""The agent of one broker in a process of its own.
+
+    python -m regraft.deploy.agent_process --broker ID --control HOST:PORT --zookeeper HOST:PORT,…
+
+The broker's token is in the variable REGRAFT_CONTROL_TOKEN. Or, with `--settings-from-stdin`, all secrets
+come as one line of JSON on standard input; the agent then ends when its input does, so that it never
+outlives who started it.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from regraft.coord import Configuration, Coord, Digest, Layout, Sasl, Tls
+from regraft.coord.configuration import World
+from regraft.deploy.agent import BrokerAgent
+from regraft.deploy.driver import Address, ControlDriver
+from regraft.model import BadInput, RegraftError
+
+AGAIN_SECONDS = 1.0
+LINE_BYTES = 2**20
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What is not for everybody's eyes, and so not on the command line."""
+
+    token: str
+    hosts: str
+    root: str
+    digest: Digest | None = None
+    sasl: Sasl | None = None
+    tls: Tls | None = None
+    world: World = "read"
+    timeout: float = 10.0
+    session_timeout: float = 10.0
+
+    @property
+    def configuration(self) -> Configuration:
+        auth = self.digest or self.sasl
+        return Configuration(self.hosts, auth, self.tls, self.world, self.timeout, self.session_timeout)
+
+
+def settings(configuration: Configuration, layout: Layout, token: str) -> bytes:
+    auth = configuration.auth
+    told = Settings(
+        token,
+        configuration.hosts,
+        layout.root,
+        auth if isinstance(auth, Digest) else None,
+        auth if isinstance(auth, Sasl) else None,
+        configuration.tls,
+        configuration.world,
+        configuration.timeout,
+        configuration.session_timeout,
+    )
+    return msgspec.json.encode(told, enc_hook=str)
+
+
+async def main(arguments: argparse.Namespace) -> int:
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    if arguments.settings_from_stdin:
+        lines = asyncio.StreamReader(limit=LINE_BYTES)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+        told = msgspec.json.decode(await lines.readline(), type=Settings, dec_hook=_path)
+        watching = asyncio.create_task(_until_the_input_ends(lines, ended))
+    else:
+        token = os.environ.get("REGRAFT_CONTROL_TOKEN", "")
+        told = Settings(token, arguments.zookeeper or "", arguments.zookeeper_root)
+        watching = asyncio.create_task(asyncio.sleep(0))
+    agent = asyncio.create_task(_serve(arguments, told))
+    waiting = asyncio.create_task(ended.wait())
+    await asyncio.wait([agent, waiting], return_when=asyncio.FIRST_COMPLETED)
+    for task in (agent, waiting, watching):
+        task.cancel()
+    results = await asyncio.gather(agent, waiting, watching, return_exceptions=True)
+    if isinstance(fault := results[0], RegraftError):
+        print(f"regraft: {fault}", file=sys.stderr)
+        return 2 if isinstance(fault, BadInput) else 1
+    if isinstance(fault, Exception):
+        raise fault
+    return 0
+
+
+async def _serve(arguments: argparse.Namespace, told: Settings) -> None:
+    driver = ControlDriver(_address(arguments.control), told.token)
+    address = _address(arguments.address) if arguments.address else None
+    try:
+        async with await Coord.open(told.configuration) as coord:
+            await BrokerAgent(arguments.broker, driver, coord, Layout(told.root), address).run()
+    finally:
+        await driver.close()
+
+
+async def _until_the_input_ends(lines: asyncio.StreamReader, ended: asyncio.Event) -> None:
+    while await lines.read(4096):
+        pass
+    ended.set()
+
+
+def _path(kind: type, value: Any) -> Any:
+    if kind is Path:
+        return Path(value)
+    raise NotImplementedError(kind)
+
+
+def _address(text: str) -> Address:
+    host, colon, port = text.rpartition(":")
+    if not (colon and host and port.isdecimal() and 0 < int(port) < 65536):
+        raise BadInput(repr(text), "an address is host:port, such as 127.0.0.1:7000")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m regraft.deploy.agent_process", description=__doc__)
+    made.add_argument("--broker", required=True, metavar="ID")
+    made.add_argument(
+        "--control", required=True, metavar="HOST:PORT", help="control endpoint of the broker"
+    )
+    made.add_argument("--address", metavar="HOST:PORT", help="where others reach the broker")
+    made.add_argument("--zookeeper", metavar="HOST:PORT,…")
+    made.add_argument("--zookeeper-root", default=Layout().root, metavar="PATH")
+    made.add_argument("--settings-from-stdin", action="store_true")
+    return made
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=os.environ.get("REGRAFT_LOG", "WARNING"), format="%(name)s: %(message)s")
+    sys.exit(asyncio.run(main(parser().parse_args())))

@@ -1,0 +1,36 @@
+"""A broker's figures in ZooKeeper (IPITT Figure 4): what it holds, how much passes, which links are up."""
+
+import msgspec
+
+from regraft.broker.io.control_messages import BrokerState
+from regraft.coord import Record
+
+
+class Statistics(Record, frozen=True, kw_only=True):
+    queue_bytes: int = 0
+    """Of publications that are held until they are confirmed."""
+    sessions: int = 0
+    clients: int = 0
+    publications_per_second: float = 0.0
+    bytes_in_per_second: float = 0.0
+    bytes_out_per_second: float = 0.0
+    links: dict[str, str] = msgspec.field(default_factory=dict)
+    """Neighbour → up or down."""
+
+
+def statistics(now: BrokerState, before: BrokerState | None, seconds: float) -> Statistics:
+    """Rates since the state before, if that was of the same life."""
+
+    def rate(count: int, count_before: int) -> float:
+        return round(max(0, count - count_before) / seconds, 1) if seconds > 0 else 0.0
+
+    past = before if before is not None and before.life == now.life else now
+    return Statistics(
+        queue_bytes=now.held_bytes,
+        sessions=now.sessions,
+        clients=now.clients,
+        publications_per_second=rate(now.publications, past.publications),
+        bytes_in_per_second=rate(now.bytes_in, past.bytes_in),
+        bytes_out_per_second=rate(now.bytes_out, past.bytes_out),
+        links=now.links,
+    )
