@@ -33,7 +33,7 @@ from regraft.model.snapshot import CURRENT, MANIFEST, Counts, Snapshot, read_sna
 
 ALL_TABLES = (*TABLES, "rejected")
 _AT_ONCE = 3
-_NO_WINDOW = "window=__HIVE_DEFAULT_PARTITION__"
+_NO_WINDOW = "window=1970-01-01 00%3A00%3A00"
 Say = Callable[[str], None]
 
 

@@ -1,0 +1,97 @@
+"""Other processes for tests: the command, a standalone cluster, a Connect server. All are ended with them."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyspark
+
+HOME = Path(pyspark.__file__).parent
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Short lives: compiling well does not pay."""
+_WAIT = 240.0
+
+
+def environment() -> dict[str, str]:
+    home = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    return os.environ | home | {"JAVA_TOOL_OPTIONS": QUICK}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", "from regraft.cli import main; main()", "measure", *arguments]
+
+
+def measure(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), env=environment(), capture_output=True, text=True, timeout=_WAIT, check=False
+    )
+
+
+@contextmanager
+def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
+    """A master and its workers; the address of the master."""
+    spark_class = str(HOME / "bin" / "spark-class")
+    package = "org.apache.spark.deploy"
+    with ExitStack() as stack:
+        here = ["--host", "127.0.0.1", "--webui-port", "0"]
+        master = folder / "master.log"
+        stack.enter_context(running([spark_class, f"{package}.master.Master", *here, "--port", "0"], master))
+        address = logged(master, r"Starting Spark master at (spark://\S+)")
+        for number in range(workers):
+            log = folder / f"worker{number}.log"
+            size = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"worker{number}")]
+            worker = [spark_class, f"{package}.worker.Worker", *here, *size, address]
+            stack.enter_context(running(worker, log))
+        for number in range(workers):
+            logged(folder / f"worker{number}.log", r"(Successfully registered with master)")
+        yield address
+
+
+@contextmanager
+def connect_server(folder: Path) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = {
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+    }
+    confs = [each for key, value in settings.items() for each in ("--conf", f"{key}={value}")]
+    server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    submit = [str(HOME / "bin" / "spark-submit"), "--master", "local[2]", *confs, *server]
+    log = folder / "connect.log"
+    with running(submit, log):
+        logged(log, r"(Spark Connect server started)")
+        yield f"sc://127.0.0.1:{port}"
+
+
+@contextmanager
+def running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, env=environment(), stdout=file, stderr=subprocess.STDOUT)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def logged(log: Path, pattern: str) -> str:
+    until = time.monotonic() + _WAIT
+    while time.monotonic() < until:
+        if found := re.search(pattern, log.read_text(errors="replace")):
+            return found[1]
+        time.sleep(0.1)
+    raise AssertionError(f"{log.name} does not say {pattern}: {log.read_text(errors='replace')[-2000:]}")

@@ -1,0 +1,66 @@
+"""The same code on a standalone cluster and through Spark Connect gives the same snapshot."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.measure.processes import cluster, connect_server, measure
+from tests.measure.telemetry import network, spool
+from tests.measure.test_run import everything
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("elsewhere") / "in"
+    records = network(5, 60)
+    spool(folder, "b-1", [*records[:100], "{", *records[90:100]])
+    spool(folder, "b-2", records[100:])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def here(spark: "SparkSession", source: Path) -> Path:
+    """What this machine makes of it, in this process."""
+    from regraft.measure.run import Job, run
+
+    out = source.parent / "here"
+    run(Job(source, out, 60_000_000), spark)
+    return out
+
+
+def test_a_master_with_two_workers_gives_the_identical_snapshot(
+    spark: "SparkSession", source: Path, here: Path, tmp_path: Path
+) -> None:
+    with cluster(tmp_path) as address:
+        done = measure(str(source), "--out", str(tmp_path / "out"), "--spark", address, "--json")
+        log = (tmp_path / "master.log").read_text()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["counts"] == json.loads((here / "manifest.json").read_text())["counts"]
+    assert log.count("Launching executor") >= 2
+    assert everything(spark, tmp_path / "out") == everything(spark, here)
+
+
+def test_spark_connect_gives_the_identical_snapshot_as_a_batch_and_as_a_stream(
+    spark: "SparkSession", source: Path, here: Path, tmp_path: Path
+) -> None:
+    some = ("--tables", "traffic_classes,interest")
+    with connect_server(tmp_path) as address:
+        batch = measure(str(source), "--out", str(tmp_path / "batch"), "--spark", address, "--json")
+        follow = ("--follow", "--stop-when-idle", "2", *some)
+        stream = measure(
+            str(source), "--out", str(tmp_path / "stream"), "--spark", address, "--json", *follow
+        )
+    assert (batch.returncode, stream.returncode) == (0, 0), batch.stderr + stream.stderr
+    assert json.loads(batch.stdout)["counts"] == json.loads(stream.stdout)["counts"]
+    expected = everything(spark, here)
+    assert everything(spark, tmp_path / "batch") == expected
+    found = everything(spark, tmp_path / "stream")
+    assert found["traffic_classes"] == expected["traffic_classes"]
+    assert found["interest"] == expected["interest"]
