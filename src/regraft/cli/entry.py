@@ -26,6 +26,8 @@ COMMANDS = {
     "up": "up_command:up",
     "pub": "pub_command:pub",
     "sub": "sub_command:sub",
+    "apply": "apply_command:apply",
+    "topology": "topology_command:topology",
     "measure": "measure_command:measure",
     "znode": "znode_command:znode",
 }
