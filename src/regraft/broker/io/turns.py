@@ -23,7 +23,7 @@ from regraft.protocol.messages import (
 )
 
 SLICE_SECONDS = 0.0002
-ALONE_SECONDS = 0.02
+ALONE_SECONDS = 0.5
 """Nobody else talks if nobody else has for so long."""
 WINDOW_SECONDS = 0.1
 HEAVY_SECONDS = 0.025
@@ -59,7 +59,7 @@ class Turns:
         now = time.monotonic()
         if talker != self._talker:
             if now - self._since < ALONE_SECONDS:
-                self._until = now + WINDOW_SECONDS
+                self._until = now + 2 * ALONE_SECONDS
             self._talker = talker
         self._since = now
         return now < self._until
