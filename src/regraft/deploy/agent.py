@@ -18,12 +18,12 @@ from typing import NoReturn
 import msgspec
 
 from regraft.broker.io.control_messages import BrokerState
-from regraft.coord import Conflict, Coord, CoordError, Layout, Presence, Unknown
+from regraft.coord import Conflict, Coord, CoordError, Layout, Presence, Record, Unknown
 from regraft.coord.typed import encode, write
 from regraft.deploy.agent_core import Abort, Agent, Commit, Decide, Do, Known, Prepare, Report, View
 from regraft.deploy.driver import Address, Driver, Refused, Unreachable
 from regraft.deploy.nodes import Nodes
-from regraft.deploy.records import Command, Doing, Status
+from regraft.deploy.records import Command, Doing, Run, Status
 from regraft.deploy.statistics import Statistics, statistics
 
 log = logging.getLogger("regraft.deploy")
@@ -50,6 +50,8 @@ class BrokerAgent:
         self._told: dict[str, Address] = {}
         self._life = 0
         self._names: set[str] = set()
+        self._known: list[str] = []
+        """Nodes of the actions of the changes that the broker has."""
         self._trouble = ""
         self._action = re.compile(rf"{re.escape(layout.steps)}/\d+/actions/\d+", re.ASCII)
 
@@ -104,7 +106,7 @@ class BrokerAgent:
         for each in todo:
             if isinstance(each, Decide):
                 await self._decide(each)
-        whole = nodes.get(own[0], Command) is not None and len(view.actions) == len(paths)
+        whole = nodes.get(own[0], Command) is not None and all(path in view.actions for path in paths)
         await self._report(todo, view, whole)
         return busy
 
@@ -120,16 +122,19 @@ class BrokerAgent:
         names = {self._broker, *(name for known in actions for name in known.doing.change.brokers)}
         if state is not None:
             names |= {name for name, up in state.links.items() if up != "up"}
+        self._known = [] if state is None else [path for id in state.stages if (path := self._node_of(id))]
+        own: dict[str, type[Record]] = {layout.command(self._broker): Command, layout.plan: Run}
         nodes.want(
-            {layout.command(self._broker): Command}
-            | dict.fromkeys(paths, Doing)
+            own
+            | dict.fromkeys((*paths, *self._known), Doing)
             | {layout.status(name): Status for name in names}
         )
         self._names = names
         return paths
 
     def _view(self, paths: list[str], state: BrokerState | None) -> View:
-        actions = {path: known for path in paths if (known := self._doing(path)) is not None}
+        wanted = dict.fromkeys((*paths, *self._known))
+        actions = {path: known for path in wanted if (known := self._doing(path)) is not None}
         statuses = {}
         for name in self._names:
             status = self._nodes.get(self._layout.status(name), Status)
@@ -138,7 +143,16 @@ class BrokerAgent:
         ids = {known.doing.change.id for known in actions.values()}
         self._refused = {id: reason for id, reason in self._refused.items() if id in ids}
         stages = state.stages if state is not None else None
-        return View(Command(actions=paths), actions, statuses, stages, self._refused)
+        run = self._nodes.get(self._layout.plan, Run)
+        id = run.value.id if run is not None else ""
+        return View(Command(actions=tuple(paths)), actions, statuses, stages, self._refused, id)
+
+    def _node_of(self, id: str) -> str:
+        """Of the action that a change of the broker belongs to, whether it is commanded or not."""
+        step, _, number = id.split(":")[1].partition(".") if id.count(":") == 3 else ("", "", "")
+        if not (step.isdecimal() and number.isdecimal() and int(step) and int(number)):
+            return ""
+        return self._layout.action(int(step), int(number))
 
     def _doing(self, path: str) -> Known | None:
         stored = self._nodes.get(path, Doing)

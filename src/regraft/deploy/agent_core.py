@@ -37,6 +37,7 @@ from regraft.deploy.records import (
     Doing,
     Stage,
     Status,
+    run_number,
 )
 
 
@@ -82,13 +83,15 @@ class View:
 
     command: Command
     actions: Mapping[str, Known]
-    """By their nodes."""
+    """By their nodes: those commanded, and those of all changes that the broker has."""
     statuses: Mapping[str, Status]
     """Of all brokers that take part in these actions."""
     stages: Mapping[str, str] | None
     """How far the broker is with each change that it knows of; None if it can not be reached."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Changes that the broker did not want to prepare, and why."""
+    run: str = ""
+    """The run that the journal has now."""
 
 
 class Agent:
@@ -113,7 +116,7 @@ class Agent:
             if stage.stage:
                 changes[change.id] = self._timed(stage, mine, change.id, now)
             out += self._decide(path, known, view, changes, now)
-            out += self._earlier(known.doing, view)
+        out += self._strays(view)
         self.since = {id: at for id, at in self.since.items() if id in {_id(view, p) for p in view.actions}}
         if changes != mine.changes:
             out.append(Report(msgspec.structs.replace(mine, changes=changes)))
@@ -144,13 +147,11 @@ class Agent:
             if id in view.refused and not stage:
                 return Stage(stage=REFUSED, reason=view.refused[id])
             return Stage(stage=stage) if stage in ("prepared", READY) else before
-        if doing.state == COMMITTED:
-            if not stage and before.stage in (READY, COMMITTED, DONE):
-                return Stage(stage=DONE)
-            return Stage(stage=COMMITTED) if stage == COMMITTED else before
+        if doing.state == COMMITTED and not stage and before.stage in (READY, COMMITTED, DONE):
+            return Stage(stage=DONE)
         if doing.state == ABORTED and not stage:
             return Stage(stage=ABORTED, reason=before.reason)
-        return before
+        return Stage(stage=COMMITTED) if doing.state == stage == COMMITTED else before
 
     def _timed(self, stage: Stage, mine: Status, id: str, now: float) -> Stage:
         before = mine.changes.get(id)
@@ -181,19 +182,22 @@ class Agent:
             reason = f"not ready within {doing.seconds:g} s: {', '.join(missing)}"
         return [Decide(path, version, doing.next(state=ABORTED, reason=reason))] if reason else []
 
-    def _earlier(self, doing: Doing, view: View) -> list[Do]:
-        """Changes of the same action that the broker still has: earlier attempts were aborted, earlier
-        changes committed."""
-        prefix = f"{doing.run}:{doing.name}:"
+    def _strays(self, view: View) -> list[Do]:
+        """Changes that are over, of which the broker was told too late. The journal goes on only when all who
+        take part have reported that they are through with a change."""
+        commanded = {_id(view, path) for path in view.command.actions if path in view.actions}
+        by_name = {known.doing.name: known.doing for known in view.actions.values()}
         out: list[Do] = []
         for id, stage in (view.stages or {}).items():
-            if not id.startswith(prefix) or id == doing.change.id:
+            if id in commanded or stage == COMMITTED:
                 continue
-            at, attempt = map(int, id.removeprefix(prefix).split(":"))
-            if at == doing.at + 1 and attempt < doing.attempt and stage != COMMITTED:
+            run, name, at, attempt = id.split(":")
+            doing = by_name.get(name)
+            over = run_number(view.run) > run_number(run)
+            if doing is not None and doing.run == run:
+                over = (int(at), int(attempt)) < (doing.at + 1, doing.attempt) or doing.state == DONE
+            if over:
                 out.append(Abort(id))
-            elif at < doing.at + 1 and stage in (READY, "in doubt"):
-                out.append(Commit(id))
         return out
 
 

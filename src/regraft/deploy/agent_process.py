@@ -123,9 +123,7 @@ def _address(text: str) -> Address:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m regraft.deploy.agent_process", description=__doc__)
     made.add_argument("--broker", required=True, metavar="ID")
-    made.add_argument(
-        "--control", required=True, metavar="HOST:PORT", help="control endpoint of the broker"
-    )
+    made.add_argument("--control", required=True, metavar="HOST:PORT", help="control endpoint of the broker")
     made.add_argument("--address", metavar="HOST:PORT", help="where others reach the broker")
     made.add_argument("--zookeeper", metavar="HOST:PORT,…")
     made.add_argument("--zookeeper-root", default=Layout().root, metavar="PATH")

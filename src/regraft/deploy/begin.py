@@ -12,7 +12,7 @@ from regraft.coord.layout import Layout
 from regraft.coord.typed import read
 from regraft.deploy.changes import taken_back
 from regraft.deploy.journal import BEGINNING, doings_of, expanded, made, must, topology_of, write_run
-from regraft.deploy.records import RUNNING, Current, Run
+from regraft.deploy.records import RUNNING, Current, Run, run_number
 from regraft.model import BadInput, BrokenPlan, Plan, Topology
 
 Verify = Callable[[Plan, Topology, Topology], None]
@@ -98,9 +98,15 @@ async def check_agents(coord: Coord, layout: Layout, brokers: Iterable[str]) -> 
         raise BadInput("agents", f"none runs for broker {', '.join(missing[:3])}{more}")
 
 
-def run_of(plan: Plan, current: Current, settings: Settings = Settings()) -> Run:  # noqa: B008 — a frozen value
+def run_of(
+    plan: Plan,
+    current: Current,
+    settings: Settings = Settings(),  # noqa: B008 — a frozen value
+    number: int = 0,
+) -> Run:
+    """`number` is higher than that of any run before: the token of the lease is."""
     return Run(
-        id=secrets.token_hex(6),
+        id=f"{number}-{secrets.token_hex(4)}",
         sha256=plan.sha256,
         kind=plan.kind,
         steps=[[(each.operation, *each.brokers) for each in step] for step in plan.steps],
@@ -120,7 +126,7 @@ async def begin_back(coord: Coord, layout: Layout, lease: Lease, run: Run) -> Ru
     if current.epoch != run.epoch + count:
         raise BadInput(f"run {run.id}", "the topology has changed since: it can not be taken back any more")
     back = Run(
-        id=secrets.token_hex(6),
+        id=f"{run_number(run.id) + 1}-{secrets.token_hex(4)}",
         sha256=run.sha256,
         kind=run.kind,
         steps=taken_back(done),

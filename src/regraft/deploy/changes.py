@@ -17,17 +17,17 @@ def changes_of(action: Action, links: set[Ends]) -> list[Raw]:
     if action.operation != "move":
         return [(action.operation, *action.brokers)]
     i, j, k, l = action.brokers
-    way = path(links - {ends(i, j)}, k, i) or path(links - {ends(i, j)}, k, j)
-    rest = path(links - {ends(i, j)}, way[-1] == i and j or i, l) if way else ()
+    without = links - {ends(i, j)}
+    way = path(without, k, i) or path(without, k, j)
+    far = j if way and way[-1] == i else i
+    rest = path(without, far, l)
     if not way or not rest:
         raise BadInput(str(action), f"the link {i}-{j} does not lie between {k} and {l}")
-    near, far = way[-1], rest[0]
     slides: list[Raw] = []
     for at in range(len(way) - 1, 0, -1):  # the near end goes back to k
         slides.append(("shift", far, way[at], way[at - 1]))
     for at in range(len(rest) - 1):  # the far end goes on to l
         slides.append(("shift", k, rest[at], rest[at + 1]))
-    assert near == way[-1]
     return slides
 
 

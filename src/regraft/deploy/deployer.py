@@ -31,14 +31,9 @@ from regraft.deploy.deployer_core import Budget, Deployer, Known, Put, Transacti
 from regraft.deploy.follow import Followed
 from regraft.deploy.journal import missing
 from regraft.deploy.records import ROLL_BACK, RUNNING, Command, Current, Doing, Run, Status
+from regraft.deploy.statistics import Statistics
 
 R = TypeVar("R", bound=Record)
-
-
-class Statistics(Record, frozen=True, kw_only=True):
-    """What is used here of a broker's figures."""
-
-    queue_bytes: int = 0
 
 
 class Progress(NamedTuple):

@@ -187,7 +187,8 @@ class Deployer:
     ) -> None:
         for name in brokers:
             command, version = commands.get(name, Known(Command(), -1))
-            actions = [each for each in command.actions if each != path] + ([path] if add else [])
+            others = tuple(each for each in command.actions if each != path)
+            actions = (*others, path) if add else others
             commands[name] = Known(Command(actions=actions), version)
 
     def _changed(

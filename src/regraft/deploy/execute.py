@@ -32,7 +32,7 @@ async def execute(
     await checked(coord, layout, plan, verify)
     async with await lease(coord, layout) as held:
         current = await checked(coord, layout, plan, verify)  # nobody else can change it from here on
-        await write_run(coord, layout, held, run_of(plan, current, settings), current)
+        await write_run(coord, layout, held, run_of(plan, current, settings, held.token), current)
         return await _carried_out(coord, layout, held, settings, tell, plan.goal)
 
 

@@ -49,6 +49,7 @@ class Run(Record, frozen=True, kw_only=True):
     """One execution of a plan. `steps` are its actions; `back`: those of an earlier run are taken back."""
 
     id: str
+    """Its number, higher than that of any run before, and something to recognise it by: `7-4f2a91c0`."""
     sha256: str
     kind: str
     steps: list[list[tuple[str, ...]]]
@@ -97,7 +98,7 @@ class Doing(Record, frozen=True, kw_only=True):
 class Command(Record, frozen=True, kw_only=True):
     """Nodes of the actions in which the broker takes part now."""
 
-    actions: list[str] = []
+    actions: tuple[str, ...] = ()
 
 
 class Stage(Record, frozen=True, kw_only=True):
@@ -113,7 +114,7 @@ class Status(Record, frozen=True, kw_only=True):
     host: str = ""
     port: int = 0
     life: int = 0
-    changes: dict[str, Stage] = {}
+    changes: dict[str, Stage] = msgspec.field(default_factory=dict)
 
     def stage(self, id: str) -> str:
         return self.changes[id].stage if id in self.changes else ""
@@ -121,3 +122,9 @@ class Status(Record, frozen=True, kw_only=True):
 
 def action_of(doing: Doing) -> Action:
     return Action(doing.action[0], tuple(doing.action[1:]))
+
+
+def run_number(id: str) -> int:
+    """Of two runs, the later has the higher one."""
+    number = id.partition("-")[0]
+    return int(number) if number.isdecimal() else 0

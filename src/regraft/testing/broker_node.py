@@ -77,6 +77,10 @@ class BrokerNode:
         if self.ends.pop(end.number, None) is not None:
             self._do(self.core.closed(end.number, self.world.clock.now))
 
+    def carry_out(self, effects: list[Effect]) -> None:
+        """What the agent has told the core leads to this."""
+        self._do(effects)
+
     def _tick(self, life: int) -> None:
         if self.up and self.life == life:
             self._do(self.core.tick(self.world.clock.now))

@@ -45,7 +45,7 @@ class ClientNode:
         broker = self.world.brokers[self.broker]
         if not broker.up:
             if self.world.rng.random() < self.world.script.failover:
-                self.broker = self.world.rng.choice(list(self.world.brokers))
+                self.broker = self.world.rng.choice(self.world.script.brokers)
             return self.connect_later(self.world.rng.uniform(0.05, 0.5))
         self.end, far = self.world.network.connect(self, broker)
         broker.accept(far)

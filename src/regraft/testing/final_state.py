@@ -7,7 +7,7 @@ follows from the clients' filters and the tree.
 from collections.abc import Iterable, Iterator
 
 from regraft.broker.core.broker import Broker
-from regraft.broker.core.tables import Side
+from regraft.broker.core.sides import Side
 from regraft.client.core import Client
 from regraft.filters import covers, overlaps, parse
 from regraft.testing.checker import Checker

@@ -3,7 +3,7 @@
 Ties are broken as the fast versions do it: the smaller pair in the order of the nodes given.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 import networkx as nx
@@ -34,18 +34,20 @@ def is_k_topic_connected(links: Sequence[Pair], interest: Interest, k: int) -> b
 
 def plain_gm(nodes: Sequence[str], interest: Interest) -> list[Pair]:
     """Greedy Merge: the link that reduces the number of TC-components most, until none does (kTCO §IV)."""
-    return _greedy(nodes, interest, lambda graph: nx.connected_components(graph))
+    return _greedy(nodes, interest, nx.connected_components)
 
 
 def plain_gm2(nodes: Sequence[str], interest: Interest) -> list[Pair]:
     """Alg. 1: the link with the highest estimate, until the overlay is 2-topic-connected (kTCO §V)."""
-    return _greedy(nodes, interest, lambda graph: nx.biconnected_components(graph))
+    return _greedy(nodes, interest, nx.biconnected_components)
 
 
-def _greedy(nodes: Sequence[str], interest: Interest, parts: object) -> list[Pair]:
+def _greedy(
+    nodes: Sequence[str], interest: Interest, parts: Callable[[nx.Graph], Iterable[set[str]]]
+) -> list[Pair]:
     links: list[Pair] = []
     while True:
-        together = [list(parts(induced(members, links))) for members in interest.values()]  # type: ignore[operator]
+        together = [list(parts(induced(members, links))) for members in interest.values()]
 
         def estimate(pair: Pair, together: list[list[set[str]]] = together) -> int:
             return sum(

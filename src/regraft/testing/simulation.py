@@ -62,6 +62,7 @@ class Simulation:
             self.world.brokers[name] = BrokerNode(self.world, name, neighbours)
         self.clients = {name: ClientNode(self.world, name, broker) for name, broker in script.clients}
         self._published = 0
+        self.patience = PATIENCE
 
     def run(self) -> str:
         """What broke, or nothing."""
@@ -76,7 +77,7 @@ class Simulation:
             clock.run(DURATION)
             self._end_of_trouble()
             gone = any(client.gone for client in self.clients.values())  # its goodbye may be lost, too
-            patience = PATIENCE + (SESSION_SECONDS if gone else 0)
+            patience = self.patience + (SESSION_SECONDS if gone else 0)
             while (left := self._left(1)) and clock.now < DURATION + patience:
                 clock.run(clock.now + 0.5)
         except Violation as fault:

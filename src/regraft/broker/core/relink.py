@@ -87,8 +87,8 @@ class Relink:
         self._ready(part)
 
     def _freeze(self, part: Part) -> None:
-        """Tell neighbours that nothing more comes; as j only when we know what is behind i."""
-        if part.in_doubt or part.committed or not all(map(self._knows, part.role.frozen)):
+        """Tell neighbours that nothing more comes, when we know what is behind each of ours."""
+        if part.in_doubt or part.committed or not all(map(self._knows, self.tables.sides)):
             return
         for name in part.role.frozen:
             link = self.forwarding.links[name]
@@ -268,7 +268,7 @@ class Relink:
         link = self.forwarding.links[j]
         if link.connection is not None:
             self.after.append(Send(link.connection, Moved(part.change.id)))
-        self._add_target(i)
+        self._add_target(i, j)
         self.thaw(j)
 
     def _serve(self, part: Part) -> None:
@@ -296,13 +296,15 @@ class Relink:
         self.thaw(k)
         self._done(part)
 
-    def _add_target(self, name: str) -> None:
-        """What is held and wanted there waits for it too, so that nothing is confirmed without it; unless
-        it was published there: then it is sent again from there, and must not come there before that."""
+    def _add_target(self, name: str, old: str) -> None:
+        """What is held and wanted there waits for it too, so that nothing is confirmed without it. What came
+        from its old neighbour may have been published there: then it is sent again from there, and must
+        not come there before that."""
         behind = self._publishers(name)
         for held in list(self.forwarding.store):
-            known = name in held.sources or name in held.waiting
-            if known or behind.get(held.run.publisher.partition("#")[0], True):
+            if name in held.sources or name in held.waiting:
+                continue
+            if held.sources == [old] and behind.get(held.run.publisher.partition("#")[0], True):
                 continue
             for piece in self.forwarding.store.pieces(held):
                 if name in self.forwarding.targets(piece.run.events[0], piece.sources[0]):

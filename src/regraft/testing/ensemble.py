@@ -1,0 +1,53 @@
+"""ZooKeeper as the simulation sees it: nodes with versions, transactions, one lease, and bad days.
+
+All writes are conditional, as they are in `deploy`. While the leader is lost nothing is answered; a write
+that was under way then may have happened or not, and its writer does not learn which.
+"""
+
+from random import Random
+from typing import NamedTuple
+
+from regraft.coord import Record
+from regraft.deploy.deployer_core import Put
+from regraft.testing.network import Clock
+
+
+class Held(NamedTuple):
+    """A node: what it holds, and how often it was written."""
+
+    record: Record
+    version: int
+
+
+class Ensemble:
+    def __init__(self, clock: Clock, rng: Random) -> None:
+        self.clock = clock
+        self.rng = rng
+        self.nodes: dict[str, Held] = {}
+        self.away_until = 0.0
+        self.holder = ""
+        """Of the deployer's lease."""
+        self.writes = 0
+
+    @property
+    def away(self) -> bool:
+        return self.clock.now < self.away_until
+
+    def lose_leader(self, seconds: float) -> None:
+        self.away_until = max(self.away_until, self.clock.now + seconds)
+
+    def commit(self, puts: list[Put], lease: str = "") -> bool:
+        """All or nothing; what is fenced by a lease only while that one holds it."""
+        if self.away and self.rng.random() < 0.5:
+            return False
+        if lease and lease != self.holder:
+            return False
+        if any(self._version(put.path) != put.version for put in puts):
+            return False
+        for put in puts:
+            self.nodes[put.path] = Held(put.record, put.version + 1)
+        self.writes += 1
+        return True
+
+    def _version(self, path: str) -> int:
+        return self.nodes[path].version if path in self.nodes else -1
