@@ -154,7 +154,7 @@ def test_turns_that_take_long_become_shorter(monkeypatch: pytest.MonkeyPatch) ->
     async def scenario() -> None:
         shell = Recording()
         (flooding,) = connections(shell, 1)
-        monkeypatch.setattr(intake, "LONG_TURN_SECONDS", 0.0)
+        monkeypatch.setattr(intake, "TURN_SECONDS", 0.0)
         flooding.data_received(confirms(100))
         await heard(flooding)
         assert {count for _, count in shell.turns[1:]} == {1}

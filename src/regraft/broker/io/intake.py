@@ -10,7 +10,7 @@ from typing import Protocol
 
 from regraft.broker.io.turns import COSTLY, Turns, Used, price
 from regraft.filters import Filter
-from regraft.protocol.messages import AnyMessage, Confirm, Run
+from regraft.protocol.messages import AnyMessage, Run
 
 FEW = 16
 """So many messages are heard at once from who talks alone;"""
@@ -19,7 +19,7 @@ DIRECT = 96
 FIRST_TURN, LONGEST_TURN = 96, 4096
 """and in a turn this, or more as long as that takes no longer than"""
 TURN_SECONDS, LONG_TURN_SECONDS = 0.0002, 0.002
-"""when others talk, and when nobody else does."""
+"""when others publish, and for who does it alone."""
 COSTLY_AT_ONCE = 4
 
 
@@ -66,7 +66,7 @@ class Intake:
             self._turns.take(self._work(owner), type(self.waiting[0]) in COSTLY)
 
     def _is_little(self, messages: list[AnyMessage]) -> bool:
-        if type(messages[0]) is not Confirm:
+        if type(messages[0]) is Run:
             self._contended = self._turns.contended(self._number)
         if len(messages) > FEW or not COSTLY.isdisjoint(map(type, messages)):
             return False
@@ -86,7 +86,7 @@ class Intake:
                 batch = self._cheap()
             start = time.monotonic()
             going = owner.say(batch)
-            self._adapt(time.monotonic() - start)
+            self._adapt(type(batch[0]) is Run, time.monotonic() - start)
             yield
         self.waiting.clear()
         self._at_work = False
@@ -111,10 +111,10 @@ class Intake:
             left -= price(message)
         return batch
 
-    def _adapt(self, seconds: float) -> None:
+    def _adapt(self, publishes: bool, seconds: float) -> None:
         """The next turn takes as long as it may."""
-        self._contended = self._turns.contended(self._number)
-        allowed = TURN_SECONDS if self._contended else LONG_TURN_SECONDS
+        alone = publishes and not self._turns.contended(self._number)
+        allowed = LONG_TURN_SECONDS if alone else TURN_SECONDS
         if seconds > allowed:
             self._limit = max(1, int(self._limit * allowed / seconds))
         else:

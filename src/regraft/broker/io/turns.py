@@ -24,10 +24,10 @@ from regraft.protocol.messages import (
 
 SLICE_SECONDS = 0.0002
 ALONE_SECONDS = 0.5
-"""Nobody else talks if nobody else has for so long."""
+"""Who publishes is alone if nobody else has published for so long."""
 WINDOW_SECONDS = 0.1
 HEAVY_SECONDS = 0.025
-"""Who has been heard for so long within the window waits for its turn when others talk."""
+"""Who has been heard for so long within the window waits for its turn when others publish."""
 COSTLY = frozenset({Advertise, Subscribe, Withdraw, ClientHello, Update})
 """They change tables, and most bring filters that have to be read."""
 
@@ -55,7 +55,7 @@ class Turns:
             asyncio.get_running_loop().call_soon(self._round)
 
     def contended(self, talker: int) -> bool:
-        """This one talks: do others as well?"""
+        """This one publishes: do others as well?"""
         now = time.monotonic()
         if talker != self._talker:
             if now - self._since < ALONE_SECONDS:
