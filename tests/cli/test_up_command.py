@@ -40,7 +40,7 @@ def test_brokers_run_are_listed_and_stop(folder: Path, options: list[str]) -> No
 
 def test_a_table_says_what_runs_where(folder: Path) -> None:
     (folder / "chain.json").write_text(json.dumps(CHAIN))
-    command = [*PROGRAM, "up", "chain.json", "--no-metrics"]
+    command = [*PROGRAM, "up", "chain.json", "--no-metrics", "--no-agents"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
     ) as up:
@@ -111,13 +111,13 @@ def test_where_brokers_can_not_run_is_bad_input(
     regraft: Run, folder: Path, options: list[str], reason: str
 ) -> None:
     (folder / "file").write_text("")
-    assert reason in refused(regraft("up", "now.json", *options))
+    assert reason in refused(regraft("up", "now.json", "--no-agents", *options))
 
 
 def test_an_id_too_long_for_a_file_is_bad_input(regraft: Run, folder: Path) -> None:
     (folder / "one.json").write_text(json.dumps({"brokers": ["x" * 300], "links": []}))
     assert "can not be used as a journal: File name too long" in refused(
-        regraft("up", "one.json", "--state", "state")
+        regraft("up", "one.json", "--state", "state", "--no-agents")
     )
 
 
@@ -127,7 +127,8 @@ def test_state_of_another_kind_of_overlay_is_bad_input(
 ) -> None:
     for id in "abcde":
         Journal(folder / "state" / f"{id}.journal", before).close()
-    reason = refused(regraft("up", {"tree": "now.json", "mesh": "ring.json"}[after], "--state", "state"))
+    file = {"tree": "now.json", "mesh": "ring.json"}[after]
+    reason = refused(regraft("up", file, "--state", "state", "--no-agents"))
     assert reason == f"state/a.journal: is of a broker in a {before}, not in a {after}"
 
 

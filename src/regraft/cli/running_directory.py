@@ -98,5 +98,6 @@ def context(ca: Path | None, certificate: Path | None) -> "ssl.SSLContext | None
     return made
 
 
-def document(rows: "Mapping[str, Mapping[str, object]]") -> str:
-    return json.dumps({"brokers": rows}, indent=1) + "\n"
+def document(rows: "Mapping[str, Mapping[str, object]]", zookeeper: "Mapping[str, str]") -> str:
+    """`zookeeper`: where it is, for the commands that change links; empty if links stay as they are."""
+    return json.dumps({"brokers": rows, **zookeeper}, indent=1) + "\n"

@@ -1,21 +1,27 @@
 """`regraft up TOPOLOGY`: the brokers of a topology, running on this machine until they are stopped."""
 
 import json
+import secrets
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from regraft.cli.running_directory import directory_option, document
-from regraft.model import BadInput, Kind, Topology
+from regraft.cli.up_options import Configure, configuring, make_folder
+from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
+from regraft.model import Topology
 
 if TYPE_CHECKING:
-    from regraft.broker.io.configuration import Configuration, Telemetry, Tls, Tokens
+    from regraft.broker.io.configuration import Configuration
     from regraft.broker.io.overlay import Overlay
     from regraft.broker.io.processes import Processes
+    from regraft.cli.up_agents import Beginning
+    from regraft.coord import Coord
 
 FILE = click.Path(path_type=Path)
 
@@ -38,47 +44,137 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--tokens", type=FILE, metavar="FILE", help='{"brokers": SECRET, "clients": {NAME: SECRET, "*": SECRET}}'
 )
+@click.option("--no-agents", is_flag=True, help="No agents and no ZooKeeper: links stay as they are.")
+@click.option("--spare", multiple=True, metavar="ID", help="A broker without links, for a plan to append.")
+@zookeeper_options
 @click.option("--json", "as_json", is_flag=True, help="When all run, print one JSON object.")
-def up(topology: Path, processes: bool, directory: Path, as_json: bool, **options: Any) -> int:
+def up(topology: Path, **options: Any) -> int:
     """Start the brokers of TOPOLOGY, a tree or a mesh, and run them until Ctrl-C.
+
+    Each has an agent, through which `regraft apply` changes links. Agents meet in ZooKeeper: one of our own
+    (it needs Java), or --zookeeper.
 
     \b
     Examples:
       regraft up tree.json
       regraft up tree.json --processes --state state --telemetry spool
+      regraft up tree.json --no-agents
       regraft up tree.json & regraft sub "temp > 20" --count 1 & regraft pub temp=21
     """
-    from regraft.broker.io.overlay import Overlay
-    from regraft.broker.io.processes import Processes
     from regraft.broker.io.running import run
     from regraft.model.topology_files import read_topology
 
-    brokers = read_topology(topology)
-    configure = _configure(brokers.kind, options)
-    overlay = Processes(brokers, configure) if processes else Overlay(brokers, configure)
-    return run(_serve(overlay, brokers, directory, as_json))
+    file = read_topology(topology)
+    configure = configuring(file.kind, options)
+    make_folder(options["directory"].parent)
+    return run(_serve(file, configure, options))
 
 
-async def _serve(overlay: "Processes | Overlay", brokers: Topology, directory: Path, as_json: bool) -> int:
+async def _serve(file: Topology, configure: Configure, options: Mapping[str, Any]) -> int:
     import asyncio
-
-    from regraft.model.files import write_text
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    _make_folder(directory.parent)
-    async with overlay:
-        rows = _rows(overlay, brokers)
-        write_text(directory, document(rows))
-        try:
-            _show(rows, directory, as_json)
-            code = await _watch(overlay, stop)
-        finally:
-            directory.unlink(missing_ok=True)
+    async with AsyncExitStack() as running:
+        starting = asyncio.create_task(_start(running, file, configure, options))
+        stopped = asyncio.create_task(stop.wait())
+        await asyncio.wait([starting, stopped], return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not starting.done():
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+            code = 0
+        else:
+            code = await _announced(starting.result(), stop, options)
     click.echo("stopped", err=True)
     return code
+
+
+class _Running(NamedTuple):
+    overlay: "Processes | Overlay"
+    rows: dict[str, dict[str, Any]]
+    zookeeper: dict[str, str]
+
+
+async def _start(
+    running: AsyncExitStack, file: Topology, configure: Configure, options: Mapping[str, Any]
+) -> _Running:
+    """Brokers; unless they are to be without, with ZooKeeper before them and agents after them."""
+    from regraft.cli.up_agents import Beginning, beginning, coordination
+
+    zookeeper: Zookeeper = options["zookeeper"]
+    if options["no_agents"]:
+        if options["spare"]:
+            raise click.UsageError("--spare is for brokers that a plan appends, which takes agents")
+        overlay = _overlay(Beginning(file), configure, options)
+        await running.enter_async_context(overlay)
+        return _Running(overlay, _rows(overlay), {})
+    coord = await running.enter_async_context(coordination(zookeeper, options["state"]))
+    begin = await beginning(coord, zookeeper.layout, file, options["spare"])
+    if begin.note:
+        click.echo(f"regraft: {begin.note}", err=True)
+    tokens = {id: secrets.token_urlsafe(16) for id in begin.topology.ids}
+    overlay = _overlay(begin, configure, options, tokens)
+    await running.enter_async_context(overlay)
+    await _start_agents(running, overlay, file, coord, tokens, options)
+    where = {"zookeeper": coord.configuration.hosts, "zookeeper_root": zookeeper.layout.root}
+    return _Running(overlay, _rows(overlay), where)
+
+
+def _overlay(
+    begin: "Beginning",
+    configure: Configure,
+    options: Mapping[str, Any],
+    tokens: Mapping[str, str] | None = None,
+) -> "Processes | Overlay":
+    import dataclasses
+
+    from regraft.broker.io.overlay import Overlay
+    from regraft.broker.io.processes import Processes
+
+    def driven(id: str, near: tuple[str, ...]) -> "Configuration":
+        made = configure(id, near)
+        if tokens is None:
+            return made
+        return dataclasses.replace(
+            made, control=("127.0.0.1", 0), control_token=tokens[id], remembered=begin.remembered
+        )
+
+    return (Processes if options["processes"] else Overlay)(begin.topology, driven)
+
+
+async def _start_agents(
+    running: AsyncExitStack,
+    overlay: "Processes | Overlay",
+    file: Topology,
+    coord: "Coord",
+    tokens: Mapping[str, str],
+    options: Mapping[str, Any],
+) -> None:
+    from regraft.cli.up_agents import agents_are_there, write_current
+    from regraft.deploy.agents import Agents, Driven
+
+    layout = options["zookeeper"].layout
+    await write_current(coord, layout, file)
+    driven = {id: Driven(control, tokens[id]) for id, control in overlay.controls.items() if control}
+    agents = Agents(coord.configuration, layout, driven, processes=options["processes"])
+    await running.enter_async_context(agents)
+    await agents_are_there(coord, layout, overlay.addresses)
+
+
+async def _announced(up: _Running, stop: Any, options: Mapping[str, Any]) -> int:
+    """Say where everything is, until it is told to stop."""
+    from regraft.model.files import write_text
+
+    directory: Path = options["directory"]
+    write_text(directory, document(up.rows, up.zookeeper))
+    try:
+        _show(up, directory, options["as_json"])
+        return await _watch(up.overlay, stop)
+    finally:
+        directory.unlink(missing_ok=True)
 
 
 async def _watch(overlay: "Processes | Overlay", stop: Any) -> int:
@@ -102,108 +198,36 @@ async def _watch(overlay: "Processes | Overlay", stop: Any) -> int:
     return code
 
 
-def _rows(overlay: "Processes | Overlay", brokers: Topology) -> dict[str, dict[str, Any]]:
+def _rows(overlay: "Processes | Overlay") -> dict[str, dict[str, Any]]:
     import os
 
     processes = getattr(overlay, "running", {})
     rows: dict[str, dict[str, Any]] = {}
-    for id in brokers.ids:
+    for id in overlay.topology.ids:
         metrics = overlay.metrics[id]
         rows[id] = {
             "address": "{}:{}".format(*overlay.addresses[id]),
             "metrics": "http://{}:{}/metrics".format(*metrics) if metrics else None,
             "pid": processes[id].pid if processes else os.getpid(),
-            "neighbours": sorted(brokers.neighbours[id]),
+            "neighbours": sorted(overlay.topology.neighbours[id]),
         }
     return rows
 
 
-def _show(rows: Mapping[str, Mapping[str, Any]], directory: Path, as_json: bool) -> None:
+def _show(up: _Running, directory: Path, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"directory": str(directory), "brokers": rows}))
+        click.echo(json.dumps({"directory": str(directory), "brokers": up.rows} | up.zookeeper))
     else:
         from rich.table import Table
 
         from regraft.cli.printing import console, shown
 
         table = Table("broker", "address", "process", "neighbours", "metrics", box=None, pad_edge=False)
-        for id, row in rows.items():
+        for id, row in up.rows.items():
             near = " ".join(map(shown, row["neighbours"]))
             table.add_row(shown(id), row["address"], str(row["pid"]), near, row["metrics"] or "-")
         console().print(table)
-        click.echo(f"{len(rows)} brokers run; {directory} says where. Ctrl-C stops them.")
+        if up.zookeeper:
+            click.echo(f"Agents at ZooKeeper {up.zookeeper['zookeeper']}: `regraft apply` changes the links.")
+        click.echo(f"{len(up.rows)} brokers run; {directory} says where. Ctrl-C stops them.")
     sys.stdout.flush()
-
-
-def _configure(kind: Kind, options: Mapping[str, Any]) -> Any:
-    """Options → the configuration of each broker."""
-    from regraft.broker.io.configuration import Configuration
-
-    tls, tokens, telemetry = _tls(options), _tokens(options["tokens"]), _telemetry(options)
-    for folder in (options["state"], options["telemetry"]):
-        if folder is not None:
-            _make_folder(folder)
-
-    def configure(id: str, near: tuple[str, ...]) -> "Configuration":
-        return Configuration(
-            id,
-            near,
-            kind,
-            host=options["host"],
-            state=options["state"],
-            tls=tls,
-            tokens=tokens,
-            telemetry=telemetry,
-            metrics=None if options["no_metrics"] else ("127.0.0.1", 0),
-        )
-
-    return configure
-
-
-def _tls(options: Mapping[str, Any]) -> "Tls | None":
-    from regraft.broker.io.configuration import Tls
-    from regraft.broker.io.tls import accepting
-
-    certificate, ca = options["certificate"], options["ca"]
-    if certificate is None:
-        if ca is not None or options["key"] is not None or options["clients_too"]:
-            raise click.UsageError("--ca, --key and --clients-too are for TLS, which needs --certificate")
-        return None
-    if options["clients_too"] and ca is None:
-        raise click.UsageError("--clients-too needs the --ca that clients' certificates are of")
-    tls = Tls(certificate, options["key"] or certificate, ca, options["clients_too"])
-    accepting(tls)  # a wrong file is said before anything starts
-    return tls
-
-
-def _tokens(path: Path | None) -> "Tokens":
-    import msgspec
-
-    from regraft.broker.io.configuration import Tokens
-    from regraft.model.files import as_text, parse_json, read_bytes
-
-    if path is None:
-        return Tokens()
-    try:
-        return msgspec.convert(parse_json(as_text(read_bytes(path))), Tokens)
-    except BadInput as fault:
-        raise fault.within(str(path)) from None
-    except msgspec.ValidationError as fault:
-        raise BadInput(str(path), str(fault)) from None
-
-
-def _telemetry(options: Mapping[str, Any]) -> "Telemetry | None":
-    from regraft.broker.io.configuration import Telemetry
-
-    if options["telemetry"] is None:
-        if options["sample"] > 1:
-            raise click.UsageError("--sample is for --telemetry")
-        return None
-    return Telemetry(options["telemetry"], "sampled" if options["sample"] > 1 else "exact", options["sample"])
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise BadInput(str(folder), f"can not be made into a folder: {fault.strerror}") from None

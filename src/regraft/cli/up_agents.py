@@ -1,0 +1,124 @@
+"""What `regraft up` needs so that links can be changed: ZooKeeper, the topology there, agents."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from regraft.cli.zookeeper_options import Zookeeper
+from regraft.model import BadInput, RegraftError, Topology
+
+if TYPE_CHECKING:
+    from regraft.coord import Configuration, Coord, Layout
+
+
+class Beginning(NamedTuple):
+    """What the brokers start with."""
+
+    topology: Topology
+    """Brokers without links are in it, too."""
+    remembered: bool = False
+    """Links have perhaps been changed since: what a broker's own journal says of them counts."""
+    note: str = ""
+
+
+@asynccontextmanager
+async def coordination(zookeeper: Zookeeper, state: Path | None) -> "AsyncIterator[Coord]":
+    """Connected to the ensemble that was named, or to a server of our own."""
+    from regraft.coord import Configuration, Ensemble
+
+    if zookeeper.configuration is not None:
+        async with _connected(zookeeper.configuration) as coord:
+            yield coord
+        return
+    _needs_java()
+    async with (
+        Ensemble(directory=state / "zookeeper" if state is not None else None) as ensemble,
+        _connected(Configuration(ensemble.hosts)) as coord,
+    ):
+        yield coord
+
+
+@asynccontextmanager
+async def _connected(configuration: "Configuration") -> "AsyncIterator[Coord]":
+    from regraft.coord import Coord, CoordUnreachable
+
+    try:
+        coord = await Coord.open(configuration)
+    except CoordUnreachable as fault:
+        raise BadInput("", str(fault)) from None
+    async with coord:
+        yield coord
+
+
+def _needs_java() -> None:
+    from regraft.coord.server_files import java
+
+    try:
+        java()
+    except RegraftError as fault:
+        raise RegraftError(f"{fault}; --no-agents does without, but then links can not be changed") from None
+
+
+async def beginning(coord: "Coord", layout: "Layout", file: Topology, spare: Sequence[str]) -> Beginning:
+    """The topology that the overlay had, if it has been here before; otherwise that of the file."""
+    from regraft.coord import Corrupt
+    from regraft.coord.typed import read
+    from regraft.deploy.records import Current
+
+    known = set(file.ids)
+    ids = [*file.ids, *(id for id in dict.fromkeys(spare) if id not in known)]
+    try:
+        stored = await read(coord, layout.topology, Current)
+    except Corrupt as fault:
+        raise BadInput("", str(fault)) from None
+    if stored is None:
+        return Beginning(_arranged(file.by_ends, ids))
+    now = stored.value
+    if now.kind != file.kind:
+        raise BadInput(layout.topology, f"holds a {now.kind}, and the topology to start is a {file.kind}")
+    ids += sorted(set(now.brokers) - set(ids))
+    if sorted(now.links) == sorted(file.by_ends) and set(now.brokers) == known:
+        return Beginning(_arranged(file.by_ends, ids), remembered=True)
+    note = f"the links are those of {layout.topology}, epoch {now.epoch}, not of the file"
+    return Beginning(_arranged(now.links, ids), remembered=True, note=note)
+
+
+def _arranged(
+    links: "Sequence[tuple[str, str]] | Mapping[tuple[str, str], object]", ids: list[str]
+) -> Topology:
+    # Brokers that wait to be appended have no links, which no tree allows.
+    return Topology.of(links, ids, "mesh")
+
+
+async def write_current(coord: "Coord", layout: "Layout", topology: Topology) -> None:
+    """The first topology of this overlay; one that is there stays."""
+    from regraft.coord import Exists
+    from regraft.coord.typed import write
+    from regraft.deploy.records import Current
+
+    links = sorted(topology.by_ends)
+    current = Current(epoch=1, kind=topology.kind, brokers=sorted(topology.ids), links=links)
+    try:
+        await write(coord, layout.topology, current, None)
+    except Exists:
+        return
+
+
+async def agents_are_there(
+    coord: "Coord", layout: "Layout", addresses: Mapping[str, tuple[str, int]]
+) -> None:
+    """Waits until the agent of each broker has said where that is now."""
+    from regraft.coord import Corrupt
+    from regraft.coord.typed import watch
+    from regraft.deploy.records import Status
+
+    for id, address in addresses.items():
+        async for stored in watch(coord, layout.status(id), Status):
+            if isinstance(stored, Corrupt):
+                raise BadInput("", str(stored))
+            if stored is not None and (stored.value.host, stored.value.port) == tuple(address):
+                break
+        async for node in coord.watch(layout.alive(id)):
+            if node is not None:
+                break

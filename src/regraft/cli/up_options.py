@@ -1,0 +1,89 @@
+"""The options of `regraft up` that say how its brokers are: into the configuration of each."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from regraft.model import BadInput, Kind
+
+if TYPE_CHECKING:
+    from regraft.broker.io.configuration import Configuration, Telemetry, Tls, Tokens
+
+Configure: TypeAlias = "Callable[[str, tuple[str, ...]], Configuration]"
+"""A broker's id and its neighbours → what it is told."""
+
+
+def configuring(kind: Kind, options: Mapping[str, Any]) -> Configure:
+    """Options → the configuration of each broker."""
+    from regraft.broker.io.configuration import Configuration
+
+    tls, tokens, telemetry = _tls(options), _tokens(options["tokens"]), _telemetry(options)
+    for folder in (options["state"], options["telemetry"]):
+        if folder is not None:
+            make_folder(folder)
+
+    def configure(id: str, near: tuple[str, ...]) -> "Configuration":
+        return Configuration(
+            id,
+            near,
+            kind,
+            host=options["host"],
+            state=options["state"],
+            tls=tls,
+            tokens=tokens,
+            telemetry=telemetry,
+            metrics=None if options["no_metrics"] else ("127.0.0.1", 0),
+        )
+
+    return configure
+
+
+def _tls(options: Mapping[str, Any]) -> "Tls | None":
+    from regraft.broker.io.configuration import Tls
+    from regraft.broker.io.tls import accepting
+
+    certificate, ca = options["certificate"], options["ca"]
+    if certificate is None:
+        if ca is not None or options["key"] is not None or options["clients_too"]:
+            raise click.UsageError("--ca, --key and --clients-too are for TLS, which needs --certificate")
+        return None
+    if options["clients_too"] and ca is None:
+        raise click.UsageError("--clients-too needs the --ca that clients' certificates are of")
+    tls = Tls(certificate, options["key"] or certificate, ca, options["clients_too"])
+    accepting(tls)  # a wrong file is said before anything starts
+    return tls
+
+
+def _tokens(path: Path | None) -> "Tokens":
+    import msgspec
+
+    from regraft.broker.io.configuration import Tokens
+    from regraft.model.files import as_text, parse_json, read_bytes
+
+    if path is None:
+        return Tokens()
+    try:
+        return msgspec.convert(parse_json(as_text(read_bytes(path))), Tokens)
+    except BadInput as fault:
+        raise fault.within(str(path)) from None
+    except msgspec.ValidationError as fault:
+        raise BadInput(str(path), str(fault)) from None
+
+
+def _telemetry(options: Mapping[str, Any]) -> "Telemetry | None":
+    from regraft.broker.io.configuration import Telemetry
+
+    if options["telemetry"] is None:
+        if options["sample"] > 1:
+            raise click.UsageError("--sample is for --telemetry")
+        return None
+    return Telemetry(options["telemetry"], "sampled" if options["sample"] > 1 else "exact", options["sample"])
+
+
+def make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise BadInput(str(folder), f"can not be made into a folder: {fault.strerror}") from None
