@@ -20,6 +20,8 @@ from regraft.lab.ktco_workload import DISTRIBUTIONS
 NODES = (100, 200, 300, 400, 500, 600, 700, 800, 900, 1000)
 TOPICS = (100, 200, 300, 400, 500, 600, 700, 800, 900, 1000)
 SUBSCRIPTIONS = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+FIXED = (800, 200, 30)
+"""Nodes, topics and subscriptions where a figure does not vary them."""
 KS = (2, 4, 6, 8, 10)
 CURVES = (
     ("GM", 1),
@@ -39,13 +41,14 @@ def run(
     subscriptions: Sequence[int] = SUBSCRIPTIONS,
     distributions: Sequence[str] = DISTRIBUTIONS,
     repeats: int = 1,
+    fixed: tuple[int, int, int] = FIXED,
 ) -> dict[str, int]:
     """Measure every point of every figure, write the tables, draw the pictures."""
     out.mkdir(parents=True, exist_ok=True)
     wanted = {
-        "figure_3": list(points("nodes", nodes, (0, 200, 30), distributions, repeats)),
-        "figure_4": list(points("topics", topics, (800, 0, 30), distributions, repeats)),
-        "figure_5": list(points("subscriptions", subscriptions, (800, 200, 0), distributions, repeats)),
+        "figure_3": list(points("nodes", nodes, fixed, distributions, repeats)),
+        "figure_4": list(points("topics", topics, fixed, distributions, repeats)),
+        "figure_5": list(points("subscriptions", subscriptions, fixed, distributions, repeats)),
     }
     rows: Rows = {}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -67,6 +67,12 @@ PRINTED = (
         lambda rows: mean(rows, "degree", algorithm="CyclePT", subscriptions=100),
     ),
     Printed(
+        "App. D-B",
+        "degree of HararyPT, k = 12, |T(v)| = 100, average",
+        60.20,
+        lambda rows: mean(rows, "degree", algorithm="HararyPT", k=12, subscriptions=100),
+    ),
+    Printed(
         "App. D-C",
         "Diam of GM2 over GM's, average",
         0.45,
