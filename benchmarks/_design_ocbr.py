@@ -129,7 +129,7 @@ def _networkx_steiner(instance: Instance) -> float:
 def large(bench: Bench) -> Iterator[Line]:
     """1,000 brokers, 100,000 classes, all pairs possible: from three starting trees."""
     size, classes = (300, 10_000) if bench.quick else (1_000, 100_000)
-    seconds = 15.0 if bench.quick else 60.0
+    seconds = 15.0 if bench.quick else 57.0  # with what comes before and after: a minute
     instance = geographic(size, classes, 1)
     problem = Problem.of(None, instance.traffic, instance.network)
     trees = {
