@@ -2,15 +2,12 @@
 
 import os
 import random
-import signal
-import subprocess
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.measure.processes import command, environment, measure
-from tests.measure.telemetry import WIDTH, Record, line, network, spool
+from tests.measure.restarts import Writer, kill_again_and_again
+from tests.measure.telemetry import WIDTH, network, spool
 from tests.measure.test_run import SOME, everything, measured
 
 from regraft.model.snapshot import Counts, read_snapshot
@@ -84,31 +81,6 @@ def test_a_window_is_published_when_it_has_closed_and_not_before(
     assert closed_windows(state) == []
 
 
-class Writer:
-    """A broker's spool that grows, is synchronised at any byte, and is rotated."""
-
-    def __init__(self, folder: Path, records: list[Record], chance: random.Random) -> None:
-        folder.mkdir()
-        self.folder, self.chance = folder, chance
-        self.text = "".join(line(record) + "\n" for record in records).encode()
-        self.file = 0
-
-    def write(self, share: float) -> None:
-        """Some more bytes; now and then the file is finished, at the end of a line."""
-        count = min(len(self.text), int(share * len(self.text)) + 1)
-        path = self.folder / f"b-{self.file}.ndjson.open"
-        with path.open("ab") as file:
-            file.write(self.text[:count])
-        self.text = self.text[count:]
-        if self.chance.random() < 0.5 or not self.text:
-            end = self.text.find(b"\n") + 1 if not path.read_bytes().endswith(b"\n") else 0
-            with path.open("ab") as file:
-                file.write(self.text[:end])
-            self.text = self.text[end:]
-            path.rename(path.with_suffix(""))
-            self.file += 1
-
-
 def test_killed_and_started_again_it_ends_as_a_batch(spark: "SparkSession", tmp_path: Path) -> None:
     """With `kill -9`, while the spool grows; `scripts/bench restarts` does this ten times and more."""
     chance = random.Random(int(os.environ.get("REGRAFT_MEASURE_SEED", "1")))
@@ -118,31 +90,3 @@ def test_killed_and_started_again_it_ends_as_a_batch(spark: "SparkSession", tmp_
     measured(spark, source, tmp_path / "batch")
     assert read_snapshot(out).counts == read_snapshot(tmp_path / "batch").counts
     assert everything(spark, out) == everything(spark, tmp_path / "batch")
-
-
-def kill_again_and_again(writer: Writer, out: Path, kills: int, chance: random.Random) -> None:
-    arguments = (str(writer.folder), "--out", str(out), "--follow", "--tables", ",".join(sorted(SOME)))
-    for _ in range(kills):
-        process = subprocess.Popen(
-            command(*arguments, "--spark", "local[2]"), env=environment(), stderr=subprocess.DEVNULL
-        )
-        before = _commits(out)
-        moment = before + chance.randrange(1, 5)
-        while _commits(out) < moment and process.poll() is None:
-            writer.write(chance.uniform(0.01, 0.1))
-            time.sleep(0.2)
-        time.sleep(chance.uniform(0, 0.5))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    while writer.text:
-        writer.write(0.3)
-    done = measure(*arguments, "--spark", "local[2]", "--stop-when-idle", "1", "--json")
-    assert done.returncode == 0, done.stderr
-
-
-def _commits(out: Path) -> int:
-    """How many commits were begun."""
-    import json
-
-    state = out / "_state.json"
-    return int(json.loads(state.read_bytes())["commit"]) if state.exists() else 0

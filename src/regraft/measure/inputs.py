@@ -5,7 +5,7 @@ when it is finished. How far each was read is a number of bytes at the start of 
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -84,21 +84,21 @@ def unread(files: Iterable[Input], read: Read) -> list[Span]:
     return [Span(name, read.get(name, 0), size) for name, size in files if size > read.get(name, 0)]
 
 
-def at_most(spans: Iterable[Span], most_bytes: int, source: Path) -> list[Span]:
+def at_most(spans: Sequence[Span], most_bytes: int, source: Path) -> list[Span]:
     """The first of them, up to so many bytes; at least one line."""
     chosen: list[Span] = []
     left = most_bytes
     for span in spans:
-        if left <= 0:
-            break
-        end = span.end
-        if end - span.start > left:
-            with open_spool(source, span.name) as file:
-                cut = line_end(file, span.start + left, span.start)
-            end = cut if cut > span.start else end
-        chosen.append(Span(span.name, span.start, end))
-        left -= end - span.start
-    return chosen
+        if span.end - span.start <= left:
+            chosen.append(span)
+            left -= span.end - span.start
+            continue
+        with open_spool(source, span.name) as file:
+            cut = line_end(file, span.start + left, span.start)
+        if cut > span.start:
+            chosen.append(Span(span.name, span.start, cut))
+        break
+    return chosen or list(spans[:1])
 
 
 def line_end(file: BinaryIO, before: int, after: int = 0) -> int:
