@@ -52,7 +52,7 @@ class BrokerAgent:
         self._names: set[str] = set()
         self._known: list[str] = []
         """Nodes of the actions of the changes that the broker has."""
-        self._trouble = ""
+        self._trouble: dict[str, str] = {}
         self._action = re.compile(rf"{re.escape(layout.steps)}/\d+/actions/\d+", re.ASCII)
 
     async def run(self) -> NoReturn:
@@ -74,16 +74,18 @@ class BrokerAgent:
     async def _safe_round(self) -> bool:
         """Whether something is under way."""
         try:
-            return await self._round()
+            busy = await self._round()
+            self._notice("ZooKeeper", "")
+            return busy
         except CoordError as fault:
-            self._notice(str(fault))
+            self._notice("ZooKeeper", str(fault))
             await asyncio.sleep(BUSY_SECONDS)
             return True
 
-    def _notice(self, trouble: str) -> None:
-        """Said once, not in every round."""
-        if trouble != self._trouble:
-            self._trouble = trouble
+    def _notice(self, what: str, trouble: str) -> None:
+        """Said when it begins, not in every round."""
+        if trouble != self._trouble.get(what, ""):
+            self._trouble[what] = trouble
             if trouble:
                 log.warning("agent of %s: %s", self._broker, trouble)
 
@@ -92,7 +94,8 @@ class BrokerAgent:
     async def _round(self) -> bool:
         seen = await self._driver.state()
         state = None if isinstance(seen, Unreachable) else seen
-        self._notice(f"the broker can not be reached: {seen.reason}" if isinstance(seen, Unreachable) else "")
+        away = f"the broker can not be reached: {seen.reason}" if isinstance(seen, Unreachable) else ""
+        self._notice("broker", away)
         paths = self._watch(state)
         nodes, own = self._nodes, [self._layout.command(self._broker), self._layout.status(self._broker)]
         busy = bool(paths) or state is None or bool(state.stages)
@@ -101,7 +104,7 @@ class BrokerAgent:
         view = self._view(paths, state)
         todo = self._core.react(view, asyncio.get_running_loop().time())
         await self._introduce(view, state)
-        for each in todo:
+        for each in sorted(todo, key=_first):
             await self._tell(each, view)
         for each in todo:
             if isinstance(each, Decide):
@@ -116,8 +119,8 @@ class BrokerAgent:
         command = nodes.get(layout.command(self._broker), Command)
         named = dict.fromkeys(command.value.actions if command is not None else [])
         paths = [path for path in named if self._action.fullmatch(path)]
-        if len(paths) < len(named):
-            self._notice(f"the command names what is no action: {sorted(named.keys() - {*paths})}")
+        odd = sorted(named.keys() - {*paths})
+        self._notice("command", f"the command names what is no action: {odd}" if odd else "")
         actions = [action for path in paths if (action := self._doing(path)) is not None]
         names = {self._broker, *(name for known in actions for name in known.doing.change.brokers)}
         if state is not None:
@@ -159,10 +162,9 @@ class BrokerAgent:
         if stored is None:
             return None
         doing = stored.value
-        if not 0 <= doing.at < len(doing.changes) or len(doing.changes[doing.at]) < 2:
-            self._notice(f"{path} has no change number {doing.at}")
-            return None
-        return Known(doing, stored.node.version)
+        odd = not 0 <= doing.at < len(doing.changes) or len(doing.changes[doing.at]) < 2
+        self._notice(path, f"{path} has no change number {doing.at}" if odd else "")
+        return None if odd else Known(doing, stored.node.version)
 
     def _located(self, status: Status, state: BrokerState | None) -> Status:
         if state is None:
@@ -193,7 +195,7 @@ class BrokerAgent:
             result = await (self._driver.commit(do.id) if commit else self._driver.abort(do.id))
             if isinstance(result, Refused):
                 word = "commit" if commit else "abort"
-                self._notice(f"the broker does not {word} {do.id}: {result.reason}")
+                self._notice(do.id, f"the broker does not {word} {do.id}: {result.reason}")
 
     async def _decide(self, do: Decide) -> None:
         try:
@@ -247,6 +249,11 @@ class BrokerAgent:
             await self._coord.set(path, encode(figures), -1)
         except Conflict:
             await self._coord.create(path, encode(figures))
+
+
+def _first(do: Do) -> int:
+    """What is given up comes before what may need the same links."""
+    return 0 if isinstance(do, Abort) else 1 if isinstance(do, Commit) else 2
 
 
 def _addresses(view: View, names: Iterable[str]) -> dict[str, Address]:

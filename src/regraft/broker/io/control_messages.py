@@ -9,14 +9,15 @@ number 0 comes unasked: something has changed, ask for the state.
 | prepare | a change, addresses | nothing, or why it is refused |
 | commit, abort | the change's id | nothing, or why it is refused |
 | introduce | addresses | nothing |
+
+It loads nothing of a broker: agents are small.
 """
 
 from typing import Literal
 
 import msgspec
 
-from regraft.broker.io.configuration import Address
-
+Address = tuple[str, int]
 LINE_BYTES = 2**20
 
 
