@@ -6,6 +6,7 @@ from tests.design.ocbr_cases import plain_cost, problems, random_problem
 
 from regraft.design.ocbr import Design, Effort, Problem, propose_tree
 from regraft.model import BadInput, Ends, Topology, ends
+from regraft.model.traffic import TrafficClass
 
 
 def walked(before: Topology, design: Design) -> Topology:
@@ -74,10 +75,8 @@ def test_what_saves_nothing_is_left_as_it_is() -> None:
     """Two brokers exchange everything; where the others hang is no reason to shift them."""
     _, before = random_problem(10, 0, 3)
     leaves = sorted(id for id in before.ids if len(before.neighbours[id]) == 1)[:2]
-    design = propose_tree(
-        Problem.of(before, [(frozenset(leaves), 5.0)], beta=0.0),
-        before,  # type: ignore[list-item]
-    )
+    traffic = [TrafficClass(frozenset(leaves), 5.0)]
+    design = propose_tree(Problem.of(before, traffic, beta=0.0), before)
     assert len(design.way.exchanges) <= 1
     assert ends(*leaves) in design.topology.by_ends or not design.way.exchanges
 
