@@ -20,6 +20,7 @@ from regraft.model import BadInput, RegraftError
 COMMANDS = {
     "design": "design_command:design",
     "evaluate": "evaluate_command:evaluate",
+    "generate": "generate_command:generate",
     "plan": "plan_command:plan",
     "demo": "demo_command:demo",
     "lab": "lab_command:lab",

@@ -1,0 +1,163 @@
+"""`regraft generate WHAT`: inputs for measure, design and evaluate at any size, made on Spark.
+
+A command of its own, not a part of `lab`: what it writes is what the other commands read, and none of it
+is an experiment of the papers.
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regraft.model import BadInput
+from regraft.model.files import shown
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FILE = click.Path(path_type=Path)
+FORMATS = ("parquet", "json", "csv")
+
+
+@click.group()
+def generate() -> None:
+    """Make telemetry, interest tables and event streams: synthetic at any size, or from real data.
+
+    The same arguments give the same rows, whatever the number of cores.
+
+    \b
+    Examples:
+      regraft generate interest --nodes 1000000 --topics 10000 --subscriptions 30 --out interest
+      regraft generate telemetry --rows 1000000 --brokers 60 --out telemetry
+      regraft generate events quotes/padres_stockquotes/YHOO.txt.gz --out events
+    """
+
+
+def _common(command: Any) -> Any:
+    for option in reversed(
+        (
+            click.option("--out", type=FILE, required=True, metavar="FOLDER", help="Where the files go."),
+            click.option(
+                "--format", "form", type=click.Choice(FORMATS), default="parquet", show_default=True
+            ),
+            click.option(
+                "--partitions", type=click.IntRange(1, 100_000), metavar="N", help="Files, about so many."
+            ),
+            click.option("--spark", default="local[*]", show_default=True, metavar="MASTER"),
+            click.option("--memory", default="4g", show_default=True, metavar="SIZE"),
+            click.option("--json", "as_json", is_flag=True, help="Print one JSON object on success."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+SEED = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+
+
+@generate.command()
+@click.option("--nodes", type=click.IntRange(1), required=True)
+@click.option("--topics", type=click.IntRange(1), required=True)
+@click.option("--subscriptions", type=click.IntRange(1), default=30, show_default=True, help="Of each node.")
+@click.option(
+    "--distribution", type=click.Choice(["expo", "zipf", "unif"]), default="unif", show_default=True
+)
+@SEED
+@_common
+def interest(nodes: int, topics: int, subscriptions: int, distribution: Any, **options: Any) -> None:
+    """An interest table (node, topic): topics popular by Expo, Zipf with exponent 2, or Unif."""
+
+    def make(session: "SparkSession") -> "DataFrame":
+        from regraft.measure.generate.interest import interest
+
+        seed, partitions = options["seed"], options["partitions"]
+        return interest(session, nodes, topics, subscriptions, distribution, seed, partitions)
+
+    _write(make, options)
+
+
+@generate.command()
+@click.option("--rows", type=click.IntRange(1), required=True, help="Records, about so many.")
+@click.option(
+    "--topology", type=FILE, metavar="FILE", help="The brokers' tree; the first has the publishers."
+)
+@click.option(
+    "--brokers", type=click.IntRange(1, 1000), default=60, show_default=True, help="Without a topology."
+)
+@click.option("--subscribers", type=click.IntRange(1), default=1000, show_default=True)
+@click.option("--publishers", type=click.IntRange(1), default=20, show_default=True)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="Of each, a second.",
+)
+@SEED
+@_common
+def telemetry(rows: int, topology: Path | None, brokers: int, **options: Any) -> None:
+    """Telemetry of brokers in a tree: ten classes of events with two attributes, subscribers with ranges."""
+
+    def make(session: "SparkSession") -> "DataFrame":
+        from regraft.lab.workload import SHAPES, tree
+        from regraft.measure.generate.telemetry import Settings, telemetry
+        from regraft.model.topology_files import read_topology
+
+        network = read_topology(topology) if topology else tree(brokers, SHAPES[0])
+        said = {name: options[name] for name in ("subscribers", "publishers", "rate", "seed", "partitions")}
+        return telemetry(session, network, Settings(rows, **said))
+
+    _write(make, options)
+
+
+@generate.command()
+@click.argument("source", metavar="FILE", type=FILE)
+@_common
+def real(source: Path, **options: Any) -> None:
+    """The interest table in FILE: friends (.txt), JSON lists of topics (.jsonl), listeners (.tsv)."""
+
+    def make(session: "SparkSession") -> "DataFrame":
+        from regraft.measure.generate.real_interest import real_interest
+
+        return real_interest(session, source)
+
+    _write(make, options)
+
+
+@generate.command()
+@click.argument("source", metavar="FILE", type=FILE)
+@click.option("--broker", default="b0", show_default=True, help="Where they are published.")
+@_common
+def events(source: Path, broker: str, **options: Any) -> None:
+    """The events in FILE as publication records: quotes, taxi trips, weather, air, motes."""
+
+    def make(session: "SparkSession") -> "DataFrame":
+        from regraft.measure.generate.real_events import real_events
+
+        return real_events(session, source, broker)
+
+    _write(make, options)
+
+
+def _write(make: Any, options: dict[str, Any]) -> None:
+    from regraft.measure.faults import one_line
+    from regraft.measure.session import start
+
+    began, out = time.perf_counter(), options["out"]
+    if out.exists():
+        raise BadInput(shown(out), "is there already; a new folder is needed")
+    session = start(options["spark"], memory=options["memory"])
+    with one_line(shown(out)):
+        table = make(session)
+        writer = table.write.option("header", True)
+        getattr(writer, options["form"])(str(out.absolute()))
+        form, schema = options["form"], table.schema
+        reader = session.read.schema(schema).option("header", True)
+        rows = getattr(reader, form)(str(out.absolute())).count()
+    answer = {"out": str(out), "rows": rows, "seconds": round(time.perf_counter() - began, 3)}
+    if options["as_json"]:
+        click.echo(json.dumps(answer))
+    else:
+        click.echo(f"{rows:,} rows in {shown(out)}")
