@@ -121,3 +121,11 @@ def test_keys_that_are_taken_or_missing_are_refused() -> None:
         index.add(1, parse("x > 4"))
     with pytest.raises(BadInput, match="not in"):
         index.remove(2)
+
+
+def test_a_filter_for_texts_overlaps_one_for_the_number_that_they_spell() -> None:
+    pair = parse("kind IN ('a', 'b') OR kind != 'a'"), parse("kind = 5")
+    index = CoverIndex()
+    index.add(1, pair[1])
+    assert overlaps(*pair)
+    assert index.overlapping(pair[0]) == [1]

@@ -13,6 +13,8 @@ from regraft.filters.cover_probe import Hull, contained_span, containing_span, h
 from regraft.filters.expression import Filter
 from regraft.filters.index_group import Group
 from regraft.filters.index_places import FALSE, TRUE, Shape, places
+from regraft.filters.intervals import point
+from regraft.filters.normal import Constraint, numbers_and_their_spellings
 from regraft.filters.relations import covers, overlaps
 from regraft.model import BadInput
 
@@ -184,12 +186,15 @@ class CoverIndex:
         if filter.normal:
             box = hull(filter.normal)
             for shape, cells in self._cells.items():
-                for cell in _allowed(shape, cells, box):
+                for cell in _allowed(shape, cells, box, spellings=True):
                     yield from map(self._members.__getitem__, cell.positions)
 
 
-def _allowed(shape: Shape, cells: dict[tuple[Hashable, ...], _Cell], box: Hull) -> Iterator[_Cell]:
-    """The cells whose exact and cast values the box allows; one lookup if it names a value of each."""
+def _allowed(
+    shape: Shape, cells: dict[tuple[Hashable, ...], _Cell], box: Hull, spellings: bool = False
+) -> Iterator[_Cell]:
+    """The cells whose exact and cast values the box allows, or (for cast ones) one of their `spellings`; one
+    lookup if it names a value of each."""
     values = (
         *(pinned(box.get(name), "exact") for name in shape.exact),
         *(pinned(box.get(name), "cast") for name in shape.cast),
@@ -201,8 +206,19 @@ def _allowed(shape: Shape, cells: dict[tuple[Hashable, ...], _Cell], box: Hull) 
         return
     named = [(place, box[name]) for place, name in enumerate(shape.exact + shape.cast) if name in box]
     for key, cell in cells.items():
-        if all(constraint.allows(_value(key[place])) for place, constraint in named):
+        if all(
+            _meets(constraint, key[place])
+            if spellings and place >= len(shape.exact)
+            else constraint.allows(_value(key[place]))
+            for place, constraint in named
+        ):
             yield cell
+
+
+def _meets(constraint: Constraint, number: Hashable) -> bool:
+    """Whether something is allowed that casts to the number: also a text that spells it."""
+    assert isinstance(number, int | float)
+    return constraint.meets(numbers_and_their_spellings(point(number)))
 
 
 def _value(token: Hashable) -> object:

@@ -15,7 +15,7 @@ from regraft.filters.normal import Conjunction
 from regraft.filters.normalise import normal_form, normalising
 from regraft.filters.parser import MAX_LENGTH, reading
 from regraft.filters.steps import Steps, finish
-from regraft.filters.syntax import Node, attributes_of, writing
+from regraft.filters.syntax import Node, attributes_of, naming, writing
 from regraft.filters.values import Value
 
 LONGEST_COMPILED = 160
@@ -101,6 +101,8 @@ def preparing(text: str) -> Steps[Filter]:
     done = filter.__dict__
     if "normal" not in done:
         done["normal"] = yield from normalising(filter.node)
+    if "attributes" not in done:
+        done["attributes"] = yield from naming(filter.node)
     if "_evaluator" not in done and not filter.exact:
         done["_evaluator"] = yield from making(filter.node)
     return filter

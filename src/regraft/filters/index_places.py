@@ -74,7 +74,7 @@ def _places(conjunction: Conjunction) -> Iterator[Place]:
 def role_of(constraint: Constraint) -> tuple[str, Sequence[Any]]:
     """The role of a constraint and its values or closed ranges, disjoint; "" if there is none."""
     numbers, strings, bools, missing = constraint
-    if missing:
+    if missing or len(numbers) > MOST:  # no use to look at so many
         return "", ()
     texts = strings.finite
     points = [interval.low for interval in numbers if interval.low == interval.high]

@@ -75,7 +75,17 @@ _TERM, _FACTOR, _POSTFIX, _UNARY, _ATOM = 2, 3, 4, 5, 6
 
 def attributes_of(node: Node) -> frozenset[str]:
     """The attributes that an expression refers to."""
-    return frozenset(part.name for part in _parts(node) if isinstance(part, Attribute | Exists))
+    return finish(naming(node))
+
+
+def naming(node: Node) -> Steps[frozenset[str]]:
+    """The same, step by step."""
+    found: set[str] = set()
+    for part in _parts(node):
+        if isinstance(part, Attribute | Exists):
+            found.add(part.name)
+            yield
+    return frozenset(found)
 
 
 def is_constant(node: Node) -> bool:
