@@ -30,6 +30,8 @@ log = logging.getLogger("regraft.deploy")
 BUSY_SECONDS = 0.2
 IDLE_SECONDS = 1.0
 FIGURES_SECONDS = 1.0
+CHANGE = re.compile(r"[^:]+:([1-9]\d*)\.([1-9]\d*):\d+:\d+", re.ASCII)
+"""The id of a change: run, step and action, number of the change, attempt."""
 
 
 class BrokerAgent:
@@ -145,17 +147,18 @@ class BrokerAgent:
         statuses[self._broker] = self._located(statuses[self._broker], state)
         ids = {known.doing.change.id for known in actions.values()}
         self._refused = {id: reason for id, reason in self._refused.items() if id in ids}
-        stages = state.stages if state is not None else None
+        stages = None
+        if state is not None:
+            stages = {id: stage for id, stage in state.stages.items() if self._node_of(id)}
         run = self._nodes.get(self._layout.plan, Run)
         id = run.value.id if run is not None else ""
         return View(Command(actions=tuple(paths)), actions, statuses, stages, self._refused, id)
 
     def _node_of(self, id: str) -> str:
-        """Of the action that a change of the broker belongs to, whether it is commanded or not."""
-        step, _, number = id.split(":")[1].partition(".") if id.count(":") == 3 else ("", "", "")
-        if not (step.isdecimal() and number.isdecimal() and int(step) and int(number)):
-            return ""
-        return self._layout.action(int(step), int(number))
+        """Of the action that a change of the broker belongs to, whether it is commanded or not; empty if
+        somebody else has made it."""
+        named = CHANGE.fullmatch(id)
+        return self._layout.action(int(named[1]), int(named[2])) if named else ""
 
     def _doing(self, path: str) -> Known | None:
         stored = self._nodes.get(path, Doing)
