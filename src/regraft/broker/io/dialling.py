@@ -44,6 +44,8 @@ class Dialling:
             call.add_done_callback(lambda ended: self._ended(neighbour, ended))
 
     def hangup(self, neighbour: str) -> None:
+        """No neighbour any more. If it is one again later, it has a good name."""
+        self._answered.pop(neighbour, None)
         if (call := self._calls.pop(neighbour, None)) is not None:
             call.cancel()
 
