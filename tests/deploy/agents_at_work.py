@@ -9,7 +9,7 @@ from pathlib import Path
 from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.overlay import Overlay
 from regraft.broker.io.server import BrokerServer
-from regraft.coord import Coord, Layout
+from regraft.coord import Coord, Layout, Missing
 from regraft.coord.typed import encode, read
 from regraft.deploy.agent import BrokerAgent
 from regraft.deploy.driver import ControlDriver
@@ -66,8 +66,10 @@ class AtWork:
             await self.write(self.layout.command(id), encode(Command(actions=[path])))
 
     async def write(self, path: str, data: bytes) -> None:
-        await self.coord.ensure(path)
-        await self.coord.set(path, data, -1)
+        try:
+            await self.coord.set(path, data, -1)
+        except Missing:
+            await self.coord.create(path, data)
 
     async def doing(self, path: str) -> Doing:
         stored = await read(self.coord, path, Doing)

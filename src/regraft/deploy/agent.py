@@ -54,6 +54,7 @@ class BrokerAgent:
         self._names: set[str] = set()
         self._known: list[str] = []
         """Nodes of the actions of the changes that the broker has."""
+        self._quiet = False
         self._trouble: dict[str, str] = {}
         self._action = re.compile(rf"{re.escape(layout.steps)}/\d+/actions/\d+", re.ASCII)
 
@@ -65,13 +66,19 @@ class BrokerAgent:
                 while True:
                     self._driver.changed.clear()
                     busy = await self._safe_round()
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(BUSY_SECONDS if busy else IDLE_SECONDS):
-                            await self._driver.changed.wait()
+                    self._quiet = await self._nothing_happens(BUSY_SECONDS if busy else IDLE_SECONDS)
         finally:
             figures.cancel()
             await asyncio.gather(figures, return_exceptions=True)
             await self._nodes.stop()
+
+    async def _nothing_happens(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._driver.changed.wait()
+        except TimeoutError:
+            return True
+        return False
 
     async def _safe_round(self) -> bool:
         """Whether something is under way."""
@@ -196,9 +203,11 @@ class BrokerAgent:
         elif isinstance(do, Commit | Abort):
             commit = isinstance(do, Commit)
             result = await (self._driver.commit(do.id) if commit else self._driver.abort(do.id))
-            if isinstance(result, Refused):
+            if isinstance(result, Refused):  # perhaps because it was through with it meanwhile
                 word = "commit" if commit else "abort"
-                self._notice(do.id, f"the broker does not {word} {do.id}: {result.reason}")
+                log.info(
+                    "agent of %s: the broker does not %s %s: %s", self._broker, word, do.id, result.reason
+                )
 
     async def _decide(self, do: Decide) -> None:
         try:
@@ -216,7 +225,9 @@ class BrokerAgent:
         status = next((do.status for do in todo if isinstance(do, Report)), view.statuses[self._broker])
         if not whole and stored is not None:
             status = msgspec.structs.replace(status, changes=stored.value.changes | status.changes)
-        if stored is not None and status == stored.value:
+        if stored is not None and (
+            status == stored.value or not (self._quiet or _is_news(status, stored.value))
+        ):
             return
         try:
             node = await write(self._coord, path, status, stored.node if stored is not None else None)
@@ -252,6 +263,15 @@ class BrokerAgent:
             await self._coord.set(path, encode(figures), -1)
         except Conflict:
             await self._coord.create(path, encode(figures))
+
+
+def _is_news(status: Status, before: Status) -> bool:
+    """Whether somebody waits for it. What is over, or has only begun, waits until nothing else happens."""
+    if (status.host, status.port, status.life) != (before.host, before.port, before.life):
+        return True
+    return any(
+        stage.stage != "prepared" and stage != before.changes.get(id) for id, stage in status.changes.items()
+    )
 
 
 def _first(do: Do) -> int:
