@@ -5,19 +5,33 @@ A broker is ready as soon as it is told to prepare, unless it is to refuse or to
 
 import asyncio
 import contextlib
+from collections.abc import Coroutine
 from types import TracebackType
+from typing import Any, TypeVar
 
-from regraft.coord import Conflict, Coord, CoordUnreachable, Create, Layout
+from regraft.coord import Conflict, Coord, CoordUnreachable, Corrupt, Create, Layout
 from regraft.coord.typed import encode, read
 from regraft.deploy.agent_core import Abort, Agent, Commit, Decide, Do, Known, Prepare, Report, View
 from regraft.deploy.records import Command, Current, Doing, Status
 from regraft.model import Topology
+
+T = TypeVar("T")
 
 
 async def start_overlay(coord: Coord, layout: Layout, topology: Topology, epoch: int = 1) -> None:
     links = [link.ends for link in topology.links]
     current = Current(epoch=epoch, kind=topology.kind, brokers=list(topology.ids), links=links)
     await coord.create(layout.topology, encode(current))
+
+
+def within(scenario: Coroutine[Any, Any, T], seconds: float = 60.0) -> T:
+    """Run it; a deployer that waits for ever fails its test instead of holding up all others."""
+
+    async def limited() -> T:
+        async with asyncio.timeout(seconds):
+            return await scenario
+
+    return asyncio.run(limited())
 
 
 class FakeAgents:
@@ -55,7 +69,10 @@ class FakeAgents:
         while True:
             await asyncio.sleep(0.005 + self.slow)
             for name, agent in self.agents.items():
-                view = await self._view(name)
+                try:
+                    view = await self._view(name)
+                except Corrupt:
+                    continue
                 if view is not None:
                     for do in agent.react(view, asyncio.get_running_loop().time()):
                         await self._do(name, do)

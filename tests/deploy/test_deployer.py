@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.deploy.fake_agents import FakeAgents, start_overlay
+from tests.deploy.fake_agents import FakeAgents, start_overlay, within
 from tests.deploy.plans import AROUND, CHAIN, MOVED, RING_OPENED, STAR, TO_STAR, links_of, verify
 
 from regraft.coord import Coord, Layout, LeaseLost
@@ -71,7 +71,7 @@ def test_a_plan_is_carried_out_and_leaves_its_outcome(hosts: str, root: str) -> 
             assert outcome.epoch == (await current(coord, layout)).epoch == 3
             assert await commands_left(coord, layout) == []
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 def test_a_step_begins_only_when_the_one_before_is_over(hosts: str, root: str) -> None:
@@ -81,7 +81,7 @@ def test_a_step_begins_only_when_the_one_before_is_over(hosts: str, root: str) -
             told = list(dict.fromkeys(change for _, change in agents.prepared))
             assert told == ["shift(a, b, c)", "shift(a, c, d)", "shift(a, d, e)"]
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 def test_a_move_is_carried_out_as_shifts(hosts: str, root: str) -> None:
@@ -91,7 +91,7 @@ def test_a_move_is_carried_out_as_shifts(hosts: str, root: str) -> None:
             check_reached(outcome, RING_OPENED)
             assert [each.changes for each in outcome.actions] == [3]
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 def test_a_refused_change_is_tried_again_and_then_fails_the_run(hosts: str, root: str) -> None:
@@ -106,7 +106,7 @@ def test_a_refused_change_is_tried_again_and_then_fails_the_run(hosts: str, root
             agents.refuse.clear()
             check_reached(await resume(coord, layout, settings), RING_OPENED)
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 def test_a_broker_that_is_never_ready_costs_one_attempt(hosts: str, root: str) -> None:
@@ -119,7 +119,7 @@ def test_a_broker_that_is_never_ready_costs_one_attempt(hosts: str, root: str) -
             assert "not ready within 0.2 s: d" in outcome.reason
             assert ("c", "e") not in links_of(outcome.topology)
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])
@@ -131,7 +131,7 @@ def test_a_killed_deployer_is_continued_by_the_next(hosts: str, root: str, step:
                 await execute(AROUND, coord, layout, verify, QUIET)
             check_reached(await resume(coord, layout, QUIET), RING_OPENED)
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])
@@ -145,7 +145,7 @@ def test_a_killed_run_is_taken_back(hosts: str, root: str, step: int) -> None:
             with pytest.raises(BadInput, match="has been taken back already"):
                 await roll_back(coord, layout, QUIET)
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 @pytest.mark.parametrize("done", [MOVED, TO_STAR])
@@ -155,7 +155,7 @@ def test_a_finished_run_is_taken_back_change_by_change(hosts: str, root: str, do
             await execute(done, coord, layout, verify, QUIET)  # type: ignore[arg-type]
             check_reached(await roll_back(coord, layout, QUIET), CHAIN)
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 def test_a_run_is_not_taken_back_over_later_changes(hosts: str, root: str) -> None:
@@ -170,7 +170,7 @@ def test_a_run_is_not_taken_back_over_later_changes(hosts: str, root: str) -> No
             with pytest.raises(BadInput, match="the topology has changed since"):
                 await roll_back(coord, layout, QUIET)
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 def test_one_asked_to_roll_back_does_so_by_itself(hosts: str, root: str) -> None:
@@ -186,7 +186,7 @@ def test_one_asked_to_roll_back_does_so_by_itself(hosts: str, root: str) -> None
             check_reached(outcome, CHAIN)
             assert outcome.back
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 def test_paused_it_begins_nothing_until_it_may_go_on(hosts: str, root: str) -> None:
@@ -208,7 +208,7 @@ def test_paused_it_begins_nothing_until_it_may_go_on(hosts: str, root: str) -> N
             await ask(coord, layout, RUN)
             check_reached(await running, RING_OPENED)
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 def test_stopped_it_ends_with_a_topology_that_can_be_gone_on_from(hosts: str, root: str) -> None:
@@ -224,7 +224,7 @@ def test_stopped_it_ends_with_a_topology_that_can_be_gone_on_from(hosts: str, ro
             assert (outcome.state, outcome.goal) == ("stopped", False)
             check_reached(await resume(coord, layout, QUIET), RING_OPENED)
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 def test_a_second_deployer_is_told_who_runs(hosts: str, root: str) -> None:
@@ -241,7 +241,7 @@ def test_a_second_deployer_is_told_who_runs(hosts: str, root: str) -> None:
                     await execute(AROUND, other, layout, verify, QUIET)
             check_reached(await first, RING_OPENED)
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 def test_without_its_lease_it_stops_acting(hosts: str, root: str) -> None:
@@ -259,4 +259,4 @@ def test_without_its_lease_it_stops_acting(hosts: str, root: str) -> None:
             agents.slow = 0
             check_reached(await resume(coord, layout, QUIET), RING_OPENED)
 
-    asyncio.run(scenario())
+    within(scenario())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.deploy.agents_at_work import AtWork, at_work
-from tests.deploy.fake_agents import start_overlay
+from tests.deploy.fake_agents import start_overlay, within
 from tests.deploy.plans import AROUND, CHAIN, MOVED, RING_OPENED, STAR, TO_STAR, links_of, verify
 
 from regraft.coord import Coord, Layout
@@ -51,7 +51,7 @@ def test_a_plan_there_and_back_loses_nothing(hosts: str, root: str, tmp_path: Pa
             assert back.back
             await check_links(work, CHAIN)
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 def test_a_move_of_several_changes_loses_nothing(hosts: str, root: str) -> None:
@@ -61,7 +61,7 @@ def test_a_move_of_several_changes_loses_nothing(hosts: str, root: str) -> None:
             check_clean(await execute(MOVED, work.coord, work.layout, verify, AUDITED), RING_OPENED)
             await check_links(work, RING_OPENED)
 
-    asyncio.run(scenario())
+    within(scenario())
 
 
 @pytest.mark.parametrize("state", ["preparing", "committed"])
@@ -82,4 +82,4 @@ def test_a_deployer_that_dies_in_the_middle_is_continued(hosts: str, root: str, 
             check_clean(await resume(work.coord, work.layout, AUDITED), RING_OPENED)
             await check_links(work, RING_OPENED)
 
-    asyncio.run(scenario())
+    within(scenario())
