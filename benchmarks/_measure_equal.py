@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from regraft.measure.transforms.latency import ERROR
 
 KEYS = {
@@ -25,31 +27,28 @@ EXACT = {
 QUANTILES = ("p50", "p99", "p999")
 
 
-def differences(spark: Path, duckdb: Path) -> dict[str, int]:
+def differences(spark: Path, peer: Path) -> dict[str, int]:
     """How many rows of each table differ, or are on one side only."""
-    import duckdb as peer
-
-    database = peer.connect()
+    database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'")
     found = {}
     for table, keys in KEYS.items():
-        ours, theirs = f"'{spark / table}/*.parquet'", f"'{duckdb / table}.parquet'"
+        ours, theirs = f"'{spark / table}/*.parquet'", f"'{peer / table}.parquet'"
         joined = " AND ".join(f'a."{key}" IS NOT DISTINCT FROM b."{key}"' for key in keys)
         row = database.execute(
-            f"SELECT count(*) FROM (SELECT 1 AS one, * FROM {ours}) a FULL JOIN (SELECT 1 AS one, * FROM {theirs}) b"
-            f" ON {joined} WHERE a.one IS NULL OR b.one IS NULL OR {_differs(table)}"
+            f"SELECT count(*) FROM (SELECT 1 AS one, * FROM {ours}) a"
+            f" FULL JOIN (SELECT 1 AS one, * FROM {theirs}) b ON {joined}"
+            f" WHERE a.one IS NULL OR b.one IS NULL OR {_differs(table)}"
         ).fetchone()
         assert row is not None
         found[table] = int(row[0])
     return found
 
 
-def rows(duckdb: Path) -> dict[str, Any]:
-    import duckdb as peer
-
+def rows(peer: Path) -> dict[str, Any]:
     count = "SELECT count(*) FROM '{}'"
     return {
-        table: (peer.execute(count.format(duckdb / f"{table}.parquet")).fetchone() or (0,))[0]
+        table: (duckdb.execute(count.format(peer / f"{table}.parquet")).fetchone() or (0,))[0]
         for table in KEYS
     }
 

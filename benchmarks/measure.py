@@ -1,0 +1,138 @@
+"""The data pipeline: against DuckDB on the same files, from 10 to 100 million rows, streaming, HararyPT.
+
+Prints one table (Markdown): what was promised, what was measured. Each side of a comparison has a process of
+its own, both in this run and on the same files; tables are compared row by row. `--part` picks some parts,
+`--rows` and the other sizes make them smaller; files go to `--folder` and are removed unless `--keep`.
+"""
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks._measure_child import measured
+from benchmarks._measure_equal import differences, rows
+from benchmarks._table import Line, show
+
+Part = Callable[[argparse.Namespace, Path], Iterator[Line]]
+
+
+def tables(options: argparse.Namespace, folder: Path) -> Iterator[Line]:
+    """Records to tables, Spark against DuckDB."""
+    records = _records(options, folder, options.rows)
+    theirs = measured("benchmarks._measure_duckdb", records, folder / "duckdb")
+    ours = measured("benchmarks._measure_spark", records, folder / "spark")
+    wrong = differences(folder / "spark", folder / "duckdb")
+    ratio, effort = ours["seconds"] / theirs["seconds"], ours["cpu"] / theirs["cpu"]
+    data = {"spark": ours, "duckdb": theirs, "differences": wrong, "rows": rows(folder / "duckdb")}
+    what = f"{options.rows:,} records (Parquet) to classes, interest, loads, latencies: Spark against DuckDB"
+    shown = f"{ratio:.1f} times ({ours['seconds']:.1f} s against {theirs['seconds']:.1f} s)"
+    shown += f"; in processor time {effort:.1f} times ({ours['cpu']:.0f} s against {theirs['cpu']:.0f} s)"
+    yield Line(what, "<= 3 times", shown, ratio <= 3, data)
+    shown = ", ".join(f"{name} {count}" for name, count in wrong.items())
+    yield Line(
+        "rows that differ (quantiles: by more than the stated error)",
+        "none",
+        shown,
+        not any(wrong.values()),
+        {},
+    )
+    yield _memory(what="memory of Spark and its Python processes", peak=ours["peak_gib"])
+
+
+def growth(options: argparse.Namespace, folder: Path) -> Iterator[Line]:
+    """The cost of a row as there are more of them."""
+    costs = {}
+    for count in (options.rows // 5, options.rows * 2):
+        records = _records(options, folder, count)
+        found = measured("benchmarks._measure_spark", records, folder / "spark")
+        costs[count] = (found["seconds"] / count * 1e6, found["cpu"] / count * 1e6, found["peak_gib"])
+        if not options.keep and not options.data:
+            shutil.rmtree(records)
+    few, many = costs.values()
+    shown = f"{many[0] / few[0]:.2f} times ({few[0]:.2f} and {many[0]:.2f} µs; "
+    shown += f"processor {few[1]:.2f} and {many[1]:.2f})"
+    what = f"time for a row at {max(costs):,} against {min(costs):,}"
+    yield Line(
+        what, "<= 1.2 times", shown, many[0] <= 1.2 * few[0], {"costs": {str(k): v for k, v in costs.items()}}
+    )
+    yield _memory(f"memory at {max(costs):,} rows", many[2])
+
+
+def streaming(options: argparse.Namespace, folder: Path) -> Iterator[Line]:
+    """Live spools at a steady rate."""
+    found = measured(
+        *("benchmarks._measure_stream", folder / "stream"),
+        *("--rate", options.rate, "--seconds", options.seconds),
+    )
+    whole = found["read"] == found["written"]
+    largest = found.get("largest")
+    shown = f"{found['read']:,} of {found['written']:,} records, {found['windows']} windows"
+    if largest is not None:
+        shown += f"; delay {found['median']:.1f} s, at most {largest:.1f} s"
+    what = f"{options.rate:,} records a second for {options.seconds} s: from a window's end to its tables"
+    yield Line(what, "< 10 s", shown, whole and largest is not None and largest < 10, found)
+
+
+def harary(options: argparse.Namespace, folder: Path) -> Iterator[Line]:
+    """A large mesh."""
+    sizes = [f"--{name}={getattr(options, name)}" for name in ("nodes", "topics", "subscriptions", "k")]
+    found = measured(
+        "benchmarks._measure_harary", folder / "harary", *sizes, *(["--check"] if options.check else [])
+    )
+    shown = f"{found['seconds']:.0f} s (processor {found['cpu']:.0f} s), {found['links']:,} links, "
+    shown += f"average degree {found['average_degree']:.1f}, {found['peak_gib']:.1f} GiB"
+    if options.check:
+        shown += f"; k holds: {found['topics']} ({found['check_seconds']:.0f} s)"
+    what = f"HararyPT, {options.nodes:,} nodes, {options.topics:,} topics, "
+    what += f"{options.subscriptions} each, k = {options.k}"
+    yield Line(what, "<= 300 s", shown, found["seconds"] <= 300, found)
+
+
+PARTS: dict[str, Part] = {"tables": tables, "growth": growth, "streaming": streaming, "harary": harary}
+
+
+def _memory(what: str, peak: float) -> Line:
+    return Line(what, "<= 8 GiB", f"{peak:.1f} GiB", peak <= 8, {"gib": peak})
+
+
+def _records(options: argparse.Namespace, folder: Path, count: int) -> Path:
+    """Clean records as the pipeline stores them, made once."""
+    place: Path = (options.data or folder) / f"records-{count}"
+    if not place.exists():
+        measured("benchmarks._measure_records", place, count)
+    return place
+
+
+def main() -> None:
+    options = arguments().parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="regraft-bench-", dir=options.folder))
+    try:
+        lines = (line for name in options.part or PARTS for line in PARTS[name](options, folder))
+        show(lines, "local[2], each side alone in its process", options.out)
+    finally:
+        if not options.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/bench measure", description=__doc__)
+    parser.add_argument(
+        "--part", action="append", choices=list(PARTS), help="only this part; may be repeated"
+    )
+    parser.add_argument("--rows", type=int, default=50_000_000)
+    parser.add_argument("--rate", type=int, default=50_000, help="records a second of the stream")
+    parser.add_argument("--seconds", type=int, default=60, help="of the stream")
+    for name, default in (("nodes", 1_000_000), ("topics", 10_000), ("subscriptions", 30), ("k", 4)):
+        parser.add_argument(f"--{name}", type=int, default=default, help="of HararyPT")
+    parser.add_argument("--check", action="store_true", help="also prove k for every topic")
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="where files go for a while")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="records to use again: DIR/records-ROWS")
+    parser.add_argument("--keep", action="store_true", help="leave the files there")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write everything measured as JSON")
+    return parser
+
+
+if __name__ == "__main__":
+    main()
