@@ -4,6 +4,7 @@
     python -m benchmarks.soak --first 500 --seeds 100
     python -m benchmarks.soak --seed 17 --trace # one seed, with everything that happened
     python -m benchmarks.soak --bug NAME        # with a planted bug: how soon is it caught?
+    scripts/bench soak --transformations --seeds 5000   # while plans are carried out, by those who die
 
 Exit code 1 if any seed fails. A seed that raises inside a core is a failure too.
 """
@@ -19,6 +20,7 @@ from rich.progress import track
 
 from regraft.testing.bugs import BUGS, planted
 from regraft.testing.simulation import Outcome, simulate
+from regraft.testing.transformation import transform
 
 SHOWN = 3
 """For so many failures the end of the trace is printed."""
@@ -31,21 +33,24 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
     parser.add_argument("--seed", type=int, help="only this one")
     parser.add_argument("--bug", choices=BUGS, help="with this planted bug, until it is caught")
+    parser.add_argument("--transformations", action="store_true", help="plans are carried out meanwhile")
     parser.add_argument("--trace", action="store_true", help="print everything that happened")
     return parser
 
 
-def report(outcome: Outcome, *, keep: bool, show: bool) -> None:
+def report(outcome: Outcome, chosen: argparse.Namespace, *, show: bool) -> None:
     """What one run has to say: its trace if wanted, its failure if any."""
+    keep, one = chosen.trace, transform if chosen.transformations else simulate
     if keep:
         print("\n".join(outcome.lines))
     if not outcome.violation:
         return
     print(f"seed {outcome.seed}: {outcome.violation}", flush=True)
     if show and not keep:
-        last = simulate(outcome.seed, keep=True).lines[-LINES:]
+        last = one(outcome.seed, keep=True).lines[-LINES:]
         print("\n".join(f"    {line[:160]}" for line in last))
-        print(f"  all of it: python -m benchmarks.soak --seed {outcome.seed} --trace")
+        more = " --transformations" if chosen.transformations else ""
+        print(f"  all of it: python -m benchmarks.soak{more} --seed {outcome.seed} --trace")
 
 
 def main() -> int:
@@ -57,8 +62,8 @@ def main() -> int:
     failed: list[int] = []
     with planted(chosen.bug) if chosen.bug else nullcontext():
         for seed in track(seeds, "seeds", console=Console(stderr=True), transient=True):
-            outcome = simulate(seed, keep=chosen.trace)
-            report(outcome, keep=chosen.trace, show=len(failed) < SHOWN)
+            outcome = (transform if chosen.transformations else simulate)(seed, keep=chosen.trace)
+            report(outcome, chosen, show=len(failed) < SHOWN)
             failed += [seed] if outcome.violation else []
             faults += outcome.faults
             totals += Counter(runs=1, publications=outcome.publications, deliveries=outcome.deliveries)

@@ -274,8 +274,8 @@ class Claims:
         else:
             held = stream.within(run.seqs[0], run.seqs[0])[0]
             held.waiting.setdefault(session.target, 0)
-            if held.run.visit < run.visit:  # what was sent on the earlier visit may be distrusted
-                held.run = run
+            if held.run.visit < run.visit:  # we have it of an earlier one, which may be distrusted
+                held.trusted = (*held.trusted, session.target)
 
     def confirmed(self, client: str, publisher: str, ranges: list[int]) -> None:
         """The client has confirmed something: perhaps the last that was handed over."""

@@ -82,10 +82,11 @@ class Forwarding:
         must not wait for each other, and one of them must.
         """
         known = source in held.sources
-        if not known:
-            held.sources.append(source)
         if run.visit < held.run.visit or (known and run.visit == held.run.visit):
+            if not known:
+                held.sources.insert(0, source)
             return
+        held.sources = [*(each for each in held.sources if each != source), source]
         held.run = run
         if source in self.links:
             held.waiting.pop(source, None)
@@ -199,7 +200,7 @@ class Forwarding:
                 room = session.window - session.on_the_way
                 if held.waiting.get(session.target, session.epoch) == session.epoch:
                     continue
-                if session.doubts(held.run):
+                if session.doubts(held.run) and session.target not in held.trusted:
                     self.release(held, session.target)
                     continue
                 if room < len(held.run.seqs):

@@ -18,16 +18,20 @@ class Held:
     """A run, where it came from, and for whom it is kept.
 
     It has several sources if its publisher moved and sent it again by another way: all are told when it
-    is done. `waiting` maps each target to the epoch of the connection on which it was sent, 0 if it was
+    is done; the last is where it comes from now. `waiting` maps each target to the epoch of the connection on which it was sent, 0 if it was
     not.
     """
 
-    __slots__ = ("run", "size", "sources", "waiting")
+    __slots__ = ("run", "size", "sources", "trusted", "waiting")
 
-    def __init__(self, run: Run, sources: list[str], waiting: dict[str, int]) -> None:
+    def __init__(
+        self, run: Run, sources: list[str], waiting: dict[str, int], trusted: tuple[str, ...] = ()
+    ) -> None:
         self.run = run
         self.sources = sources
         self.waiting = waiting
+        self.trusted = trusted
+        """Clients that get it whatever they think of its visit: it was handed over for them."""
         self.size = sum(map(len, run.events))
 
 
@@ -91,7 +95,7 @@ class Stream:
             return
         self.remove(held)
         for part in (slice(None, middle), slice(middle, None)):
-            self.add(Held(run.part(part), list(held.sources), dict(held.waiting)))
+            self.add(Held(run.part(part), list(held.sources), dict(held.waiting), held.trusted))
 
     def __iter__(self) -> Iterator[Held]:
         return iter([self.runs[first] for first in self.firsts])

@@ -283,11 +283,12 @@ class Relink:
         self.changed = True
         self._leave(i)
         for held in list(self.forwarding.store):
-            if i in held.sources:
-                held.sources = [k if source == i else source for source in held.sources]
+            from_subtree = held.sources[-1] == i
+            held.sources = list(dict.fromkeys(k if source == i else source for source in held.sources))
+            wanted = held.waiting.pop(i, None) is not None
+            if from_subtree:
                 held.waiting.pop(k, None)
-                held.waiting.pop(i, None)
-            elif held.waiting.pop(i, None) is not None and k not in held.sources:
+            elif wanted and held.sources[-1] != k:
                 held.waiting.setdefault(k, 0)
             if not held.waiting:
                 self.forwarding.complete(held)

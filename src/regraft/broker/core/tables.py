@@ -369,7 +369,9 @@ class Tables:
         side = self.sides[name]
         if heir:
             taker = self.sides[heir]
-            taker.showing.removed |= taker.veiled.shown.keys()  # of which it has heard otherwise, or they are gone
+            taker.showing.removed |= (
+                taker.veiled.shown.keys()
+            )  # of which it has heard otherwise, or they are gone
             taker.veil, taker.veiled = "", Showing()
             self._hide_unwanted(heir)
         for id in list(side.subscriptions):
