@@ -24,7 +24,7 @@ class Writer:
 
     def write(self, most: int) -> None:
         """Some more bytes; now and then the file is finished, at the end of a line."""
-        count = min(len(self.text), self.chance.randrange(1, most))
+        count = min(len(self.text), self.chance.randrange(most // 2, most))
         path = self.folder / f"b-{self.file}.ndjson.open"
         with path.open("ab") as file:
             file.write(self.text[:count])
@@ -43,14 +43,18 @@ def kill_again_and_again(writer: Writer, out: Path, kills: int, chance: random.R
     arguments = (str(writer.folder), "--out", str(out), "--follow", "--tables", ",".join(TABLES))
     killed = []
     for left in range(kills, 0, -1):
-        portion = max(2, len(writer.text) // (left * 10))
+        portion = max(1000, len(writer.text) // (left * 6))
         process = subprocess.Popen(
             command(*arguments, "--spark", "local[2]"), env=environment(), stderr=subprocess.DEVNULL
         )
-        moment = commits(out) + chance.randrange(1, 5)
+        seen = commits(out)
+        moment = seen + chance.randrange(1, 4)
+        writer.write(portion)
         while commits(out) < moment and process.poll() is None:
-            writer.write(portion)
-            time.sleep(0.2)
+            if commits(out) > seen:
+                seen = commits(out)
+                writer.write(portion)
+            time.sleep(0.05)
         time.sleep(chance.uniform(0, 0.5))
         process.send_signal(signal.SIGKILL)
         process.wait()

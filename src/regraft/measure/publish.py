@@ -52,8 +52,8 @@ def publish(
         kept.release()
     after = _after(out, state, number, windows)
     _assemble(spark, out, after, _manifest(after, kept))
-    _make_current(out, number)
     save(out, after)
+    make_current(out, number)
     tidy(out, after)
     return after, read_snapshot(out)
 
@@ -142,7 +142,10 @@ def _write_empty(schema: StructType, partition: str, folder: Path) -> None:
     pq.write_table(pa.Table.from_pylist([], arrow), folder / "empty.parquet")
 
 
-def _make_current(out: Path, number: int) -> None:
+def make_current(out: Path, number: int) -> None:
+    """Also after a run that was killed between the commit and this."""
+    if (out / CURRENT).is_symlink() and os.readlink(out / CURRENT) == f"{SNAPSHOTS}/{number}":
+        return
     new = out / f".{CURRENT}.new"
     new.unlink(missing_ok=True)
     new.symlink_to(f"{SNAPSHOTS}/{number}")

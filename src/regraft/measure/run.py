@@ -16,7 +16,7 @@ from regraft.measure.checks import CHECKED, checked_lines, checked_rows
 from regraft.measure.faults import one_line
 from regraft.measure.ingest import ingest
 from regraft.measure.inputs import check_source, parquet_files, spool_files, unread
-from regraft.measure.publish import Say, publish
+from regraft.measure.publish import Say, make_current, publish
 from regraft.measure.schemas import RECORDS
 from regraft.measure.spool_source import NAME, Spools
 from regraft.measure.state import State, load, prepare, save, tidy
@@ -97,6 +97,8 @@ def alone(job: Job) -> Iterator[State]:
         except BlockingIOError:
             raise BadInput(shown(job.out), "another run is writing there") from None
         state = load(job.out, job.width)
+        if state.snapshot:
+            make_current(job.out, state.snapshot)
         tidy(job.out, state)
         yield state
     finally:

@@ -22,8 +22,8 @@ LOCAL = "local[*]"
 CONNECT = "sc://"
 LOG = "REGRAFT_SPARK_LOG"
 """The environment variable that names a file for Spark's own log; without it there is none."""
-_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-"""PySpark's own: they print the stack of what is thrown, which is said in one line elsewhere."""
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "py4j.clientserver", "py4j.java_gateway")
+"""PySpark's and py4j's own: they print the stack of what is thrown, which is said in one line elsewhere."""
 _MASTERS = ("local", "spark://", "yarn", "k8s://", CONNECT)
 
 SETTINGS = {
