@@ -10,7 +10,8 @@ from regraft.broker.io.connection import Connection
 from regraft.broker.io.tls import dialling
 
 log = logging.getLogger("regraft.broker")
-FIRST_PAUSE = 0.05
+FIRST_PAUSE = 0.01
+"""Short: a neighbour to be is often called a moment before it has heard of the change (`relink`)."""
 LONGEST_PAUSE = 2.0
 CONNECT_SECONDS = 5.0
 LASTING_SECONDS = 5.0
