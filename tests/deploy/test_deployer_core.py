@@ -1,0 +1,225 @@
+"""What the deployer decides, without ZooKeeper: one view, the transactions that follow from it."""
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from regraft.coord import Layout
+from regraft.deploy.changes import Raw
+from regraft.deploy.deployer_core import Budget, Deployer, Known, Put, View
+from regraft.deploy.records import (
+    ABORTED,
+    COMMITTED,
+    DONE,
+    PAUSE,
+    PENDING,
+    PREPARING,
+    REFUSED,
+    RUN,
+    STOP,
+    Command,
+    Current,
+    Doing,
+    Run,
+    Stage,
+    Status,
+)
+
+LAYOUT = Layout("/r")
+LINKS = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
+LEFT: Raw = ("shift", "a", "b", "c")
+RIGHT: Raw = ("shift", "e", "d", "c")
+GUARDED: Raw = ("shift", "d", "c", "b")
+"""Concerns the guard b-c of LEFT."""
+
+
+def doing(*changes: Raw, number: int = 1, **fields: object) -> Doing:
+    made = Doing(action=changes[0], changes=list(changes), run="1-x", name=f"1.{number}")
+    return made.next(**fields)
+
+
+def view(
+    *doings: Doing,
+    run: Mapping[str, object] | None = None,
+    statuses: Mapping[str, Status] | None = None,
+    queues: Mapping[str, int] | None = None,
+) -> View:
+    steps = [[each.action for each in doings], [LEFT]]
+    of = msgspec.structs.replace(Run(id="1-x", sha256="", kind="tree", steps=steps), **run or {})
+    paths = {LAYOUT.action(1, n): Known(each, 10 + n) for n, each in enumerate(doings, 1)}
+    current = Current(epoch=7, kind="tree", brokers=list("abcde"), links=LINKS)
+    commanded: dict[str, tuple[str, ...]] = {}
+    for path, (each, _) in paths.items():
+        if each.state not in (PENDING, DONE):
+            for name in each.change.brokers:
+                commanded[name] = (*commanded.get(name, ()), path)
+    commands = {name: Known(Command(actions=commanded.get(name, ())), 3) for name in "abcde"}
+    return View(Known(of, 5), Known(current, 6), paths, commands, statuses or {}, queues or {})
+
+
+def decided(seen: View, queue_bytes: int = 0) -> list[list[Put]]:
+    return Deployer(LAYOUT, Budget(queue_bytes)).next(seen, 100.0)
+
+
+def begun(transactions: list[list[Put]]) -> list[str]:
+    """The actions that begin, by their last number."""
+    return [
+        put.path[-1]
+        for each in transactions
+        for put in each
+        if isinstance(put.record, Doing) and put.record.state == PREPARING
+    ]
+
+
+def reported(stage: str, id: str, names: str = "abc") -> dict[str, Status]:
+    return {name: Status(changes={id: Stage(stage=stage)}) for name in names}
+
+
+def records(transaction: list[Put], type: type) -> list[Put]:
+    return [put for put in transaction if isinstance(put.record, type)]
+
+
+# Beginning
+
+
+def test_actions_of_a_step_begin_together_and_their_brokers_are_commanded_with_them() -> None:
+    (transaction,) = decided(view(doing(LEFT), doing(RIGHT, number=2)))
+    assert begun([transaction]) == ["1", "2"]
+    told = {put.path: put.record.actions for put in records(transaction, Command)}  # type: ignore[attr-defined]
+    one, two = LAYOUT.action(1, 1), LAYOUT.action(1, 2)
+    assert told == {
+        LAYOUT.command("a"): (one,),
+        LAYOUT.command("b"): (one,),
+        LAYOUT.command("c"): (one, two),
+        LAYOUT.command("d"): (two,),
+        LAYOUT.command("e"): (two,),
+    }
+    assert {put.version for put in records(transaction, Command)} == {3}
+    assert [put.version for put in records(transaction, Doing)] == [11, 12]
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"), [(PENDING, ["1"]), (PREPARING, []), (COMMITTED, []), (ABORTED, []), (DONE, ["2"])]
+)
+def test_who_shares_a_link_waits_until_the_other_is_through(state: str, expected: list[str]) -> None:
+    assert begun(decided(view(doing(LEFT, state=state), doing(GUARDED, number=2)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({}, ["1", "2"]),
+        ({"at_once": 1}, ["1"]),
+        ({"at_once": 2}, ["1", "2"]),
+        ({"per_broker": 1}, ["1"]),
+        ({"per_broker": 2}, ["1", "2"]),
+    ],
+)
+def test_the_budget_limits_what_begins(limits: dict[str, int], expected: list[str]) -> None:
+    assert begun(decided(view(doing(LEFT), doing(RIGHT, number=2), run=limits))) == expected
+
+
+def test_what_is_under_way_counts_against_the_budget() -> None:
+    under_way = doing(LEFT, state=PREPARING)
+    assert decided(view(under_way, doing(RIGHT, number=2), run={"at_once": 1})) == []
+    assert decided(view(under_way, doing(RIGHT, number=2), run={"per_broker": 1})) == []
+
+
+@pytest.mark.parametrize(("held", "expected"), [(0, ["1", "2"]), (1000, ["1", "2"]), (1001, ["2"])])
+def test_a_broker_that_holds_too_much_begins_nothing(held: int, expected: list[str]) -> None:
+    seen = view(doing(LEFT), doing(RIGHT, number=2), queues={"a": held})
+    assert begun(decided(seen, 1000)) == expected
+    assert begun(decided(seen)) == ["1", "2"]
+
+
+# Ending
+
+
+def test_a_change_is_over_when_all_report_done() -> None:
+    change = doing(LEFT, state=COMMITTED, begun=90.0)
+    partly = reported(DONE, change.change.id, "ab") | reported(COMMITTED, change.change.id, "c")
+    assert decided(view(change, statuses=partly)) == []
+    (transaction,) = decided(view(change, statuses=reported(DONE, change.change.id)))
+    (action,) = records(transaction, Doing)
+    assert (action.record.state, action.record.begun, action.record.ended) == (DONE, 90.0, 100.0)  # type: ignore[attr-defined]
+    (moved,) = records(transaction, Current)
+    assert moved.record.epoch == 8  # type: ignore[attr-defined]
+    assert ("a", "c") in moved.record.links  # type: ignore[attr-defined]
+    assert ("a", "b") not in moved.record.links  # type: ignore[attr-defined]
+    assert moved.version == 6
+    assert all(put.record.actions == () for put in records(transaction, Command))  # type: ignore[attr-defined]
+
+
+def test_the_next_change_of_a_move_waits_for_its_turn() -> None:
+    move = doing(LEFT, ("shift", "a", "c", "d"), state=COMMITTED, attempt=2)
+    (transaction,) = decided(view(move, statuses=reported(DONE, move.change.id)))
+    (action,) = records(transaction, Doing)
+    assert isinstance(action.record, Doing)
+    assert (action.record.state, action.record.at, action.record.attempt) == (PENDING, 1, 1)
+    assert action.record.ended == 0
+
+
+def test_an_aborted_change_is_tried_again_under_another_name() -> None:
+    change = doing(LEFT, state=ABORTED, reason="b: no")
+    said = reported(ABORTED, change.change.id, "ac") | reported(REFUSED, change.change.id, "b")
+    (transaction,) = decided(view(change, statuses=said))
+    (action,) = records(transaction, Doing)
+    assert isinstance(action.record, Doing)
+    assert (action.record.state, action.record.attempt) == (PENDING, 2)
+    assert action.record.change.id != change.change.id
+    assert records(transaction, Run) == []
+
+
+def test_after_too_many_attempts_the_run_has_failed() -> None:
+    change = doing(LEFT, state=ABORTED, reason="b: no", attempt=3)
+    (transaction,) = decided(view(change, statuses=reported(ABORTED, change.change.id)))
+    (run,) = records(transaction, Run)
+    assert isinstance(run.record, Run)
+    assert run.record.reason == "shift(a, b, c) in step 1: b: no"
+    assert run.record.state == "running"  # until nothing is under way
+
+
+# Pausing, stopping, failing, the next step
+
+
+@pytest.mark.parametrize(
+    ("run", "states", "expected"),
+    [
+        ({"wanted": PAUSE}, (PENDING, PENDING), None),
+        ({"wanted": PAUSE}, (PREPARING, PENDING), None),
+        ({"wanted": STOP}, (PREPARING, PENDING), None),
+        ({"wanted": STOP}, (DONE, PENDING), "stopped"),
+        ({"reason": "it broke"}, (PREPARING, PENDING), None),
+        ({"reason": "it broke"}, (DONE, PENDING), "failed"),
+        ({"reason": "it broke", "wanted": STOP}, (PENDING, PENDING), "failed"),
+        ({"state": "stopped"}, (PENDING, PENDING), None),
+    ],
+)
+def test_it_begins_nothing_new_and_ends_when_nothing_is_under_way(
+    run: dict[str, str], states: tuple[str, str], expected: str | None
+) -> None:
+    doings = [
+        doing(change, number=n, state=state)
+        for n, (change, state) in enumerate(zip((LEFT, RIGHT), states, strict=True), 1)
+    ]
+    found = decided(view(*doings, run=run))
+    assert begun(found) == []
+    ends = [put.record.state for each in found for put in each if isinstance(put.record, Run)]
+    assert ends == ([expected] if expected else [])
+
+
+def test_what_ends_while_it_is_paused_is_still_written() -> None:
+    change = doing(LEFT, state=COMMITTED)
+    (transaction,) = decided(view(change, run={"wanted": PAUSE}, statuses=reported(DONE, change.change.id)))
+    assert records(transaction, Current)
+
+
+@pytest.mark.parametrize(("wanted", "step", "expected"), [(RUN, 1, (2, "running")), (RUN, 2, (2, "done"))])
+def test_the_next_step_begins_when_all_actions_are_done(
+    wanted: str, step: int, expected: tuple[int, str]
+) -> None:
+    ((put,),) = decided(view(doing(LEFT, state=DONE), run={"wanted": wanted, "step": step}))
+    assert isinstance(put.record, Run)
+    assert (put.record.step, put.record.state) == expected
+    assert put.version == 5
