@@ -146,13 +146,11 @@ def search(start: Ints, near: Ints, source: int, target: Flags, left_out: int, f
 @njit(cache=True, nogil=True)
 def cut_of(flow: Flow, nodes: int, source: int) -> tuple[Ints, Ints]:
     """After a search that failed: the nodes that can be entered but not left, and those that can be left."""
-    cut, side = [], [source]
+    cut, side = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
     for v in range(nodes):
-        if v != source and flow.came[2 * v] >= 0 and flow.came[2 * v + 1] < 0:
-            cut.append(v)
-        if v != source and flow.came[2 * v + 1] >= 0:
-            side.append(v)
-    return np.array(cut, np.int64), np.array(side, np.int64)
+        side[v] = v == source or flow.came[2 * v + 1] >= 0
+        cut[v] = not side[v] and flow.came[2 * v] >= 0
+    return np.flatnonzero(cut), np.flatnonzero(side)
 
 
 @njit(cache=True, nogil=True)

@@ -5,10 +5,11 @@ links together cost Σ|V(t)|² for the pairs and |V|² for each level of worth, 
 fast implementation that the seed cites. At most a factor O(log |V||T|) above the fewest links.
 """
 
+import numpy as np
 from numba import njit
 
 from regraft.design.kernel_components import join, new_components
-from regraft.design.kernel_levels import Discount, as_pairs, new_sweep, next_link, shared_topics
+from regraft.design.kernel_levels import Discount, new_sweep, next_link, put, shared_topics
 from regraft.design.limits import Terms
 from regraft.design.matrix import Ints, Matrix, Pairs
 
@@ -23,12 +24,13 @@ def _gm(matrix: Matrix, discount: Discount, room: Ints) -> Pairs:
     components = new_components(matrix)
     worth = shared_topics(matrix, 1)
     sweep = new_sweep(worth, discount, room)
-    links: list[tuple[int, int]] = []
+    links, count = np.empty((0, 2), np.int64), 0
     while True:
         v, w = next_link(sweep)
         if v < 0:
-            return as_pairs(links)
-        links.append((v, w))
+            return links[:count].copy()
+        links = put(links, count, v, w)
+        count += 1
         one, other = matrix.node_start[v], matrix.node_start[w]
         while one < matrix.node_start[v + 1] and other < matrix.node_start[w + 1]:
             t, u = matrix.node_topics[one], matrix.node_topics[other]

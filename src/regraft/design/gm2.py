@@ -6,10 +6,11 @@ their estimate. Σ|V(t)|² for the pairs and |V|² for each level, against O(|V|
 a factor O(U + ln |V||T|) above the fewest links, U the size of the largest topic (Lemma 2).
 """
 
+import numpy as np
 from numba import njit
 
 from regraft.design.kernel_blocks import add_link, new_blocks
-from regraft.design.kernel_levels import Discount, as_pairs, new_sweep, next_link, shared_topics
+from regraft.design.kernel_levels import Discount, new_sweep, next_link, put, shared_topics
 from regraft.design.limits import Terms
 from regraft.design.matrix import Ints, Matrix, Pairs
 
@@ -24,11 +25,12 @@ def _gm2(matrix: Matrix, discount: Discount, room: Ints) -> Pairs:
     blocks = new_blocks(matrix)
     worth = shared_topics(matrix, 1)
     sweep = new_sweep(worth, discount, room)
-    links: list[tuple[int, int]] = []
+    links, count = np.empty((0, 2), np.int64), 0
     while True:
         v, w = next_link(sweep)
         if v < 0:
-            return as_pairs(links)
-        links.append((v, w))
+            return links[:count].copy()
+        links = put(links, count, v, w)
+        count += 1
         add_link(matrix, blocks, worth, v, w)
         worth[v, w] = 0

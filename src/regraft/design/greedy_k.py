@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from regraft.design.kernel_components import join, new_components
-from regraft.design.kernel_levels import Discount, Worth, as_pairs, lower, new_sweep, next_link, shared_topics
+from regraft.design.kernel_levels import Discount, Worth, lower, new_sweep, next_link, put, shared_topics
 from regraft.design.limits import Terms
 from regraft.design.matrix import Ints, Matrix, Pairs
 from regraft.design.mend import mended
@@ -33,12 +33,13 @@ def _greedy(matrix: Matrix, k: int, joins: int, discount: Discount, room: Ints) 
         first, end = matrix.topic_start[t], matrix.topic_start[t + 1]
         lacks[first:end] = min(k, end - first - 1)
     sweep = new_sweep(worth, discount, room)
-    links: list[tuple[int, int]] = []
+    links, count = np.empty((0, 2), np.int64), 0
     while True:
         v, w = next_link(sweep)
         if v < 0:
-            return as_pairs(links)
-        links.append((v, w))
+            return links[:count].copy()
+        links = put(links, count, v, w)
+        count += 1
         worth[v, w] = 0
         one, other = matrix.node_start[v], matrix.node_start[w]
         while one < matrix.node_start[v + 1] and other < matrix.node_start[w + 1]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from regraft.design.harary import distinct
 from regraft.design.kernel_exchange import exchange, links_of
 from regraft.design.kernel_mesh import new_mesh
 from regraft.design.limits import Terms
@@ -42,4 +43,4 @@ def improve(
         exchange(matrix, mesh, min(CHUNK, trials - done), terms.prices, state)
         if progress(min(1.0, (done + CHUNK) / trials), int(mesh.degree.sum()) // 2):
             break
-    return links_of(mesh)
+    return distinct(links_of(mesh))

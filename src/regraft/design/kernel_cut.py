@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from regraft.design.kernel_levels import put
 from regraft.design.kernel_mesh import Mesh, add, are_linked, clear_paths, paths_to_marked
 from regraft.design.matrix import Ints, Matrix, Pairs
 
@@ -155,16 +156,15 @@ def best_across(matrix: Matrix, mesh: Mesh, t: int, side: Sides, most: int) -> t
 def mend(matrix: Matrix, mesh: Mesh, topics: Ints, most: int) -> tuple[Pairs, int]:
     """Add links until these topics are k-connected: the links, and a topic that stays weak or −1."""
     side = np.zeros((mesh.need.size, mesh.degree.size), np.int8)
-    weak = []
     for t in topics:
-        if find_cut(matrix, mesh, t, side):
-            weak.append(t)
-    links = []
+        find_cut(matrix, mesh, t, side)
+    links, count = np.empty((0, 2), np.int64), 0
     stuck = -1
-    while len(weak) > 0:
-        t = weak[-1]
+    waiting = topics.size
+    while waiting > 0:
+        t = topics[waiting - 1]
         if not side[t].any():
-            weak.pop()
+            waiting -= 1
             continue
         v, w = best_across(matrix, mesh, t, side, most)
         if v < 0:
@@ -172,12 +172,10 @@ def mend(matrix: Matrix, mesh: Mesh, topics: Ints, most: int) -> tuple[Pairs, in
             stuck = t
             continue
         add(matrix, mesh, v, w)
-        links.append((min(v, w), max(v, w)))
+        links = put(links, count, v, w)
+        count += 1
         for at in range(matrix.node_start[v], matrix.node_start[v + 1]):
             u = matrix.node_topics[at]
             if mesh.wants[u, w] and side[u, v] + side[u, w] == 3:
                 find_cut(matrix, mesh, u, side)
-    found = np.empty((len(links), 2), np.int64)
-    for place, (v, w) in enumerate(links):
-        found[place] = v, w
-    return found, stuck
+    return links[:count].copy(), stuck

@@ -105,8 +105,11 @@ def lower(worth: Worth, v: int, w: int, by: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def as_pairs(links: list[tuple[int, int]]) -> Ints:
-    found = np.empty((len(links), 2), np.int64)
-    for place, (v, w) in enumerate(links):
-        found[place, 0], found[place, 1] = min(v, w), max(v, w)
-    return found
+def put(links: Ints, count: int, v: int, w: int) -> Ints:
+    """The links with one more at `count`; in a larger array if it was full. Lists take longer to compile."""
+    if count == links.shape[0]:
+        larger = np.empty((2 * count + 64, 2), np.int64)
+        larger[:count] = links
+        links = larger
+    links[count, 0], links[count, 1] = min(v, w), max(v, w)
+    return links
