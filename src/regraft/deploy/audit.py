@@ -17,6 +17,7 @@ from regraft.model.outcome import CanaryOutcome
 
 TOPIC = "regraft.canary"
 FILTER = f"topic = '{TOPIC}' AND run = "
+CONNECT_SECONDS, LATE_SECONDS = 3.0, 10.0
 Address = tuple[str, int]
 
 
@@ -31,12 +32,11 @@ class Canaries:
         *,
         rate: float = 50.0,
         token: str = "",
-        timeout: float = 10.0,
     ) -> None:
         self._run = run
         self._addresses = addresses
         self._publisher, *self._subscribers = places
-        self._rate, self._token, self._timeout = rate, token, timeout
+        self._rate, self._token = rate, token
         self._published = 0
         self._came: dict[str, list[int]] = {name: [] for name in self._subscribers}
         self._latencies: list[float] = []
@@ -66,7 +66,7 @@ class Canaries:
         self._stop.set()
         try:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._timeout):
+                async with asyncio.timeout(LATE_SECONDS):
                     await self._publishing
                     await self._session.flush()
                     while any(len(set(came)) < self._published for came in self._came.values()):
@@ -98,7 +98,7 @@ class Canaries:
 
     def _connect(self, name: str) -> Session:
         host, port = self._addresses[name]
-        return connect(f"{host}:{port}", token=self._token, timeout=self._timeout)
+        return connect(f"{host}:{port}", token=self._token, timeout=CONNECT_SECONDS)
 
     async def _publish(self) -> None:
         """At an even pace; a full window holds it up, as it does any publisher."""
