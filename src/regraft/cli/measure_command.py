@@ -120,7 +120,7 @@ def _run(job: "Job", follow: bool, quiet: bool, options: dict[str, Any]) -> "Ran
 
     with _progress(quiet, follow) as say:
         say("starting Spark")
-        session = start(options["spark"], memory=options["memory"])
+        session = start(options["spark"], memory=options["memory"], settings=_settings(job, follow, options))
         try:
             if not follow:
                 return run(job, session, say)
@@ -128,6 +128,16 @@ def _run(job: "Job", follow: bool, quiet: bool, options: dict[str, Any]) -> "Ran
                 return stream(job, session, say, ended=ended, idle=options["stop_when_idle"])
         finally:
             session.stop()
+
+
+def _settings(job: "Job", follow: bool, options: dict[str, Any]) -> dict[str, str]:
+    from regraft.measure.inputs import parquet_files, spool_files
+    from regraft.measure.session import SMALL, SMALL_BYTES
+
+    if follow or not options["spark"].startswith("local"):
+        return {}
+    size = sum(each.size for each in spool_files(job.source) + parquet_files(job.source))
+    return SMALL if size <= SMALL_BYTES else {}
 
 
 @contextmanager

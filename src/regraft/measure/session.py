@@ -53,6 +53,15 @@ STATIC = {
 """Of a driver that is started here."""
 
 
+SMALL = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+}
+"""For little to read on this machine: compiling well and planning again take longer than that."""
+SMALL_BYTES = 32 << 20
+
+
 class SparkFault(RegraftError):
     """Spark could not do it; the text is one line."""
 
