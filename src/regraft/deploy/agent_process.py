@@ -63,37 +63,54 @@ def settings(configuration: Configuration, layout: Layout, token: str) -> bytes:
     return msgspec.json.encode(told, enc_hook=str)
 
 
+def read_settings(line: bytes) -> Settings:
+    return msgspec.json.decode(line, type=Settings, dec_hook=_path)
+
+
 async def main(arguments: argparse.Namespace) -> int:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
-    if arguments.settings_from_stdin:
-        lines = asyncio.StreamReader(limit=LINE_BYTES)
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-        told = msgspec.json.decode(await lines.readline(), type=Settings, dec_hook=_path)
-        watching = asyncio.create_task(_until_the_input_ends(lines, ended))
-    else:
-        token = os.environ.get("REGRAFT_CONTROL_TOKEN", "")
-        told = Settings(token, arguments.zookeeper or "", arguments.zookeeper_root)
-        watching = asyncio.create_task(asyncio.sleep(0))
-    agent = asyncio.create_task(_serve(arguments, told))
+    agent = asyncio.create_task(_serve(arguments, ended))
     waiting = asyncio.create_task(ended.wait())
     await asyncio.wait([agent, waiting], return_when=asyncio.FIRST_COMPLETED)
-    for task in (agent, waiting, watching):
-        task.cancel()
-    results = await asyncio.gather(agent, waiting, watching, return_exceptions=True)
-    if isinstance(fault := results[0], RegraftError):
+    waiting.cancel()
+    agent.cancel()
+    try:
+        await agent
+    except RegraftError as fault:
         print(f"regraft: {fault}", file=sys.stderr)
         return 2 if isinstance(fault, BadInput) else 1
-    if isinstance(fault, Exception):
-        raise fault
+    except asyncio.CancelledError:
+        return 0
     return 0
 
 
-async def _serve(arguments: argparse.Namespace, told: Settings) -> None:
-    driver = ControlDriver(_address(arguments.control), told.token)
+async def _settings(arguments: argparse.Namespace, ended: asyncio.Event) -> Settings:
+    if not arguments.settings_from_stdin:
+        if not (token := os.environ.get("REGRAFT_CONTROL_TOKEN", "")):
+            raise BadInput("REGRAFT_CONTROL_TOKEN", "holds the token of the broker, and is missing")
+        if not arguments.zookeeper:
+            raise BadInput("--zookeeper", "says where ZooKeeper is (HOST:PORT,...), and it is missing")
+        return Settings(token, arguments.zookeeper, arguments.zookeeper_root)
+    lines = asyncio.StreamReader(limit=LINE_BYTES)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    try:
+        told = read_settings(await lines.readline())
+    except msgspec.DecodeError as fault:
+        raise BadInput("standard input", f"does not hold settings: {fault}") from None
+    input_ends = asyncio.create_task(_until_the_input_ends(lines))
+    input_ends.add_done_callback(lambda task: ended.set())
+    return told
+
+
+async def _serve(arguments: argparse.Namespace, ended: asyncio.Event) -> None:
+    control = _address(arguments.control)
     address = _address(arguments.address) if arguments.address else None
+    told = await _settings(arguments, ended)
+    driver = ControlDriver(control, told.token)
     try:
         async with await Coord.open(told.configuration) as coord:
             await BrokerAgent(arguments.broker, driver, coord, Layout(told.root), address).run()
@@ -101,10 +118,9 @@ async def _serve(arguments: argparse.Namespace, told: Settings) -> None:
         await driver.close()
 
 
-async def _until_the_input_ends(lines: asyncio.StreamReader, ended: asyncio.Event) -> None:
+async def _until_the_input_ends(lines: asyncio.StreamReader) -> None:
     while await lines.read(4096):
         pass
-    ended.set()
 
 
 def _path(kind: type, value: Any) -> Any:

@@ -1,0 +1,75 @@
+"""An agent in a process of its own."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.broker.io.peers import finish
+from tests.deploy.agents_at_work import TOKEN, at_work
+
+from regraft.coord import Configuration, Digest, Layout, Sasl, Tls
+from regraft.deploy.agent_process import read_settings, settings
+from regraft.deploy.records import DONE
+from regraft.model import Topology
+
+CHAIN = Topology.of([("a", "b"), ("b", "c")])
+PROGRAM = [sys.executable, "-m", "regraft.deploy.agent_process"]
+
+
+@pytest.mark.parametrize("auth", [None, Digest("u", "p"), Sasl("u", "p"), Sasl("u", mechanism="GSSAPI")])
+def test_settings_say_all_that_the_starter_knows(tmp_path: Path, auth: Digest | Sasl | None) -> None:
+    (tmp_path / "ca.pem").write_text("")
+    tls = Tls(authority=tmp_path / "ca.pem", check_hostname=False)
+    configuration = Configuration("127.0.0.1:2181", auth, tls, "nothing", 3.0, 4.0)
+    read = read_settings(settings(configuration, Layout("/here"), "secret"))
+    assert (read.configuration, read.root, read.token) == (configuration, "/here", "secret")
+
+
+def test_an_agent_started_by_hand_works_and_ends_when_told(hosts: str, root: str) -> None:
+    async def scenario() -> None:
+        async with at_work(hosts, root, CHAIN) as work:
+            await work.kill("b")
+            control = "{}:{}".format(*(work.overlay.controls["b"] or ()))
+            agent = await asyncio.create_subprocess_exec(
+                *(*PROGRAM, "--broker", "b", "--control", control),
+                *("--zookeeper", hosts, "--zookeeper-root", root),
+                env=os.environ | {"REGRAFT_CONTROL_TOKEN": TOKEN},
+            )
+            path = await work.action("shift", "a", "b", "c")
+            await work.command(path, "a", "b", "c")
+            await work.reported(path, DONE, "a", "b", "c")
+            agent.terminate()
+            assert await agent.wait() == 0
+            assert await work.coord.get(work.layout.alive("b")) is None
+
+    finish(scenario())
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "reason"),
+    [
+        (["--control", "nowhere"], None, "'nowhere': an address is host:port"),
+        (["--control", "127.0.0.1:1"], None, "REGRAFT_CONTROL_TOKEN: holds the token of the broker"),
+        (
+            ["--control", "127.0.0.1:1", "--settings-from-stdin"],
+            "{}\n",
+            "standard input: does not hold settings",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(options: list[str], said: str | None, reason: str) -> None:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("REGRAFT_")}
+    result = subprocess.run(
+        [*PROGRAM, "--broker", "b", *options],
+        input=said,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"regraft: {reason}")
+    assert result.stderr.count("\n") == 1
