@@ -12,21 +12,26 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TextIO
 
 from benchmarks._measure_child import cpu_seconds
 
 from regraft.measure.follow import follow
 from regraft.measure.run import Job
 from regraft.measure.session import start
+from regraft.measure.state import RECORDS
 
 BROKERS = 16
 STEP = 0.1
 """Seconds between two writes of a spool."""
+FIRST = 1000
+"""Lines before the steady rate begins: with them the stream warms up."""
+IDLE = 60.0
+"""Seconds without anything new that end the stream."""
 TABLES = frozenset({"traffic_classes", "interest", "link_load", "broker_load", "latency"})
 
 
@@ -45,46 +50,52 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     spool.mkdir(parents=True)
     session = start("local[2]", memory=options.memory)
     width = round(options.window * 1e6)
-    feeder = multiprocessing.get_context("spawn").Process(
-        target=feed, args=(spool, options.rate, options.seconds)
-    )
+    spawning = multiprocessing.get_context("spawn")
+    ready, began = spawning.Event(), spawning.Value("d", 0.0)
+    feeder = spawning.Process(target=feed, args=(spool, options.rate, options.seconds, ready, began))
     seen: dict[str, float] = {}
     over = threading.Event()
-    watcher = threading.Thread(target=watch, args=(out, seen, over))
+    watcher = threading.Thread(target=watch, args=(out, seen, over, ready))
     feeder.start()
     watcher.start()
     cpu = cpu_seconds(os.getpid())
-    ran = follow(Job(spool, out, width, tables=TABLES), session, ended=lambda: not feeder.is_alive())
-    behind = time.time()
+    # While the stream gets going, little comes; then it is never idle until the feeder has ended.
+    ran = follow(Job(spool, out, width, tables=TABLES), session, idle=IDLE)
     over.set()
     watcher.join()
     feeder.join()
-    answer = delays(seen, width, options) | {
+    answer = delays(seen, width, began.value, began.value + options.seconds) | {
         "cpu": cpu_seconds(os.getpid()) - cpu,
         "read": ran.counts.read,
-        "written": options.rate * options.seconds,
-        "finished_after": behind - max((_start(name) for name in seen), default=behind),
+        "written": FIRST + options.rate * options.seconds,
     }
     session.stop()
     return answer
 
 
-def feed(spool: Path, rate: int, seconds: int) -> None:
+def feed(spool: Path, rate: int, seconds: int, ready: Any, start: Any) -> None:
     """Every step a share of the lines, spread over the brokers' files; time and content are of the moment."""
     files = [(spool / f"b{number}-1.ndjson.open").open("w") for number in range(BROKERS)]
-    lines, began = endless(), time.time()
+    lines = endless()
+    _write(files, lines, FIRST)
+    ready.wait()
+    start.value = began = time.time()
     for step in range(round(seconds / STEP)):
         wait = began + step * STEP - time.time()
         if wait > 0:
             time.sleep(wait)
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
-        for number in range(round(rate * STEP)):
-            broker, line = next(lines)
-            files[broker].write(line.replace("?", f"{now}{number % 1000:03}Z", 1))
-        for file in files:
-            file.flush()
+        _write(files, lines, round(rate * STEP))
     for file in files:
         file.close()
+
+
+def _write(files: Sequence[TextIO], lines: Iterator[tuple[int, str]], count: int) -> None:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+    for number in range(count):
+        broker, line = next(lines)
+        files[broker].write(line.replace("?", f"{now}{number % 1000:03}Z", 1))
+    for file in files:
+        file.flush()
 
 
 def endless() -> Iterator[tuple[int, str]]:
@@ -103,10 +114,12 @@ def endless() -> Iterator[tuple[int, str]]:
             )
 
 
-def watch(out: Path, seen: dict[str, float], over: threading.Event) -> None:
-    """When each window was first in the current snapshot."""
+def watch(out: Path, seen: dict[str, float], over: threading.Event, ready: Any) -> None:
+    """When the first batch is in, and when each window was first in the current snapshot."""
     last = None
     while not over.wait(0.05):
+        if not ready.is_set() and any((out / RECORDS).glob("*/part=traffic/*.parquet")):
+            ready.set()
         now = os.readlink(out / "current") if (out / "current").is_symlink() else None
         if now == last:
             continue
@@ -115,14 +128,12 @@ def watch(out: Path, seen: dict[str, float], over: threading.Event) -> None:
             seen.setdefault(place.name, time.time())
 
 
-def delays(seen: dict[str, float], width: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Of the windows that closed while the feeder was at work."""
-    found = sorted((_start(name), at) for name, at in seen.items())
-    late = [at - start - width / 1e6 for start, at in found if start + width / 1e6 > found[0][0]]
-    late = late[: max(1, int(options.seconds // options.window) - 1)]
-    return {"windows": len(found), "delays": [round(each, 2) for each in late]} | (
-        {"median": median(late), "largest": max(late)} if late else {}
-    )
+def delays(seen: dict[str, float], width: int, began: float, ended: float) -> dict[str, Any]:
+    """Of the windows that lie within the time of the steady rate."""
+    ends = [(_start(name) + width / 1e6, at) for name, at in seen.items()]
+    late = [at - end for end, at in sorted(ends) if began <= end - width / 1e6 and end <= ended]
+    shown = {"windows": len(late), "delays": [round(each, 2) for each in late]}
+    return shown | ({"median": median(late), "largest": max(late)} if late else {})
 
 
 def _start(name: str) -> float:
