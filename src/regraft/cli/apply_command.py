@@ -118,7 +118,8 @@ def verify(plan: Plan, current: Topology, goal: Topology) -> None:
 
 
 async def _ask(coord: "Coord", layout: "Layout", wanted: str, as_json: bool) -> int:
-    from regraft.deploy.control import ask, deployer_of
+    from regraft.deploy.control import ask
+    from regraft.deploy.journal import deployer_of
 
     run = await ask(coord, layout, wanted)
     by = await deployer_of(coord, layout)
@@ -144,8 +145,9 @@ async def _carry_out(
 ) -> "Outcome | None":
     from regraft.cli.apply_live import live, stopped_by_interrupt
     from regraft.coord import CoordUnreachable, LeaseLost
-    from regraft.deploy.control import ask, deployer_of
+    from regraft.deploy.control import ask
     from regraft.deploy.execute import execute, resume, roll_back
+    from regraft.deploy.journal import deployer_of
     from regraft.deploy.records import ROLL_BACK
 
     if mode == "rollback" and (by := await deployer_of(coord, layout)):

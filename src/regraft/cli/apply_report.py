@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.plan_verdict import counted
 from regraft.cli.printing import console, shown
 from regraft.deploy.records import Current, Doing
 from regraft.model import Action, Plan
@@ -30,7 +31,8 @@ def show_replay(plan: Plan, current: Current, steps: "Sequence[Sequence[Doing]]"
         return
     for number, step in enumerate(plan.steps, 1):
         click.echo(f"step {number}: {', '.join(shown(str(action)) for action in step)}")
-    size = f"{len(plan.steps)} steps, {plan.actions} actions, {changes} changes of links"
+    sizes = (len(plan.steps), "step"), (plan.actions, "action"), (changes, "change")
+    size = ", ".join(counted(number, name) for number, name in sizes)
     click.echo(f"{size} would lead to {plan.goal[:12]}; nothing has been touched")
 
 

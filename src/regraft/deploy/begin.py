@@ -11,10 +11,21 @@ from regraft.coord import Coord, Corrupt, Lease, Stored
 from regraft.coord.layout import Layout
 from regraft.coord.typed import read
 from regraft.deploy.changes import taken_back
-from regraft.deploy.journal import BEGINNING, doings_of, expanded, made, must, topology_of, write_run
+from regraft.deploy.journal import (
+    BEGINNING,
+    deployer_of,
+    doings_of,
+    expanded,
+    made,
+    must,
+    topology_of,
+    write_run,
+)
 from regraft.deploy.records import RUNNING, Current, Run, run_number
 from regraft.model import BadInput, BrokenPlan, Plan, Topology
 
+MOST_AT_ONCE = 400
+"""Changes that one transaction of ZooKeeper can begin, with the commands of all who take part."""
 Verify = Callable[[Plan, Topology, Topology], None]
 """Replays a plan from a topology to its goal, or raises `BrokenPlan`. Of another package: it is handed in."""
 
@@ -48,18 +59,19 @@ async def checked(coord: Coord, layout: Layout, plan: Plan, verify: Verify) -> C
         raise BadInput(layout.topology, "there is no topology: no overlay has been started here")
     current = stored.value
     if run is not None:
-        _check_free(run.value)
+        _check_free(run.value, await deployer_of(coord, layout))
     _check_plan(plan, current, verify)
     await check_agents(coord, layout, (name for step in plan.steps for each in step for name in each.brokers))
     return current
 
 
-def _check_free(run: Run) -> None:
+def _check_free(run: Run, deployer: str) -> None:
     """A beginning of a plan that was interrupted has done nothing: it is written over."""
     if run.state == RUNNING or (run.state == BEGINNING and run.back):
         what = "is being taken back" if run.back else "is under way"
         at = f"step {run.step} of {len(run.steps)}"
-        raise BadInput(f"run {run.id}", f"{what} ({at}): continue with --resume or --rollback")
+        who = f"the {deployer} is at it" if deployer else "continue with --resume or --rollback"
+        raise BadInput(f"run {run.id}", f"{what} ({at}): {who}")
 
 
 def _check_plan(plan: Plan, current: Current, verify: Verify) -> None:
@@ -113,7 +125,7 @@ def run_of(
         epoch=current.epoch,
         seconds=settings.seconds,
         attempts=settings.attempts,
-        at_once=settings.at_once,
+        at_once=min(settings.at_once or MOST_AT_ONCE, MOST_AT_ONCE),
         per_broker=settings.per_broker,
     )
 

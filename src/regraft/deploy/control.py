@@ -77,13 +77,3 @@ async def ask(coord: Coord, layout: Layout, wanted: str) -> Run:
             return asked
         except Conflict:
             continue
-
-
-async def deployer_of(coord: Coord, layout: Layout) -> str:
-    """Who holds the lease; empty if nobody does."""
-    queue = layout.lock("deployer")
-    for place in await coord.children(queue):
-        node = await coord.get(f"{queue}/{place}")
-        if node is not None:
-            return node.data.decode(errors="replace")
-    return ""

@@ -9,8 +9,8 @@ answer that was lost it reads everything again.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from regraft.coord import (
     Conflict,
@@ -34,6 +34,7 @@ from regraft.deploy.records import ROLL_BACK, RUNNING, Command, Current, Doing, 
 from regraft.deploy.statistics import Statistics
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 
 class Progress(NamedTuple):
@@ -79,7 +80,7 @@ class Execution:
     async def _one(self) -> Run:
         while True:
             self._followed.changed.clear()
-            view = await self._view()
+            view = await self._while_held(self._view())
             run = view.run.value
             actions = {path: known.value for path, known in view.actions.items()}
             self._tell(Progress(run, actions, view.statuses, view.queues))
@@ -90,7 +91,7 @@ class Execution:
                 if not await self._write(transaction):
                     break
             if not transactions:
-                await self._something_new()
+                await self._while_held(self._followed.changed.wait())
 
     async def _view(self) -> View:
         """Everything that the core wants to know of the step under way."""
@@ -157,19 +158,17 @@ class Execution:
                 return await self._followed.again()
         raise LeaseLost(self._layout.lock("deployer"))
 
-    async def _something_new(self) -> None:
-        """A node has changed, or the lease is gone."""
-        waiting = [
-            asyncio.create_task(self._followed.changed.wait()),
-            asyncio.create_task(self._lease.lost.wait()),
-        ]
+    async def _while_held(self, work: Coroutine[Any, Any, T]) -> T:
+        """Its result; or `LeaseLost`, however long the work would still have waited."""
+        working, lost = asyncio.ensure_future(work), asyncio.ensure_future(self._lease.lost.wait())
         try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([working, lost], return_when=asyncio.FIRST_COMPLETED)
+            if not self._lease.held:
+                raise LeaseLost(self._layout.lock("deployer"))
+            return working.result()
         finally:
-            for task in waiting:
-                task.cancel()
-        if not self._lease.held:
-            raise LeaseLost(self._layout.lock("deployer"))
+            working.cancel()
+            lost.cancel()
 
 
 def _operation(put: Put) -> Operation:

@@ -83,6 +83,16 @@ async def doings_of(coord: Coord, layout: Layout, run: Run) -> list[list[Doing]]
     ]
 
 
+async def deployer_of(coord: Coord, layout: Layout) -> str:
+    """Who holds the lease; empty if nobody does."""
+    queue = layout.lock("deployer")
+    for place in await coord.children(queue):
+        node = await coord.get(f"{queue}/{place}")
+        if node is not None:
+            return node.data.decode(errors="replace")
+    return ""
+
+
 async def write_run(coord: Coord, layout: Layout, lease: Lease, run: Run, current: Current) -> None:
     """All nodes of the run, whatever was there before; the last write sets it going."""
     steps, _ = expanded(run, current)
