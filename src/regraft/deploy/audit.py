@@ -8,6 +8,7 @@ brokers that are interested in its topic, and a few canaries' brokers need not b
 import asyncio
 import contextlib
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
@@ -17,6 +18,7 @@ from regraft.model.outcome import CanaryOutcome
 
 TOPIC = "regraft.canary"
 FILTER = f"topic = '{TOPIC}' AND run = "
+RECENT = 1000
 CONNECT_SECONDS, LATE_SECONDS = 3.0, 10.0
 Address = tuple[str, int]
 
@@ -39,7 +41,10 @@ class Canaries:
         self._rate, self._token = rate, token
         self._published = 0
         self._came: dict[str, list[int]] = {name: [] for name in self._subscribers}
+        self._sent: list[float] = []
         self._latencies: list[float] = []
+        self._recent: deque[tuple[float, float]] = deque(maxlen=RECENT)
+        """When, and how late (ms)."""
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._stop = asyncio.Event()
@@ -75,6 +80,13 @@ class Canaries:
             self._publishing.cancel()
             await self._leave()
 
+    def latency_ms(self) -> float:
+        """Of the latest canary of the last second, those still on their way included."""
+        now = time.monotonic()
+        late = [ms for at, ms in self._recent if now - at < 1.0]
+        waiting = [self._sent[len(came)] for came in self._came.values() if len(came) < len(self._sent)]
+        return max([*late, *(1000 * (now - sent) for sent in waiting)], default=0.0)
+
     @property
     def outcome(self) -> CanaryOutcome:
         came = self._came.values()
@@ -109,8 +121,8 @@ class Canaries:
                 "topic": TOPIC,
                 "run": self._run,
                 "number": self._published,
-                "sent": time.monotonic(),
             }
+            self._sent.append(time.monotonic())
             await self._session.send(Event(attributes, b""))
             next_at = max(next_at + 1 / self._rate, time.monotonic() - 1)
             with contextlib.suppress(TimeoutError):
@@ -119,8 +131,10 @@ class Canaries:
 
     async def _take(self, name: str, subscription: Subscription) -> None:
         async for event in subscription:
-            self._came[name].append(int(event.attributes["number"]))
-            self._latencies.append(1000 * (time.monotonic() - float(event.attributes["sent"])))
+            number, now = int(event.attributes["number"]), time.monotonic()
+            self._came[name].append(number)
+            self._latencies.append(1000 * (now - self._sent[number - 1]))
+            self._recent.append((now, self._latencies[-1]))
 
     async def _leave(self) -> None:
         for task in self._tasks:

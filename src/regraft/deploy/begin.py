@@ -42,6 +42,8 @@ class Settings:
     per_broker: int = 0
     queue_bytes: int = 0
     """No change begins at a broker that holds more."""
+    latency_ms: float = 0.0
+    """No change begins while a canary takes, or has been on its way for, longer."""
     canaries: int = 3
     """Subscribers that audit the run; 0: none."""
     token: str = ""

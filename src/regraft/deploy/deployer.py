@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from regraft.coord import (
+    Check,
     Conflict,
     Coord,
     CoordUnreachable,
@@ -27,14 +28,15 @@ from regraft.coord import (
 from regraft.coord.layout import Layout
 from regraft.coord.typed import encode
 from regraft.deploy.begin import begin_back
-from regraft.deploy.deployer_core import Budget, Deployer, Known, Put, Transaction, View
+from regraft.deploy.deployer_core import Budget, Deployer, Known, Put, Same, Transaction, View
 from regraft.deploy.follow import Followed
 from regraft.deploy.journal import missing
-from regraft.deploy.records import ROLL_BACK, RUNNING, Command, Current, Doing, Run, Status
+from regraft.deploy.records import PREPARING, ROLL_BACK, RUNNING, Command, Current, Doing, Run, Status
 from regraft.deploy.statistics import Statistics
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
+SLOW_SECONDS = 0.1
 
 
 class Progress(NamedTuple):
@@ -60,10 +62,13 @@ class Execution:
         lease: Lease,
         budget: Budget = Budget(),  # noqa: B008 — a frozen value
         tell: Tell = lambda progress: None,
+        slow: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`slow` is asked before anything new begins: while it says so, nothing does."""
         self._coord, self._layout, self._lease = coord, layout, lease
         self._core = Deployer(layout, budget)
         self._tell = tell
+        self._slow = slow
 
     async def to_rest(self) -> Run:
         """The run as it ends: done, failed or stopped; or the one that takes it back, if that was wanted."""
@@ -87,6 +92,9 @@ class Execution:
             if run.state != RUNNING:
                 return run
             transactions = self._core.next(view, time.time())
+            if any(map(_begins, transactions)) and self._slow():
+                await self._while_held(asyncio.sleep(SLOW_SECONDS))
+                continue
             for transaction in transactions:
                 if not await self._write(transaction):
                     break
@@ -148,7 +156,7 @@ class Execution:
             await self._read_again()
             return False
         for put, result in zip(transaction, results, strict=True):
-            if isinstance(result, Node):
+            if isinstance(put, Put) and isinstance(result, Node):
                 self._followed.wrote(put.path, put.record, result)
         return True
 
@@ -171,6 +179,12 @@ class Execution:
             lost.cancel()
 
 
-def _operation(put: Put) -> Operation:
+def _begins(transaction: Transaction) -> bool:
+    return any(isinstance(put.record, Doing) and put.record.state == PREPARING for put in transaction)
+
+
+def _operation(put: Put | Same) -> Operation:
+    if isinstance(put, Same):
+        return Check(put.path, put.version)
     data = encode(put.record)
     return Create(put.path, data) if put.version < 0 else Set(put.path, data, put.version)

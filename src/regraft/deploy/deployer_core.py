@@ -61,7 +61,14 @@ class Put(NamedTuple):
     version: int
 
 
-Transaction = list[Put]
+class Same(NamedTuple):
+    """Only if the node still has this version."""
+
+    path: str
+    version: int
+
+
+Transaction = list[Put | Same]
 """All or nothing."""
 
 
@@ -106,7 +113,8 @@ class Deployer:
         at_rest = all(state in (DONE, PENDING) for state in states)
         if at_rest and (run.reason or run.wanted not in (RUN, PAUSE)):
             state = FAILED if run.reason else STOPPED
-            return [[Put(self.layout.plan, _with(run, state=state), view.run.version)]]
+            still = [Same(path, known.version) for path, known in sorted(view.actions.items())]
+            return [[Put(self.layout.plan, _with(run, state=state), view.run.version), *still]]
         if run.reason or run.wanted != RUN:
             return []
         return self._begin(view, now)
@@ -132,7 +140,10 @@ class Deployer:
             count += 1
             begun.append(Put(path, doing.next(state=PREPARING, begun=doing.begun or now), version))
             self._command(path, change[1:], commands, add=True)
-        return [[*begun, *self._changed(commands, view.commands)]] if begun else []
+        if not begun:
+            return []
+        # Not if the run was stopped or goes on to another step meanwhile.
+        return [[*begun, Same(self.layout.plan, view.run.version), *self._changed(commands, view.commands)]]
 
     def _too_busy(self, run: Run, busy: Counter[str], brokers: Sequence[str]) -> bool:
         return bool(run.per_broker) and any(busy[each] >= run.per_broker for each in brokers)
@@ -150,7 +161,7 @@ class Deployer:
         commands = dict(view.commands)
         self._command(path, doing.change.brokers, commands, add=False)
         if doing.state == COMMITTED:
-            puts = [Put(path, _succeeded(doing, now), version), self._moved_on(doing, view)]
+            puts: Transaction = [Put(path, _succeeded(doing, now), version), self._moved_on(doing, view)]
         else:
             puts = self._failed(path, doing, version, view)
         return [*puts, *self._changed(commands, view.commands)]
@@ -193,7 +204,7 @@ class Deployer:
 
     def _changed(
         self, commands: Mapping[str, Known[Command]], before: Mapping[str, Known[Command]]
-    ) -> Transaction:
+    ) -> list[Put]:
         return [
             Put(self.layout.command(name), known.value, known.version)
             for name, known in sorted(commands.items())

@@ -81,9 +81,14 @@ async def _carried_out(
 ) -> Outcome:
     seen = _Queues(tell)
     started = time.monotonic()
-    execution = Execution(coord, layout, held, Budget(settings.queue_bytes), seen.told)
     async with AsyncExitStack() as stack:
         canaries, why_not = await _canaries(coord, layout, settings, stack)
+
+        def slow() -> bool:
+            limit = settings.latency_ms
+            return bool(limit) and canaries is not None and canaries.latency_ms() > limit
+
+        execution = Execution(coord, layout, held, Budget(settings.queue_bytes), seen.told, slow)
         run = await execution.to_rest()
         seconds = time.monotonic() - started
     audited = canaries.outcome if canaries else None

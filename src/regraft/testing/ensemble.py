@@ -8,7 +8,7 @@ from random import Random
 from typing import NamedTuple
 
 from regraft.coord import Record
-from regraft.deploy.deployer_core import Put
+from regraft.deploy.deployer_core import Same, Transaction
 from regraft.testing.network import Clock
 
 
@@ -36,7 +36,7 @@ class Ensemble:
     def lose_leader(self, seconds: float) -> None:
         self.away_until = max(self.away_until, self.clock.now + seconds)
 
-    def commit(self, puts: list[Put], lease: str = "") -> bool:
+    def commit(self, puts: Transaction, lease: str = "") -> bool:
         """All or nothing; what is fenced by a lease only while that one holds it."""
         if self.away and self.rng.random() < 0.5:
             return False
@@ -45,6 +45,8 @@ class Ensemble:
         if any(self._version(put.path) != put.version for put in puts):
             return False
         for put in puts:
+            if isinstance(put, Same):
+                continue
             self.nodes[put.path] = Held(put.record, put.version + 1)
         self.writes += 1
         return True

@@ -18,7 +18,9 @@ class Held:
     """A run, where it came from, and for whom it is kept.
 
     It has several sources if its publisher moved and sent it again by another way: all are told when it
-    is done; the last is where it comes from now. `waiting` maps each target to the epoch of the connection on which it was sent, 0 if it was
+    is done; the last is where it comes from now.
+
+    `waiting` maps each target to the epoch of the connection on which it was sent, 0 if it was
     not.
     """
 

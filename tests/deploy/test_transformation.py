@@ -1,0 +1,117 @@
+"""Plans are carried out while brokers, agents, deployers and ZooKeeper fail: nothing is lost, repeated or
+reordered, and the links are those that the journal names.
+
+`scripts/bench soak --transformations --seeds 5000` runs more of them.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from regraft.broker.core.relink import Relink
+from regraft.broker.core.tables import Tables
+from regraft.deploy.agent_core import Agent
+from regraft.deploy.deployer_core import Deployer
+from regraft.testing.deployment import LAYOUT
+from regraft.testing.script import random_script
+from regraft.testing.transformation import Transformation, transform
+
+SEEDS = 300
+GROUP = 30
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, GROUP))
+def test_nothing_is_lost_and_the_links_are_those_of_the_journal(first: int) -> None:
+    outcomes = [transform(seed) for seed in range(first, first + GROUP)]
+    assert [(each.seed, each.violation) for each in outcomes if each.violation] == []
+    faults = sum((each.faults for each in outcomes), Counter[str]())
+    assert {"crash", "kill agent", "kill deployer", "ZooKeeper away", "session lost"} <= faults.keys()
+
+
+def test_a_seed_always_gives_the_same_run() -> None:
+    assert transform(7).hash == transform(7).hash
+
+
+def test_runs_end_in_every_way() -> None:
+    ends = set()
+    for seed in range(40):
+        simulation = Transformation(seed, random_script(Random(f"{seed}/script")))
+        simulation.run()
+        run = simulation.ensemble.nodes[LAYOUT.plan].record
+        ends.add((getattr(run, "state", ""), getattr(run, "back", False)))
+    assert {("done", False), ("done", True), ("failed", False), ("stopped", False)} <= ends
+
+
+# Mistakes that somebody could make
+
+
+def forgets_its_part(patch: pytest.MonkeyPatch) -> None:
+    """Nothing is remembered from prepare on."""
+    patch.setattr(Relink, "_remember", lambda self, part: None)
+
+
+def believes_j_at_once(patch: pytest.MonkeyPatch) -> None:
+    """k drops what j, which has forgotten the subtree, does not repeat."""
+    believe = Tables.heard
+
+    def heard(self: Tables, name: str, update: object) -> None:
+        self.sides[name].patient = False
+        believe(self, name, update)  # type: ignore[arg-type]
+
+    patch.setattr(Tables, "heard", heard)
+
+
+def does_not_veil(patch: pytest.MonkeyPatch) -> None:
+    """j goes on telling k what is behind i as if it were behind itself."""
+    patch.setattr(Tables, "veil", lambda self, name, behind: None)
+    patch.setattr(Tables, "unveil", lambda self, name: None)
+
+
+def commits_alone(patch: pytest.MonkeyPatch) -> None:
+    """An agent that is ready does not ask the others."""
+    decide = Agent._decide
+
+    def alone(self: Agent, path, known, view, changes, now):  # type: ignore[no-untyped-def]
+        for name in known.doing.change.brokers:
+            view.statuses = {**view.statuses, name: view.statuses[self.broker]}
+        return decide(self, path, known, view, changes, now)
+
+    patch.setattr(Agent, "_decide", alone)
+
+
+def does_not_wait_for_all(patch: pytest.MonkeyPatch) -> None:
+    """The deployer goes on before all brokers are through with a change."""
+    patch.setattr(Deployer, "_all_through", lambda self, doing, statuses: True)
+
+
+def sends_to_the_subtree_too_early(patch: pytest.MonkeyPatch) -> None:
+    """k does not wait for what was on its way from j."""
+    tell = Relink._tell
+
+    def at_once(self: Relink, part) -> None:  # type: ignore[no-untyped-def]
+        tell(self, part)
+        if part.told:
+            self.thaw(part.change.i)
+
+    patch.setattr(Relink, "_tell", at_once)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        forgets_its_part,
+        believes_j_at_once,
+        does_not_veil,
+        commits_alone,
+        does_not_wait_for_all,
+        sends_to_the_subtree_too_early,
+    ],
+    ids=lambda plant: plant.__name__,
+)
+def test_a_planted_bug_is_caught(
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    assert any(transform(seed).violation for seed in range(SEEDS))
