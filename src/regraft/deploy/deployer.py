@@ -180,7 +180,10 @@ class Execution:
 
 
 def _begins(transaction: Transaction) -> bool:
-    return any(isinstance(put.record, Doing) and put.record.state == PREPARING for put in transaction)
+    return any(
+        isinstance(put, Put) and isinstance(put.record, Doing) and put.record.state == PREPARING
+        for put in transaction
+    )
 
 
 def _operation(put: Put | Same) -> Operation:
