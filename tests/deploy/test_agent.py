@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.broker.io.peers import finish
-from tests.deploy.agents_at_work import AtWork, at_work, until
+from tests.deploy.agents_at_work import TOKEN, AtWork, at_work, until
 
-from regraft.coord import Corrupt
+from regraft.coord import Coord, Corrupt
 from regraft.coord.typed import encode, read
 from regraft.deploy.agent import BrokerAgent
 from regraft.deploy.driver import ControlDriver
@@ -80,6 +80,12 @@ def test_a_refused_prepare_leads_to_an_aborted_decision(hosts: str, root: str) -
             await work.links(AS_BEFORE)
 
     finish(scenario())
+
+
+def driven(work: AtWork, id: str) -> tuple[tuple[str, int], str]:
+    control = work.overlay.controls[id]
+    assert control is not None
+    return control, TOKEN
 
 
 async def prepared_without_a_decision(work: AtWork) -> str:
@@ -209,16 +215,21 @@ def test_an_own_status_that_is_garbage_stops_the_agent_until_it_is_repaired(host
     finish(scenario())
 
 
-def test_an_agent_is_there_while_it_lives_and_a_new_one_replaces_it(hosts: str, root: str) -> None:
+def test_an_agent_is_there_while_its_session_lives_and_replaces_the_one_before(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with at_work(hosts, root, CHAIN) as work:
             alive = work.layout.alive("a")
             while await work.coord.get(alive) is None:
                 await asyncio.sleep(0.02)
-            await work.kill("a")
-            assert await work.coord.get(alive) is None
-            work.start("a")
-            while await work.coord.get(alive) is None:
+            await work.kill("a")  # whose session, which is that of all agents here, goes on
+            own = await Coord.connect(hosts)
+            work.drivers["a"] = ControlDriver(*driven(work, "a"))
+            agent = BrokerAgent("a", work.drivers["a"], own, work.layout)
+            work.agents["a"] = asyncio.create_task(agent.run())
+            while (node := await work.coord.get(alive)) is None or node.ephemeral_owner != own.session_id:
+                await asyncio.sleep(0.02)
+            await own.stop()
+            while await work.coord.get(alive) is not None:
                 await asyncio.sleep(0.02)
 
     finish(scenario())
