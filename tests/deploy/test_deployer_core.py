@@ -7,7 +7,7 @@ import pytest
 
 from regraft.coord import Layout
 from regraft.deploy.changes import Raw
-from regraft.deploy.deployer_core import Budget, Deployer, Known, Put, View
+from regraft.deploy.deployer_core import Budget, Deployer, Known, Put, Same, View
 from regraft.deploy.records import (
     ABORTED,
     COMMITTED,
@@ -59,7 +59,8 @@ def view(
 
 
 def decided(seen: View, queue_bytes: int = 0) -> list[list[Put]]:
-    return Deployer(LAYOUT, Budget(queue_bytes)).next(seen, 100.0)
+    found = Deployer(LAYOUT, Budget(queue_bytes)).next(seen, 100.0)
+    return [[each for each in transaction if isinstance(each, Put)] for transaction in found]
 
 
 def begun(transactions: list[list[Put]]) -> list[str]:
@@ -131,6 +132,12 @@ def test_a_broker_that_holds_too_much_begins_nothing(held: int, expected: list[s
     seen = view(doing(LEFT), doing(RIGHT, number=2), queues={"a": held})
     assert begun(decided(seen, 1000)) == expected
     assert begun(decided(seen)) == ["1", "2"]
+
+
+def test_nothing_begins_in_a_run_that_somebody_has_stopped_meanwhile() -> None:
+    """The transaction holds only for the run as it was read."""
+    (transaction,) = Deployer(LAYOUT).next(view(doing(LEFT)), 100.0)
+    assert Same(LAYOUT.plan, 5) in transaction
 
 
 # Ending

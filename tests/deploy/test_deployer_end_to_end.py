@@ -10,8 +10,10 @@ from tests.deploy.plans import AROUND, CHAIN, MOVED, RING_OPENED, STAR, TO_STAR,
 
 from regraft.coord import Coord, Layout
 from regraft.deploy.begin import Settings
+from regraft.deploy.control import ask
 from regraft.deploy.deployer import Progress
 from regraft.deploy.execute import execute, resume, roll_back
+from regraft.deploy.records import STOP
 from regraft.model import Topology
 from regraft.model.outcome import Outcome
 
@@ -81,5 +83,23 @@ def test_a_deployer_that_dies_in_the_middle_is_continued(hosts: str, root: str, 
             await killed(work.layout)
             check_clean(await resume(work.coord, work.layout, AUDITED), RING_OPENED)
             await check_links(work, RING_OPENED)
+
+    within(scenario())
+
+
+def test_nothing_begins_while_canaries_are_late(hosts: str, root: str) -> None:
+    """No canary is that quick: the run waits, and is stopped before its first change."""
+
+    async def scenario() -> None:
+        async with at_work(hosts, root, CHAIN) as work:
+            await present(work, CHAIN)
+            settings = Settings(canaries=1, latency_ms=0.001)
+            running = asyncio.create_task(execute(TO_STAR, work.coord, work.layout, verify, settings))
+            await asyncio.wait([running], timeout=1.5)
+            await ask(work.coord, work.layout, STOP)
+            outcome = await running
+            assert (outcome.state, outcome.epoch) == ("stopped", 1)
+            assert outcome.canaries is not None
+            assert outcome.canaries.delivered > 0
 
     within(scenario())

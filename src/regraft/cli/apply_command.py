@@ -43,6 +43,13 @@ ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
 @click.option("--attempts", type=click.IntRange(1), default=3, show_default=True, help="For each change.")
 @click.option("--queue-bytes", type=COUNT, default=0, metavar="N", help="Wait while a broker holds more.")
 @click.option(
+    "--latency-ms",
+    type=click.FloatRange(0),
+    default=0.0,
+    metavar="N",
+    help="Wait while a canary takes longer.",
+)
+@click.option(
     "--canaries", type=COUNT, default=3, show_default=True, metavar="N", help="Subscribers that audit it."
 )
 @click.option("--token", default="", envvar="REGRAFT_TOKEN", help="Secret that lets the canaries in.")
@@ -105,6 +112,8 @@ def _settings(options: dict[str, Any]) -> "Settings":
 
     from regraft.deploy.begin import Settings
 
+    if options["latency_ms"] and not options["canaries"]:
+        raise BadInput("--latency-ms", "is measured with canaries, and --canaries is 0")
     return Settings(**{field.name: options[field.name] for field in fields(Settings)})
 
 
