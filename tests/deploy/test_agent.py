@@ -236,7 +236,7 @@ def test_an_agent_is_there_while_its_session_lives_and_replaces_the_one_before(h
 
 
 def test_statistics_are_written(hosts: str, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regraft.deploy.agent.FIGURES_SECONDS", 0.05)
+    monkeypatch.setattr("regraft.deploy.statistics.EVERY_SECONDS", 0.05)
 
     async def scenario() -> None:
         async with at_work(hosts, root, CHAIN) as work:

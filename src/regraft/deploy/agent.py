@@ -9,7 +9,6 @@ nothing that it could not read again: kill it at any moment and start another.
 """
 
 import asyncio
-import contextlib
 import logging
 import re
 from collections.abc import Iterable
@@ -24,12 +23,11 @@ from regraft.deploy.agent_core import Abort, Agent, Commit, Decide, Do, Known, P
 from regraft.deploy.driver import Address, Driver, Refused, Unreachable
 from regraft.deploy.nodes import Nodes
 from regraft.deploy.records import Command, Doing, Run, Status
-from regraft.deploy.statistics import Statistics, statistics
+from regraft.deploy.statistics import keep_statistics
 
 log = logging.getLogger("regraft.deploy")
 BUSY_SECONDS = 0.2
 IDLE_SECONDS = 1.0
-FIGURES_SECONDS = 1.0
 CHANGE = re.compile(r"[^:]+:([1-9]\d*)\.([1-9]\d*):\d+:\d+", re.ASCII)
 """The id of a change: run, step and action, number of the change, attempt."""
 
@@ -60,7 +58,9 @@ class BrokerAgent:
 
     async def run(self) -> NoReturn:
         alive = Presence(self._coord, self._layout.alive(self._broker), replace=True)
-        figures = asyncio.create_task(self._keep_figures())
+        figures = asyncio.create_task(
+            keep_statistics(self._coord, self._layout.statistics(self._broker), self._driver)
+        )
         try:
             async with alive:
                 while True:
@@ -236,33 +236,6 @@ class BrokerAgent:
         else:
             self._nodes.wrote(path, status, node)
         self._driver.changed.set()
-
-    # Figures
-
-    async def _keep_figures(self) -> None:
-        """The broker's statistics, whenever they have changed; nobody waits for them."""
-        loop = asyncio.get_running_loop()
-        before: BrokerState | None = None
-        at, written = loop.time(), Statistics()
-        while True:
-            await asyncio.sleep(FIGURES_SECONDS)
-            state = await self._driver.state()
-            if isinstance(state, Unreachable):
-                continue
-            now = loop.time()
-            figures = statistics(state, before, now - at)
-            before, at = state, now
-            if figures != written:
-                with contextlib.suppress(CoordError):
-                    await self._write_figures(figures)
-                    written = figures
-
-    async def _write_figures(self, figures: Statistics) -> None:
-        path = self._layout.statistics(self._broker)
-        try:
-            await self._coord.set(path, encode(figures), -1)
-        except Conflict:
-            await self._coord.create(path, encode(figures))
 
 
 def _is_news(status: Status, before: Status) -> bool:
