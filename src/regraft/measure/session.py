@@ -45,13 +45,13 @@ STATIC = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    # Ports are taken free, on this machine alone.
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.sql.streaming.stopTimeout": "60s",
 }
 """Of a driver that is started here."""
 
+
+LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+"""Ports are taken free; nobody else needs to reach a driver that is alone."""
 
 SMALL = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -89,10 +89,9 @@ def _drive(master: str, memory: str | None, more: Mapping[str, str]) -> "SparkSe
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     builder = SparkSession.builder.appName(NAME).master(master)
-    shuffles = _shuffle_partitions(master)
-    settings = SETTINGS | STATIC | {"spark.sql.shuffle.partitions": str(shuffles)}
-    if not master.startswith("local"):
-        del settings["spark.driver.bindAddress"], settings["spark.driver.host"]
+    settings = SETTINGS | STATIC
+    if master.startswith("local"):
+        settings |= LOOPBACK | {"spark.sql.shuffle.partitions": str(_cores(master))}
     # PySpark reads this when it starts a context; otherwise its workers are whatever `python3` is.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if memory:
@@ -128,13 +127,11 @@ def _connect(endpoint: str) -> "SparkSession":
     return session
 
 
-def _shuffle_partitions(master: str) -> int:
-    """Few and large on one machine: a task costs more than the rows of a small partition."""
-    if not master.startswith("local"):
-        return 64
+def _cores(master: str) -> int:
+    """Shuffles on one machine have few and large partitions: a task costs more than the rows of a small one.
+    On a cluster, its own defaults hold."""
     inside = master.partition("[")[2].partition("]")[0].partition(",")[0]
-    cores = int(inside) if inside.isdigit() else len(os.sched_getaffinity(0))
-    return max(1, cores)
+    return max(1, int(inside) if inside.isdigit() else len(os.sched_getaffinity(0)))
 
 
 def _need_java() -> None:
