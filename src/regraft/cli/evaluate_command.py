@@ -4,12 +4,14 @@ import json
 import math
 import time
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from regraft.model import BadInput, Topology
+from regraft.model.files import shown
 from regraft.model.interest_files import read_interest
 from regraft.model.topology_files import read_topology
 from regraft.model.traffic_files import read_traffic
@@ -59,6 +61,11 @@ def _weight(context: click.Context, parameter: click.Parameter, value: float) ->
     metavar="N",
     help="With two topologies: list N classes that gain most and N that lose most.",
 )
+@click.option(
+    "--spark",
+    metavar="MASTER",
+    help="Routing cost of very many classes, in Parquet, on Spark: local[N], spark://HOST:PORT, sc://HOST:PORT.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on success.")
 def evaluate(topology: Path, other: Path | None, as_json: bool, **options: Any) -> None:
     """Judge TOPOLOGY for the traffic and the interest at hand; with OTHER, compare the two.
@@ -78,12 +85,15 @@ def evaluate(topology: Path, other: Path | None, as_json: bool, **options: Any) 
 
     start = time.perf_counter()
     read = [read_topology(path) for path in (topology, other) if path is not None]
-    workload = _workload(options["traffic"], options["interest"])
+    large = options["spark"] is not None
+    workload = _workload(None if large else options["traffic"], options["interest"])
     with _waiting(as_json):
         found = _judged(read, workload, options)
+        if large:
+            found = _with_costs(found, read, options)
     settings = {"alpha": options["alpha"], "beta": options["beta"], "classes": len(workload.traffic)}
     if as_json:
-        answer = evaluate_report.as_object(found, options["parts"]) | settings
+        answer = settings | evaluate_report.as_object(found, options["parts"])
         answer["seconds"] = round(time.perf_counter() - start, 3)
         click.echo(json.dumps(answer, allow_nan=False))
     else:
@@ -102,6 +112,37 @@ def _judged(read: list[Topology], workload: Workload, options: dict[str, Any]) -
     except BadInput as fault:
         file = options["interest"] if fault.place.startswith("interest") else options["traffic"]
         raise fault.within(str(file)) if file else fault from None
+
+
+def _with_costs(
+    found: "Assessment | Comparison", read: list[Topology], options: dict[str, Any]
+) -> "Assessment | Comparison":
+    """The routing costs from Spark, in front of what the shapes alone say."""
+    from regraft.measure.faults import one_line
+    from regraft.measure.scale.routing_cost import routing_cost
+    from regraft.measure.session import start
+    from regraft.model.assessment import Assessment, Comparison
+
+    if options["traffic"] is None:
+        raise click.UsageError("--spark needs --traffic")
+    session, place = start(options["spark"]), shown(options["traffic"])
+
+    def costly(assessment: Assessment, topology: Topology) -> Assessment:
+        with one_line(place):
+            classes = session.read.parquet(str(options["traffic"].absolute()))
+        for column in ("members", "demand"):
+            if column not in classes.columns:
+                raise BadInput(place, f"there must be one column {column!r}")
+        try:
+            costs = routing_cost(classes, topology, options["alpha"], options["beta"])._asdict()
+        except BadInput as fault:
+            raise fault.within(place) from None
+        return replace(assessment, numbers=costs | dict(assessment.numbers))
+
+    if isinstance(found, Comparison):
+        both = (costly(found.first, read[0]), costly(found.second, read[1]))
+        return replace(found, first=both[0], second=both[1])
+    return costly(found, read[0])
 
 
 def _workload(traffic: Path | None, interest: Path | None) -> Workload:
