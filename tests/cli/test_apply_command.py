@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import GOAL, Run, answered, refused
+from tests.cli.running import PROGRAM
 from tests.deploy.fake_agents import FakeAgents, start_overlay
 from tests.deploy.plans import AROUND, CHAIN, TO_STAR
 
@@ -39,7 +42,7 @@ class Overlay(threading.Thread):
     async def _serve(self) -> None:
         async with (
             await Coord.connect(self.hosts) as coord,
-            FakeAgents(self.hosts, self.layout, CHAIN.ids),
+            FakeAgents(self.hosts, self.layout, CHAIN.ids) as self.agents,
         ):
             await start_overlay(coord, self.layout, CHAIN)
             self.ready.set()
@@ -133,6 +136,42 @@ def test_a_run_that_was_left_is_paused_and_continued(regraft: Run, overlay: Over
     assert "is of plan" in refused(regraft("apply", "plan.json", "--resume", *options))
     assert answered(regraft("apply", "around.json", "--resume", "--canaries", "0", *options))["goal"]
     assert "was carried out to its end" in refused(regraft("apply", "--resume", *options))
+
+
+def interrupted(overlay: Overlay, times: int) -> tuple[int, str, str]:
+    """`regraft apply around.json` with so many Ctrl-C from its first step on: exit code and what it said."""
+    arguments = [*PROGRAM, "apply", "around.json", "--canaries", "0", *overlay.options]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    said = process.stderr.readline()
+    for _ in range(times):
+        process.send_signal(signal.SIGINT)
+        said += process.stderr.readline()
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, said + err
+
+
+def test_one_interrupt_stops_it_after_the_changes_under_way(regraft: Run, overlay: Overlay) -> None:
+    overlay.agents.slow = 0.3
+    code, out, err = interrupted(overlay, 1)
+    assert code == 1
+    assert "step 1 of 3\nstopping after the changes under way" in err
+    assert "stopped: " in out
+    assert "go on with --resume, or back with --rollback" in out
+    overlay.agents.slow = 0
+    assert answered(regraft("apply", "--resume", "--canaries", "0", *overlay.options, "--json"))["goal"]
+
+
+def test_a_second_interrupt_leaves_at_once_and_the_run_can_be_taken_back(
+    regraft: Run, overlay: Overlay
+) -> None:
+    overlay.agents.slow = 1.0
+    code, _, err = interrupted(overlay, 2)
+    assert code == 1
+    assert err.endswith("left in the middle of a run; continue with --resume or --rollback\n")
+    overlay.agents.slow = 0
+    outcome = answered(regraft("apply", "--rollback", "--canaries", "0", *overlay.options, "--json"))
+    assert (outcome["back"], outcome["goal"]) == (True, True)
 
 
 @pytest.mark.parametrize("option", ["--pause", "--continue", "--stop", "--resume", "--rollback"])
