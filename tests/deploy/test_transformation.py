@@ -52,17 +52,6 @@ def forgets_its_part(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Relink, "_remember", lambda self, part: None)
 
 
-def believes_j_at_once(patch: pytest.MonkeyPatch) -> None:
-    """k drops what j, which has forgotten the subtree, does not repeat."""
-    believe = Tables.heard
-
-    def heard(self: Tables, name: str, update: object) -> None:
-        self.sides[name].patient = False
-        believe(self, name, update)  # type: ignore[arg-type]
-
-    patch.setattr(Tables, "heard", heard)
-
-
 def does_not_veil(patch: pytest.MonkeyPatch) -> None:
     """j goes on telling k what is behind i as if it were behind itself."""
     patch.setattr(Tables, "veil", lambda self, name, behind: None)
@@ -86,27 +75,25 @@ def does_not_wait_for_all(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Deployer, "_all_through", lambda self, doing, statuses: True)
 
 
-def sends_to_the_subtree_too_early(patch: pytest.MonkeyPatch) -> None:
-    """k does not wait for what was on its way from j."""
-    tell = Relink._tell
+def does_not_serve_the_subtree(patch: pytest.MonkeyPatch) -> None:
+    """k does not send i what it holds for its subtree."""
+    patch.setattr(Relink, "_add_target", lambda self, name, old: None)
 
-    def at_once(self: Relink, part) -> None:  # type: ignore[no-untyped-def]
-        tell(self, part)
-        if part.told:
-            self.thaw(part.change.i)
 
-    patch.setattr(Relink, "_tell", at_once)
+def leaves_strays(patch: pytest.MonkeyPatch) -> None:
+    """A broker that was told too late to prepare is never told that it is over."""
+    patch.setattr(Agent, "_strays", lambda self, view: [])
 
 
 @pytest.mark.parametrize(
     "plant",
     [
         forgets_its_part,
-        believes_j_at_once,
         does_not_veil,
         commits_alone,
         does_not_wait_for_all,
-        sends_to_the_subtree_too_early,
+        does_not_serve_the_subtree,
+        leaves_strays,
     ],
     ids=lambda plant: plant.__name__,
 )
