@@ -7,6 +7,7 @@ one that was killed is followed by `regraft apply --resume`.
 
 import argparse
 import asyncio
+import contextlib
 import json
 import random
 import sys
@@ -36,13 +37,19 @@ class Chaos:
         self.running, self.arguments, self.folder = running, arguments, folder
         self.random = random.Random(arguments.seed)
         self.deployer: Process | None = None
+        self.over = asyncio.Event()
         self.killed: Counter[str] = Counter()
         self.restarts = 0
         self.log: list[dict[str, Any]] = []
 
-    async def kill_for_ever(self) -> None:
+    async def kill_until_it_is_over(self) -> None:
+        """What was killed is back when this returns."""
         while True:
-            await asyncio.sleep(self.arguments.every)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.arguments.every):
+                    await self.over.wait()
+            if self.over.is_set():
+                return
             kind = self.random.choice(KINDS)
             who = await getattr(self, f"_kill_{kind}")()
             if who:
@@ -147,18 +154,13 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
             brief = Brief(places[:5], arguments.rate, places[5:], 2, durable=True)
             async with clients(brief, folder) as traffic:
                 chaos = Chaos(running, arguments, folder)
-                killing = asyncio.create_task(chaos.kill_for_ever())
+                killing = asyncio.create_task(chaos.kill_until_it_is_over())
                 try:
                     for number in range(1, arguments.transformations + 1):
                         await chaos.transform(number)
                 finally:
-                    killing.cancel()
-                    fault = (await asyncio.gather(killing, return_exceptions=True))[0]
-                    if isinstance(fault, Exception):
-                        print(f"the killer has failed: {fault!r}", file=sys.stderr)
-                await asyncio.sleep(2 * AWAY)
-                for id in set(topology.ids) - set(running.brokers.running):
-                    await running.brokers.restart(id)
+                    chaos.over.set()
+                    await killing
                 verdict = await traffic.verdict()
     return verdict | {"killed": chaos.killed, "continued": chaos.restarts, "transformations": chaos.log}
 
