@@ -177,8 +177,8 @@ def optimum(bench: Bench) -> Iterator[Line]:
                 ratios.setdefault(name, []).append(max(1, len(found.links)) / best)
                 bounds.setdefault(name, []).append(bound)
     for name, values in ratios.items():
-        best = f"{values.count(1.0)} of {len(values)} optimal"
-        shown = f"{fmean(values):.3f} times on average, {max(values):.2f} at worst, {best}"
+        hits = f"{values.count(1.0)} of {len(values)} optimal"
+        shown = f"{fmean(values):.3f} times on average, {max(values):.2f} at worst, {hits}"
         met = all(ratio <= bound for ratio, bound in zip(values, bounds[name], strict=True))
         yield Line(f"links of {name} against the optimum", "within the proven ratio", shown, met, {})
 

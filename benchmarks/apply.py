@@ -92,8 +92,8 @@ async def side_by_side(arguments: argparse.Namespace, folder: Path) -> dict[str,
     topology = tree(arguments.large, SHAPE)
     goal = with_links_changed(topology, 0.2, arguments.seed)
     plans = {}
-    for name, seconds in (("fast", 2.0), ("best-first", arguments.search)):
-        found = make_plan(topology, goal, Limits(time_limit=seconds), name)
+    for name, limit in (("fast", 2.0), ("best-first", arguments.search)):
+        found = make_plan(topology, goal, Limits(time_limit=limit), name)
         if isinstance(found, Infeasible):
             return {"reason": f"{name}: {found.reason}"}
         plans[name] = found

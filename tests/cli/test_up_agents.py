@@ -29,7 +29,7 @@ async def shifted(hosts: str, *, last: bool = True) -> None:
         doing = Doing(action=change, changes=[change], run="r", name="1.1", state=PREPARING)
         await coord.create(path, encode(doing))
         for id in "abc":
-            await coord.create(LAYOUT.command(id), encode(Command(actions=[path])))
+            await coord.create(LAYOUT.command(id), encode(Command(actions=(path,))))
         for id in "abc":
             while True:
                 status = await read(coord, LAYOUT.status(id), Status)

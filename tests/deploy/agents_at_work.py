@@ -63,7 +63,7 @@ class AtWork:
 
     async def command(self, path: str, *ids: str) -> None:
         for id in ids:
-            await self.write(self.layout.command(id), encode(Command(actions=[path])))
+            await self.write(self.layout.command(id), encode(Command(actions=(path,))))
 
     async def write(self, path: str, data: bytes) -> None:
         try:

@@ -172,7 +172,7 @@ def test_garbage_in_a_command_is_reported_with_its_repair_and_left_alone(
             await asyncio.sleep(0.3)
             assert not work.agents["a"].done()
             assert f"regraft znode delete {command} --zookeeper {hosts}" in caplog.text
-            await work.write(command, encode(Command(actions=["//", "/zookeeper", "x", f"{path}/y", path])))
+            await work.write(command, encode(Command(actions=("//", "/zookeeper", "x", f"{path}/y", path))))
             await work.reported(path, DONE, "a", "b", "c")
 
     finish(scenario())
@@ -188,7 +188,7 @@ def test_an_action_that_can_not_be_read_is_left_alone_and_the_others_go_on(
             path = await work.action("shift", "a", "b", "c")
             await work.write(odd, encode((await work.doing(path)).next(at=5)))
             for id in "abc":
-                await work.write(work.layout.command(id), encode(Command(actions=[broken, odd, path])))
+                await work.write(work.layout.command(id), encode(Command(actions=(broken, odd, path))))
             await work.reported(path, DONE, "a", "b", "c")
             assert f"regraft znode delete {broken}" in caplog.text
             with pytest.raises(Corrupt):

@@ -184,7 +184,7 @@ def test_a_plan_of_thousands_of_actions_is_written_in_parts(hosts: str, root: st
     size = 1500
     star = Topology.of([("hub", f"leaf-{n:05d}") for n in range(size)])
     chain = Topology.of([("hub", "leaf-00000"), *((f"leaf-{n:05d}", "leaf-00000") for n in range(1, size))])
-    actions = [("shift", f"leaf-{n:05d}", "hub", "leaf-00000") for n in range(1, size)]
+    actions: list[tuple[str, ...]] = [("shift", f"leaf-{n:05d}", "hub", "leaf-00000") for n in range(1, size)]
 
     async def scenario() -> None:
         from regraft.deploy.control import lease

@@ -86,7 +86,7 @@ def test_the_inverse_undoes(change: Raw) -> None:
 
 
 def test_steps_are_taken_back_last_first_and_long_actions_a_change_at_a_step() -> None:
-    long = [("shift", "a", "b", "c"), ("shift", "a", "c", "d")]
+    long: list[Raw] = [("shift", "a", "b", "c"), ("shift", "a", "c", "d")]
     steps: list[list[list[Raw]]] = [[[("append", "x", "a")]], [long, [("link", "p", "q")]], [[]]]
     assert taken_back(steps) == [
         [("shift", "a", "d", "c"), ("unlink", "p", "q")],

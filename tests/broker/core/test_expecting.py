@@ -1,5 +1,7 @@
 """A hello with many filters: they are in the tables ahead of it, step by step, and nothing else changes."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from regraft.broker.core import Broker, Send, Store
@@ -14,7 +16,7 @@ def hello(**fields: object) -> ClientHello:
     return ClientHello("c", [], FILTERS, **fields)  # type: ignore[arg-type]
 
 
-def said(effects: list[object]) -> list[object]:
+def said(effects: Sequence[object]) -> list[object]:
     return [effect.message for effect in effects if isinstance(effect, Send)]
 
 

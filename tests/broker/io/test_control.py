@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ async def until(condition: Callable[[], Any], driven: ControlDriver) -> None:
 
 async def linked(made: dict[str, ControlDriver]) -> None:
     for each in made.values():
-        await until(lambda each=each: _all_up(each), each)
+        await until(partial(_all_up, each), each)
 
 
 async def _all_up(driven: ControlDriver) -> bool:
@@ -66,7 +67,7 @@ async def _all_up(driven: ControlDriver) -> bool:
 
 async def at_stage(made: dict[str, ControlDriver], id: str, stage: str) -> None:
     for each in made.values():
-        await until(lambda each=each: _has_stage(each, id, stage), each)
+        await until(partial(_has_stage, each, id, stage), each)
 
 
 async def _has_stage(driven: ControlDriver, id: str, stage: str) -> bool:
