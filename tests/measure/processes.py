@@ -31,7 +31,13 @@ def command(*arguments: str) -> list[str]:
 
 def measure(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(*arguments), env=environment(), capture_output=True, text=True, timeout=_WAIT, check=False
+        command(*arguments),
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_WAIT,
+        check=False,
     )
 
 
@@ -78,7 +84,9 @@ def connect_server(folder: Path) -> Iterator[str]:
 @contextmanager
 def running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as file:
-        process = subprocess.Popen(command, env=environment(), stdout=file, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, env=environment(), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
+        )
     try:
         yield process
     finally:
