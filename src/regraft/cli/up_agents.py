@@ -1,15 +1,20 @@
 """What `regraft up` needs so that links can be changed: ZooKeeper, the topology there, agents."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import click
 
 from regraft.cli.zookeeper_options import Zookeeper
 from regraft.model import BadInput, RegraftError, Topology
 
 if TYPE_CHECKING:
     from regraft.coord import Configuration, Coord, Layout
+
+AGENTS_SECONDS = 30.0
 
 
 class Beginning(NamedTuple):
@@ -108,7 +113,15 @@ async def write_current(coord: "Coord", layout: "Layout", topology: Topology) ->
 async def agents_are_there(
     coord: "Coord", layout: "Layout", addresses: Mapping[str, tuple[str, int]]
 ) -> None:
-    """Waits until the agent of each broker has said where that is now."""
+    """Waits until the agent of each broker has said where that is now; not for ever: they go on trying."""
+    try:
+        async with asyncio.timeout(AGENTS_SECONDS):
+            await _reported(coord, layout, addresses)
+    except TimeoutError:
+        click.echo(f"regraft: not every agent has reported within {AGENTS_SECONDS:g} s", err=True)
+
+
+async def _reported(coord: "Coord", layout: "Layout", addresses: Mapping[str, tuple[str, int]]) -> None:
     from regraft.coord import Corrupt
     from regraft.coord.typed import watch
     from regraft.deploy.records import Status
