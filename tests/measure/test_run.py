@@ -214,7 +214,7 @@ def test_a_run_that_dies_between_taking_in_and_publishing_loses_and_doubles_noth
     def die(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    for module, name in ((run, "publish"), (publish, "make_current"), (publish, "save")):
+    for module, name in ((run, "publish"), (publish, "save"), (publish, "make_current")):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, die)
             with pytest.raises(KeyboardInterrupt):
