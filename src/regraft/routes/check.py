@@ -1,0 +1,238 @@
+"""The independent judge of routes: sends every kind of event through the finished tables and looks.
+
+Knows only the value `Routes` and what it says about tables (longest prefix wins, an event never leaves by the
+cable it came in); shares no code with the components that make routes, not even the arithmetic of
+dz-expressions. The ends of all expressions that occur cut the event space into points that no table and no
+subscription tells apart; tables are painted over these points, shorter expressions first, and all points of a
+publisher travel together as arrays. So the answer holds for every event, not for a sample.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regraft.model.routes import Entry, Publisher, Routes
+
+Points = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass
+class Checked:
+    """What the tables do. `faults` is empty exactly if every event reaches those who want it, once."""
+
+    flows_at: dict[str, int]
+    load_at: dict[str, float]
+    rate_on: NDArray[np.float64]
+    cost: float = 0.0
+    false_positives: float = 0.0
+    longest_path: int = 0
+    deliveries: float = 0.0
+    path_to: dict[str, int] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def flows(self) -> int:
+        return sum(self.flows_at.values())
+
+    @property
+    def data_rate(self) -> float:
+        """Events per second, summed over all edges."""
+        return float(self.rate_on.sum())
+
+
+class _Line:
+    """The event space as a row of points, and what each table says at each of them."""
+
+    def __init__(self, routes: Routes) -> None:
+        hosts = routes.workload
+        expressions = {dz for table in routes.tables.values() for dz, _, _, _ in table}
+        expressions |= {dz for publisher in hosts.publishers for dz in publisher.advertisement}
+        expressions |= {dz for subscriber in hosts.subscribers for dz in subscriber.subscription}
+        self.digits = max(map(len, expressions), default=0)
+        ends = sorted({end for dz in expressions for end in self._ends(dz)})
+        self.place = {end: place for place, end in enumerate(ends)}
+        whole = 1 << self.digits
+        self.volumes = np.array([(ends[i + 1] - ends[i]) / whole for i in range(len(ends) - 1)])
+
+    def _ends(self, dz: str) -> tuple[int, int]:
+        return int(dz.ljust(self.digits, "0") or "0", 2), int(dz.ljust(self.digits, "1") or "0", 2) + 1
+
+    def span(self, dz: str) -> slice:
+        low, high = self._ends(dz)
+        return slice(self.place[low], self.place[high])
+
+    def within(self, expressions: Iterable[str]) -> Flags:
+        flags = np.zeros(len(self.volumes), dtype=np.bool_)
+        for dz in expressions:
+            flags[self.span(dz)] = True
+        return flags
+
+    def painted(self, entries: Sequence[tuple[int, Entry]]) -> Points:
+        """Point -> the entry that handles it, -1 for none; of two as long, the publisher's own is last."""
+        row = np.full(len(self.volumes), -1, dtype=np.int64)
+        for number, entry in sorted(entries, key=lambda item: (len(item[1].dz), item[1].publisher is not None)):
+            row[self.span(entry.dz)] = number
+        return row
+
+
+def check(routes: Routes, most_faults: int = 20) -> Checked:
+    """Trace all events of all publishers; compare what arrives with what is subscribed, and with the limits."""
+    network = routes.network
+    found = Checked(
+        {switch: len(routes.tables.get(switch, ())) for switch in network.switches},
+        dict.fromkeys(network.switches, 0.0),
+        np.zeros(len(network.edges)),
+    )
+    faults = _misplaced(routes)
+    if not faults:
+        line = _Line(routes)
+        tables: dict[str, dict[str | None, list[tuple[int, Entry]]]] = {}
+        for switch, table in routes.tables.items():
+            of: dict[str | None, list[tuple[int, Entry]]] = tables.setdefault(switch, {})
+            for number, entry in enumerate(table):
+                of.setdefault(entry.publisher, []).append((number, entry))
+        wants = {one.id: line.within(one.subscription) for one in routes.workload.subscribers}
+        for publisher in routes.workload.publishers:
+            faults += _trace(routes, line, tables, wants, publisher, found)
+        found.cost = float(found.rate_on @ np.array([edge.weight for edge in network.edges]))
+        faults += _over_limits(routes, found)
+    found.faults = faults[:most_faults]
+    return found
+
+
+def _misplaced(routes: Routes) -> list[str]:
+    """Entries that name edges of other switches, hosts of other switches, or the same part twice."""
+    faults = []
+    at = {subscriber.id: subscriber.switch for subscriber in routes.workload.subscribers}
+    for switch, table in routes.tables.items():
+        keys = [(entry.dz, entry.publisher) for entry in table]
+        if len(set(keys)) < len(keys):
+            faults.append(f"{switch}: two entries for one expression")
+        for entry in table:
+            if any(routes.network.edges[edge].source != switch for edge in entry.out):
+                faults.append(f"{switch}: the entry for {entry.dz!r} uses an edge of another switch")
+            if any(at.get(host) != switch for host in entry.deliver):
+                faults.append(f"{switch}: the entry for {entry.dz!r} delivers to a host that is not here")
+            if len(set(entry.out)) < len(entry.out) or len(set(entry.deliver)) < len(entry.deliver):
+                faults.append(f"{switch}: the entry for {entry.dz!r} sends twice to one place")
+    return faults
+
+
+@dataclass
+class _Visit:
+    """These points are at this switch after so many edges; `by` is the edge they came by."""
+
+    switch: str
+    points: Points
+    by: int
+    before: int
+    hops: int
+
+
+def _trace(
+    routes: Routes,
+    line: _Line,
+    tables: Mapping[str, Mapping[str | None, list[tuple[int, Entry]]]],
+    wants: Mapping[str, Flags],
+    publisher: Publisher,
+    found: Checked,
+) -> list[str]:
+    """One publisher's events through the network: what they load, what they reach."""
+    network, size = routes.network, len(line.volumes)
+    advertised = line.within(publisher.advertisement)
+    volume = float(line.volumes[advertised].sum())
+    rates = line.volumes * (publisher.rate / volume if volume else 0.0)
+    faults: list[str] = []
+    seen: dict[str, Flags] = {}
+    counts = {host: np.zeros(size, dtype=np.int64) for host, wanted in wants.items() if (wanted & advertised).any()}
+    useful: list[Flags] = []
+    visits: list[_Visit] = []
+    queue = deque([_Visit(publisher.switch, np.flatnonzero(advertised), -1, -1, 0)])
+    while queue:
+        visit = queue.popleft()
+        before = seen.setdefault(visit.switch, np.zeros(size, dtype=np.bool_))
+        if before[visit.points].any():
+            faults.append(f"events of {publisher.id} come to {visit.switch} a second time")
+            visit.points = visit.points[~before[visit.points]]
+        before[visit.points] = True
+        number = len(visits)
+        visits.append(visit)
+        useful.append(np.zeros(size, dtype=np.bool_))
+        found.load_at[visit.switch] += float(rates[visit.points].sum())
+        of = tables.get(visit.switch, {})
+        entries = [*of.get(None, ()), *of.get(publisher.id, ())]
+        taken = line.painted(entries)[visit.points]
+        came = network.edges[visit.by].cable if visit.by >= 0 else None
+        leaving: dict[int, list[Points]] = {}
+        for place in np.unique(taken[taken >= 0]):
+            entry, points = routes.tables[visit.switch][place], visit.points[taken == place]
+            for host in entry.deliver:
+                useful[number][points] = True
+                counts.setdefault(host, np.zeros(size, dtype=np.int64))[points] += 1
+                found.longest_path = max(found.longest_path, visit.hops)
+                found.path_to[host] = max(found.path_to.get(host, 0), visit.hops)
+            for edge in entry.out:
+                if network.edges[edge].cable != came:
+                    leaving.setdefault(edge, []).append(points)
+        for edge, parts in leaving.items():
+            points = np.concatenate(parts)
+            found.rate_on[edge] += float(rates[points].sum())
+            queue.append(_Visit(network.edges[edge].target, points, edge, number, visit.hops + 1))
+    _count_false_positives(visits, useful, rates, found)
+    return faults + _wrong(publisher, advertised, wants, counts, rates, found)
+
+
+def _count_false_positives(
+    visits: Sequence[_Visit], useful: Sequence[Flags], rates: NDArray[np.float64], found: Checked
+) -> None:
+    """Backwards: an edge was worth it for the points that reached somebody behind it."""
+    for number in range(len(visits) - 1, 0, -1):
+        visit = visits[number]
+        reached = useful[number][visit.points]
+        useful[visit.before][visit.points[reached]] = True
+        found.false_positives += float(rates[visit.points[~reached]].sum())
+
+
+def _wrong(
+    publisher: Publisher,
+    advertised: Flags,
+    wants: Mapping[str, Flags],
+    counts: Mapping[str, Points],
+    rates: NDArray[np.float64],
+    found: Checked,
+) -> list[str]:
+    """Lost, foreign and repeated events at subscribers."""
+    faults = []
+    for host, count in counts.items():
+        wanted = wants[host] & advertised
+        found.deliveries += float(rates[wanted & (count > 0)].sum())
+        if (wanted & (count == 0)).any():
+            faults.append(f"events of {publisher.id} do not reach {host}")
+        if (~wanted & (count > 0)).any():
+            faults.append(f"events of {publisher.id} reach {host}, who does not want them")
+        if (count > 1).any():
+            faults.append(f"events of {publisher.id} reach {host} more than once")
+    return faults
+
+
+def _over_limits(routes: Routes, found: Checked) -> list[str]:
+    limits = routes.workload.limits
+    faults = []
+    for switch in routes.network.switches:
+        flows, load = limits.flows_of(switch), limits.load_of(switch)
+        if flows is not None and found.flows_at[switch] > flows:
+            faults.append(f"{switch}: {found.flows_at[switch]} flows, {flows} are allowed")
+        if load is not None and found.load_at[switch] > load * (1 + 1e-9):
+            faults.append(f"{switch}: {found.load_at[switch]:g} events per second, {load:g} are allowed")
+    for subscriber in routes.workload.subscribers:
+        most = min(
+            (n for n in (limits.path_length, subscriber.path_limit) if n is not None), default=None
+        )
+        taken = found.path_to.get(subscriber.id, 0)
+        if most is not None and taken > most:
+            faults.append(f"{subscriber.id}: a path of {taken} edges, {most} are allowed")
+    return faults
