@@ -1,0 +1,185 @@
+"""The problem in numbers: switches, edges, publishers and subscribers by their places (Content routes §4).
+
+Components see a `Graph` (whole network or sub graph, with the weights of the moment) and `Demand`s. A sub
+graph keeps the numbers of the network: only `allowed` differs, so results need no translation.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regraft.filters.dz import DzSet
+from regraft.model.routes import RouteWorkload
+from regraft.model.switch_network import SwitchNetwork
+
+Path = tuple[int, ...]
+"""Edge numbers, in order from the publisher's switch to the subscriber's; empty on one switch."""
+
+Cycle = frozenset[int]
+"""Edges that may not all be used together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """G(V, E) with weights: edge e goes from `sources[e]` to `targets[e]` over the cable `cables[e]`."""
+
+    vertices: int
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    cables: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    allowed: NDArray[np.bool_]
+
+    @cached_property
+    def edges(self) -> NDArray[np.int64]:
+        """The numbers of the edges that may be used."""
+        return np.flatnonzero(self.allowed)
+
+    @cached_property
+    def leaving(self) -> tuple[tuple[int, ...], ...]:
+        """Vertex -> usable edges that leave it."""
+        leaving: list[list[int]] = [[] for _ in range(self.vertices)]
+        for edge in self.edges.tolist():
+            leaving[self.sources[edge]].append(edge)
+        return tuple(map(tuple, leaving))
+
+    @cached_property
+    def entering(self) -> tuple[tuple[int, ...], ...]:
+        """Vertex -> usable edges that enter it."""
+        entering: list[list[int]] = [[] for _ in range(self.vertices)]
+        for edge in self.edges.tolist():
+            entering[self.targets[edge]].append(edge)
+        return tuple(map(tuple, entering))
+
+    def weigh(self, edges: Iterable[int]) -> float:
+        """Σ c_ij y_ij (5.3) of these edges."""
+        return float(sum(self.weights[edge] for edge in edges))
+
+    def with_weights(self, weights: NDArray[np.float64]) -> "Graph":
+        return replace(self, weights=weights)
+
+    def only(self, edges: Iterable[int]) -> "Graph":
+        """The sub graph of these edges."""
+        allowed = np.zeros(len(self.sources), dtype=np.bool_)
+        allowed[np.fromiter(edges, dtype=np.int64)] = True
+        return replace(self, allowed=allowed & self.allowed)
+
+    def among(self, vertices: Iterable[int]) -> "Graph":
+        """The sub graph of these vertices and all usable edges between them."""
+        inside = np.zeros(self.vertices, dtype=np.bool_)
+        inside[np.fromiter(vertices, dtype=np.int64)] = True
+        return replace(self, allowed=self.allowed & inside[self.sources] & inside[self.targets])
+
+
+def graph_of(network: SwitchNetwork) -> Graph:
+    number = network.number
+    names: dict[str, int] = {}
+    for edge in network.edges:
+        names.setdefault(edge.cable, len(names))
+    return Graph(
+        len(network.switches),
+        np.array([number[edge.source] for edge in network.edges], dtype=np.int64),
+        np.array([number[edge.target] for edge in network.edges], dtype=np.int64),
+        np.array([names[edge.cable] for edge in network.edges], dtype=np.int64),
+        np.array([edge.weight for edge in network.edges], dtype=np.float64),
+        np.ones(len(network.edges), dtype=np.bool_),
+    )
+
+
+class Demand(NamedTuple):
+    """One tree to be found: from the root switches of publishers to the switches of `terminals`.
+
+    With `matching` "publisher" there is one root; with "filter" the tree is shared and has several. `rate`
+    is what crosses an edge that all of it crosses. `hops[i]` is the most edges to `terminals[i]`.
+    """
+
+    roots: tuple[int, ...]
+    terminals: tuple[int, ...]
+    rate: float = 1.0
+    hops: tuple[int | None, ...] = ()
+    rates: tuple[float, ...] = ()
+    """Of each root, where there are several."""
+
+    def hops_to(self, place: int) -> int | None:
+        return self.hops[place] if self.hops else None
+
+
+class Content(NamedTuple):
+    """What a demand carries: events of these publishers (their places) in this region."""
+
+    publishers: tuple[int, ...]
+    region: DzSet
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A network and a workload, compiled; `advertised[p]` and `subscribed[s]` are least sets."""
+
+    network: SwitchNetwork
+    workload: RouteWorkload
+    graph: Graph
+    publisher_at: tuple[int, ...]
+    subscriber_at: tuple[int, ...]
+    rates: tuple[float, ...]
+    advertised: tuple[DzSet, ...]
+    subscribed: tuple[DzSet, ...]
+
+    def rate_of(self, publisher: int, part: DzSet) -> float:
+        """λ_p · part ∩ p^Pub (4.2), events being spread evenly over the advertisement."""
+        whole = self.advertised[publisher]
+        return self.rates[publisher] * (whole & part).volume / whole.volume if whole.expressions else 0.0
+
+    def wanted(self, region: DzSet) -> Mapping[int, DzSet]:
+        """Subscriber -> what it wants of the region, for those who want something."""
+        parts = ((number, region & subscribed) for number, subscribed in enumerate(self.subscribed))
+        return {number: part for number, part in parts if part.expressions}
+
+    def hop_limit(self, subscriber: int) -> int | None:
+        own, general = self.workload.subscribers[subscriber].path_limit, self.workload.limits.path_length
+        return min((limit for limit in (own, general) if limit is not None), default=None)
+
+
+def problem_of(network: SwitchNetwork, workload: RouteWorkload) -> Problem:
+    workload.check_within(network)
+    number = network.number
+    return Problem(
+        network,
+        workload,
+        graph_of(network),
+        tuple(number[publisher.switch] for publisher in workload.publishers),
+        tuple(number[subscriber.switch] for subscriber in workload.subscribers),
+        tuple(publisher.rate for publisher in workload.publishers),
+        tuple(DzSet(publisher.advertisement) for publisher in workload.publishers),
+        tuple(DzSet(subscriber.subscription) for subscriber in workload.subscribers),
+    )
+
+
+def demand_of(problem: Problem, content: Content) -> Demand:
+    """The tree that a content needs: its publishers' switches to the switches of all who want some of it."""
+    limits: dict[int, int | None] = {}
+    for subscriber in problem.wanted(content.region):
+        at, limit = problem.subscriber_at[subscriber], problem.hop_limit(subscriber)
+        known = [each for each in (limits.get(at), limit) if each is not None]
+        limits[at] = min(known, default=None)
+    terminals = tuple(sorted(limits))
+    rates: dict[int, float] = {}
+    for publisher in content.publishers:
+        at = problem.publisher_at[publisher]
+        rates[at] = rates.get(at, 0.0) + problem.rate_of(publisher, content.region)
+    roots = tuple(sorted(rates))
+    return Demand(
+        roots,
+        terminals,
+        sum(rates.values()),
+        tuple(limits[at] for at in terminals),
+        tuple(rates[at] for at in roots),
+    )
+
+
+def vertices_of(graph: Graph, edges: Sequence[int]) -> frozenset[int]:
+    """The vertices that these edges touch."""
+    return frozenset(graph.sources[list(edges)].tolist()) | frozenset(graph.targets[list(edges)].tolist())
