@@ -1,0 +1,109 @@
+"""What each action of the vocabulary asks for, as Intents (Mimosa Pudica §4.3). Pure.
+
+Where a rule leaves a choice to the leader (the seed: "to B1, B3, or both"), the least loaded living neighbour is
+taken, and several components are dealt out over all of them.
+"""
+
+from collections.abc import Callable, Iterator
+
+from regraft.heal.rules.evaluate import Situation
+from regraft.heal.rules.syntax import Call
+from regraft.model.facts import Facts, Load
+from regraft.model.intents import Add, Clone, Delete, Intent, Migrate, MoveClients, Refused, ShiftAway
+
+Wanted = Intent | Refused
+
+
+def intents_of(call: Call, situation: Situation) -> tuple[Wanted, ...]:
+    """An action that names no broker, or a broker that is not there, is refused with the reason."""
+    brokers = situation.brokers(call.arguments[0])
+    return tuple(_ACTIONS[call.action](brokers, situation))
+
+
+def _delete(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
+    for broker in brokers:
+        yield Delete(broker=broker, **_by(of))
+
+
+def _add(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
+    """The event's brokers say where; the seed puts the new one between the neighbours of the dead one."""
+    between = tuple(each for each in of.event.brokers if each not in brokers and each not in of.facts.dead)
+    for broker in brokers:
+        yield Add(broker=broker, between=between, **_by(of))
+
+
+def _go(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
+    yield from _components(Migrate, brokers, of)
+
+
+def _clone(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
+    yield from _components(Clone, brokers, of)
+
+
+def _components(kind: type[Migrate | Clone], brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
+    """To those brokers; away from the event's own broker, if that is the one named."""
+    source = of.event.broker
+    names = of.event.components
+    targets = tuple(each for each in brokers if each != source)
+    if targets:
+        yield kind(source=source, targets=targets, components=names, **_by(of))
+        return
+    near = nearest(of.facts, source)
+    if not near:
+        nowhere = kind(source=source, targets=(), components=names, **_by(of))
+        yield Refused(nowhere, f"no other broker lives to which the components of {source} could go")
+        return
+    names = names or of.facts.components.get(source, ())
+    shares = [names[n :: len(near)] for n in range(len(near))] if names else [()]
+    for target, share in zip(near, shares, strict=False):
+        if share or not names:
+            yield kind(source=source, targets=(target,), components=tuple(share), **_by(of))
+
+
+def _move_clients(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
+    for broker in brokers:
+        near = nearest(of.facts, broker)
+        if near:
+            yield MoveClients(broker=broker, to=near[0], **_by(of))
+        else:
+            yield Refused(MoveClients(broker=broker, to="", **_by(of)), "no other broker lives")
+
+
+def _shift_away(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
+    """The busiest neighbour goes to the idlest one."""
+    for broker in brokers:
+        around = of.facts.overlay.neighbours.get(broker, frozenset())
+        near = [each for each in nearest(of.facts, broker) if each in around]
+        if len(near) >= 2:
+            yield ShiftAway(broker=broker, neighbour=near[-1], to=near[0], **_by(of))
+        else:
+            alone = ShiftAway(broker=broker, neighbour="", to="", **_by(of))
+            yield Refused(alone, f"{broker} has fewer than two living neighbours")
+
+
+def nearest(facts: Facts, broker: str) -> tuple[str, ...]:
+    """Living neighbours, the least loaded first; if there are none, all others that live."""
+    living = set(facts.living) - {broker}
+    around = facts.overlay.neighbours.get(broker, frozenset()) & living
+    return tuple(sorted(around or living, key=lambda each: (_busy(facts.loads.get(each)), each)))
+
+
+def _busy(load: Load | None) -> tuple[float, float]:
+    """What was not measured counts as busy."""
+    if load is None:
+        return 1.0, 0.0
+    return (1.0 if load.cpu is None else load.cpu), load.queue or 0.0
+
+
+def _by(of: Situation) -> dict[str, object]:
+    return {"rule": of.rule.name, "priority": of.rule.rule.priority}
+
+
+_ACTIONS: dict[str, Callable[[tuple[str, ...], Situation], Iterator[Wanted]]] = {
+    "deleteBroker": _delete,
+    "addBroker": _add,
+    "goBroker": _go,
+    "cloneBroker": _clone,
+    "moveClients": _move_clients,
+    "shiftAway": _shift_away,
+}

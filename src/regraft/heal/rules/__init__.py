@@ -1,0 +1,9 @@
+"""Ponder obligation rules (Mimosa Pudica §4.3): text, checks, conflicts. Evaluated by `heal.react`. Pure."""
+
+from regraft.heal.rules.check import Checked, check
+from regraft.heal.rules.conflicts import Conflict, conflicts
+from regraft.heal.rules.parser import parse
+from regraft.heal.rules.seed import SEED_RULES
+from regraft.heal.rules.syntax import Rule
+
+__all__ = ["SEED_RULES", "Checked", "Conflict", "Rule", "check", "conflicts", "parse"]

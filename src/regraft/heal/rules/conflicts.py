@@ -1,0 +1,160 @@
+"""Two rules that can not both hold, and rules that never do: reported when they are stored.
+
+Conditions are compared through intervals: each is a disjunction of conjunctions of `name op number` and
+`name op name`; what is neither (products, texts) counts as "may be", so a conflict is rather reported once too
+often. Who wins when both apply at run time: the higher priority, then the earlier arrival (seed §4.3).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from regraft.heal.rules.check import Bound, Checked, CheckedRule
+from regraft.heal.rules.syntax import Binary, Expression, Literal, Name, Open, Unary
+from regraft.heal.rules.vocabulary import CONTRADICTORY
+
+MOST_CASES = 256
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_DENIED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """`other` is empty if the rule conflicts with itself. `decided_by`: what settles it at run time."""
+
+    rule: str
+    other: str
+    reason: str
+    decided_by: str
+
+    def __str__(self) -> str:
+        pair = f"{self.rule} and {self.other}" if self.other else self.rule
+        return f"{pair}: {self.reason}" + (f" ({self.decided_by} decides)" if self.decided_by else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Atom:
+    """`name op bound`; a name may be a difference of two."""
+
+    name: str
+    operator: str
+    bound: float
+
+
+Cases = list[tuple[_Atom, ...]]
+"""Any of these; in each, all of them."""
+
+
+def conflicts(checked: Checked) -> tuple[Conflict, ...]:
+    """Of all rules together, in their order."""
+    cases = {rule.name: _cases(rule.rule.when, rule, True) for rule in checked.rules}
+    found = [
+        Conflict(rule.name, "", "its condition can never hold", "")
+        for rule in checked.rules
+        if not _possible(cases[rule.name])
+    ]
+    for one, other in combinations(checked.rules, 2):
+        if (pair := _contradiction(one, other)) is None:
+            continue
+        together = [a + b for a in cases[one.name] for b in cases[other.name]][:MOST_CASES]
+        if _possible(together):
+            by_priority = one.rule.priority != other.rule.priority
+            winner = one if one.rule.priority > other.rule.priority else other
+            decided = f"the priority of {winner.name}" if by_priority else "the order of arrival"
+            reason = f"on {one.rule.on.name} both may apply, and {pair[0]} and {pair[1]} contradict"
+            found.append(Conflict(one.name, other.name, reason, decided))
+    return tuple(found)
+
+
+def _contradiction(one: CheckedRule, other: CheckedRule) -> tuple[str, str] | None:
+    if one.rule.on.name != other.rule.on.name:
+        return None
+    for a in one.rule.do:
+        for b in other.rule.do:
+            same = _meaning(one, a.arguments[0]) == _meaning(other, b.arguments[0])
+            if same and frozenset({a.action, b.action}) in CONTRADICTORY:
+                return a.action, b.action
+    return None
+
+
+def _meaning(rule: CheckedRule, argument: Expression) -> str:
+    return rule.names[argument.parts[0]].type if isinstance(argument, Name) else ""
+
+
+def _cases(node: Expression | None, rule: CheckedRule, wanted: bool) -> Cases:
+    """The ways in which the condition becomes `wanted`; [()] if nothing is known."""
+    match node:
+        case Literal(value=bool() as value):
+            return [()] if value == wanted else []
+        case Unary(operator="!"):
+            return _cases(node.operand, rule, not wanted)
+        case Binary(operator="&&" | "||"):
+            left, right = _cases(node.left, rule, wanted), _cases(node.right, rule, wanted)
+            if (node.operator == "&&") != wanted:
+                return left + right if len(left) + len(right) <= MOST_CASES else [()]
+            both = [a + b for a in left for b in right]
+            return both if len(both) <= MOST_CASES else [()]
+        case Binary(operator=operator) if operator in _TURNED:
+            atom = _atom(node, rule, operator if wanted else _DENIED[operator])
+            return [(atom,)] if atom else [()]
+    return [()]
+
+
+def _atom(node: Binary, rule: CheckedRule, operator: str) -> _Atom | None:
+    left, right = _side(node.left, rule), _side(node.right, rule)
+    if left is None or right is None:
+        return None
+    match left, right:
+        case str(), float():
+            return _Atom(left, operator, right)
+        case float(), str():
+            return _Atom(right, _TURNED[operator], left)
+        case str(), str():
+            first, second = sorted((left, right))
+            return _Atom(f"{first} - {second}", operator if first == left else _TURNED[operator], 0.0)
+    assert isinstance(left, float)
+    assert isinstance(right, float)
+    return _Atom("the difference of two numbers is 0 +", operator, right - left)
+
+
+def _side(node: Expression, rule: CheckedRule) -> str | float | None:
+    """A name that means the same in every rule of the event, or a number."""
+    match node:
+        case Literal(value=bool() | str()):
+            return None
+        case Literal(value=value):
+            return float(value)
+        case Open():
+            return float(rule.open) if isinstance(rule.open, int | float) else None
+        case Unary(operator="-", operand=Literal(value=int() | float() as value)):
+            return -float(value)
+        case Name(parts=(first, *rest)):
+            bound = rule.names[first]
+            if isinstance(bound.value, str | bool):
+                return None
+            return float(bound.value) if bound.value is not None else ".".join([_known(bound), *rest])
+    return None
+
+
+def _known(bound: Bound) -> str:
+    return bound.argument if bound.type not in ("broker", "brokers") else bound.type
+
+
+def _possible(cases: Iterable[Sequence[_Atom]]) -> bool:
+    return any(_satisfiable(case) for case in cases)
+
+
+def _satisfiable(atoms: Sequence[_Atom]) -> bool:
+    """Whether numbers exist that keep all of them: one interval for each name."""
+    for name in {atom.name for atom in atoms}:
+        own = [atom for atom in atoms if atom.name == name]
+        if name.startswith("the difference"):
+            own = [*own, _Atom(name, "==", 0.0)]
+        low = max((a.bound for a in own if a.operator in (">", ">=", "==")), default=float("-inf"))
+        high = min((a.bound for a in own if a.operator in ("<", "<=", "==")), default=float("inf"))
+        if low > high:
+            return False
+        excluded = {a.bound for a in own if a.operator in ("<", ">", "!=")}
+        if low == high and low in excluded:
+            return False
+    return True

@@ -1,0 +1,121 @@
+"""The parts of a rule as written, each with its place in the text."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class At(NamedTuple):
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    value: float | str | bool
+    at: At
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """`User Defined`: a value that whoever stores the rule gives."""
+
+    at: At
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """`cpu`, `broker.cpu`; with `call`, `brokers.getBrokersID()`."""
+
+    parts: tuple[str, ...]
+    at: At
+    call: bool = False
+
+    def __str__(self) -> str:
+        return ".".join(self.parts) + ("()" if self.call else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`!x` or `-x`."""
+
+    operator: str
+    operand: "Expression"
+    at: At
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`depth`: how far its parts are nested; the parser limits it, so functions here may call themselves."""
+
+    operator: str
+    left: "Expression"
+    right: "Expression"
+    at: At
+    depth: int
+
+
+Expression = Literal | Open | Name | Unary | Binary
+
+
+def depth(expression: Expression) -> int:
+    return expression.depth if isinstance(expression, Unary | Binary) else 1
+
+
+def names(expression: Expression | None) -> tuple[Name, ...]:
+    """All names that an expression uses, in its order."""
+    match expression:
+        case Name():
+            return (expression,)
+        case Unary():
+            return names(expression.operand)
+        case Binary():
+            return names(expression.left) + names(expression.right)
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """`Broker<T> broker`, `float most = 0.9`; of an event's arguments the type may be missing."""
+
+    type: str
+    name: str
+    at: At
+    default: Literal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """What follows `on`."""
+
+    name: str
+    arguments: tuple[Declaration, ...]
+    at: At
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One action of `do`: `database.deleteBroker(broker)`."""
+
+    target: str
+    action: str
+    arguments: tuple[Expression, ...]
+    at: At
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`source` is the text that it was read from; `on`, `do` and `subject` are there in every rule."""
+
+    name: str
+    parameters: tuple[Declaration, ...]
+    subject: str
+    on: Occurrence
+    do: tuple[Call, ...]
+    when: Expression | None
+    priority: int
+    at: At
+    source: str
