@@ -69,9 +69,9 @@ class RouteWorkload:
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
-        for place, host in self._hosts():
+        for where, host in self._hosts():
             if host.id in seen:
-                raise BadInput(place, f"the id {host.id!r} stands twice")
+                raise BadInput(where, f"the id {host.id!r} stands twice")
             seen.add(host.id)
         for place, publisher in enumerate(self.publishers):
             if not isfinite(publisher.rate) or publisher.rate < 0:
@@ -141,9 +141,9 @@ class RouteFigures(NamedTuple):
 class Routes:
     """The tables of all switches, and what they were made from.
 
-    At a switch an event of publisher p is handled by the entry with the longest `dz` that is a prefix of
-    the event's, among those for p and for every publisher; of two as long, the one for p. It leaves by
-    every edge of `out` except the cable by which it came in, and goes to every subscriber of `deliver`.
+    At a switch an event of publisher p is handled by the entry for p with the longest `dz` that is a prefix
+    of the event's; if there is none, by the one for every publisher with the longest such `dz`. It leaves
+    by every edge of `out` except the cable by which it came in, and goes to every subscriber of `deliver`.
     Without such an entry it is dropped.
     """
 
