@@ -45,6 +45,21 @@ def test_it_comes_back_in_a_new_session_and_after_a_deletion(hosts: str, root: s
     finish(scenario())
 
 
+def test_it_comes_back_however_soon_it_is_deleted(hosts: str, root: str) -> None:
+    async def scenario() -> None:
+        async with (
+            await Coord.connect(hosts) as coord,
+            await Coord.connect(hosts) as other,
+            Presence(coord, root, b""),
+        ):
+            for _ in range(30):  # now and then before the watch of its owner has seen it
+                while await other.get(root) is None:
+                    await asyncio.sleep(0)
+                await other.delete(root)
+
+    finish(scenario())
+
+
 def test_a_broken_connection_is_doubt_and_not_absence(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with (

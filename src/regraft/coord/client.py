@@ -196,10 +196,12 @@ class Coord:
     def watch(self, path: str) -> AsyncIterator[Node | None]:
         """The node now, and after each change; of several quick changes perhaps only the last.
 
+        That there is none is told again after each change: a node may have come and gone in between, and
+        whoever made it has to know.
         Lasts through lost connections and sessions (then it reads again) until the iteration is left or
         the client is stopped, which ends it.
         """
-        return self._watches.follow(path, self._armed_node, lambda node: node and (node.czxid, node.version))
+        return self._watches.follow(path, self._armed_node, _mark)
 
     def watch_children(self, path: str) -> AsyncIterator[list[str]]:
         """The names of the children, sorted, now and after each change. Empty while the node is missing."""
@@ -224,3 +226,7 @@ class Coord:
             if not await self._requests.exists(path, watch):
                 return []
         return names
+
+
+def _mark(node: Node | None) -> object:
+    return (node.czxid, node.version) if node is not None else object()

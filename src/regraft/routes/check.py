@@ -1,7 +1,7 @@
 """The independent judge of routes: sends every kind of event through the finished tables and looks.
 
-Knows only the value `Routes` and what it says about tables (longest prefix wins, an event never leaves by the
-cable it came in); shares no code with the components that make routes, not even the arithmetic of
+Knows only the value `Routes` and what it says about tables (a publisher's own entries first, then the longest
+prefix; an event never leaves by the cable it came in); shares no code with the components that make routes, not even the arithmetic of
 dz-expressions. The ends of all expressions that occur cut the event space into points that no table and no
 subscription tells apart; tables are painted over these points, shorter expressions first, and all points of a
 publisher travel together as arrays. So the answer holds for every event, not for a sample.
@@ -72,9 +72,9 @@ class _Line:
         return flags
 
     def painted(self, entries: Sequence[tuple[int, Entry]]) -> Points:
-        """Point -> the entry that handles it, -1 for none; of two as long, the publisher's own is last."""
+        """Point -> the entry that handles it, -1 for none: the publisher's own go over those for all."""
         row = np.full(len(self.volumes), -1, dtype=np.int64)
-        for number, entry in sorted(entries, key=lambda item: (len(item[1].dz), item[1].publisher is not None)):
+        for number, entry in sorted(entries, key=lambda item: (item[1].publisher is not None, len(item[1].dz))):
             row[self.span(entry.dz)] = number
         return row
 

@@ -244,6 +244,7 @@ def test_links_of_a_mesh_come_and_go_and_are_remembered(tmp_path: Path) -> None:
             assert (await state(made["b"])).stages == {"l": "committed"}  # a has not been told
             assert await made["a"].commit("l") is None
             await at_stage({id: made[id] for id in "ab"}, "l", "")
+            await linked(made)
             assert (await state(made["a"])).links == {"b": "up", "c": "up"}
 
     finish(scenario())
