@@ -29,6 +29,7 @@ def spark() -> Iterator["SparkSession"]:
     session.stop()
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
