@@ -74,7 +74,9 @@ class _Line:
     def painted(self, entries: Sequence[tuple[int, Entry]]) -> Points:
         """Point -> the entry that handles it, -1 for none: the publisher's own go over those for all."""
         row = np.full(len(self.volumes), -1, dtype=np.int64)
-        for number, entry in sorted(entries, key=lambda item: (item[1].publisher is not None, len(item[1].dz))):
+        for number, entry in sorted(
+            entries, key=lambda item: (item[1].publisher is not None, len(item[1].dz))
+        ):
             row[self.span(entry.dz)] = number
         return row
 
@@ -148,7 +150,9 @@ def _trace(
     rates = line.volumes * (publisher.rate / volume if volume else 0.0)
     faults: list[str] = []
     seen: dict[str, Flags] = {}
-    counts = {host: np.zeros(size, dtype=np.int64) for host, wanted in wants.items() if (wanted & advertised).any()}
+    counts = {
+        host: np.zeros(size, dtype=np.int64) for host, wanted in wants.items() if (wanted & advertised).any()
+    }
     useful: list[Flags] = []
     visits: list[_Visit] = []
     queue = deque([_Visit(publisher.switch, np.flatnonzero(advertised), -1, -1, 0)])
@@ -229,9 +233,7 @@ def _over_limits(routes: Routes, found: Checked) -> list[str]:
         if load is not None and found.load_at[switch] > load * (1 + 1e-9):
             faults.append(f"{switch}: {found.load_at[switch]:g} events per second, {load:g} are allowed")
     for subscriber in routes.workload.subscribers:
-        most = min(
-            (n for n in (limits.path_length, subscriber.path_limit) if n is not None), default=None
-        )
+        most = min((n for n in (limits.path_length, subscriber.path_limit) if n is not None), default=None)
         taken = found.path_to.get(subscriber.id, 0)
         if most is not None and taken > most:
             faults.append(f"{subscriber.id}: a path of {taken} edges, {most} are allowed")
