@@ -1,0 +1,225 @@
+"""From one rule set to the next while events are on their way: the least messages in a safe order.
+
+Only what differs is sent. Units of rules that may be changed directly (see `units`) are changed in place:
+each rule is touched once. The others get versions, as in two-phase updates: at the switches where
+something differs, the new rules are laid over the old ones for events that carry the mark `IN_CHANGE`; then
+the doors begin to put that mark on, and each event meets the old rules everywhere or the new ones
+everywhere. When no event without the mark is left, the rules below are changed; the doors take the mark
+off again; and when no marked event is left, the overlay is deleted. What is then in the switches is exactly
+the new rule set.
+
+Within a switch, every event meets its old rule or its new one and never a third: rules are added from
+the highest priority down, then replaced, then deleted from the lowest priority up, with barriers between.
+(A rule that is added has everything above it in place already; a rule that is deleted has nothing
+below it that is still to go.)
+
+Every message may be sent again, so a change that was interrupted is repeated from its beginning.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from regraft.flows.render import FlowRules
+from regraft.flows.rules import (
+    DOORS,
+    IN_CHANGE,
+    ROUTES,
+    Barrier,
+    Command,
+    FlowMod,
+    Match,
+    Message,
+    Phase,
+    Rule,
+    SetMark,
+    by_key,
+)
+from regraft.flows.units import Part, Unit, direct, doors, units
+from regraft.flows.wiring import Port
+from regraft.model import BadInput
+
+OVERLAY = 1 << 10
+"""Added to the priority of a rule that is laid over the others; no expression is so long."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Phases in order; how many units were changed in place and how many got versions."""
+
+    phases: tuple[Phase, ...]
+    direct: int
+    versioned: int
+
+    @property
+    def changes(self) -> int:
+        return sum(phase.changes for phase in self.phases)
+
+
+def change(old: FlowRules | None, new: FlowRules) -> Change:
+    """What to send. Where nothing is known of a switch (or of all of them), its earlier rules are wiped."""
+    old = old or FlowRules(new.block, new.wiring)
+    if old.block != new.block:
+        raise BadInput("address block", f"can not change from {old.block.network} to {new.block.network}")
+    far = {**old.wiring.far, **new.wiring.far}
+    entrances, moved = list(doors(old)), _moved(old, new)
+    in_place: list[Unit] = []
+    versioned: list[Unit] = []
+    for unit in units(old, new):
+        (in_place if direct(unit, entrances, far, moved) else versioned).append(unit)
+    phases = (
+        Phase("prepare", _prepare(old, new, in_place, versioned)),
+        Phase("switch over", _doors(old, new, versioned), drain=True),
+        Phase("settle", _settle(old, new, versioned)),
+        Phase("unmark", _unmark(new, versioned), drain=True),
+        Phase("clean", _clean(versioned, new)),
+    )
+    return Change(tuple(phase for phase in phases if phase.messages), len(in_place), len(versioned))
+
+
+def _moved(old: FlowRules, new: FlowRules) -> frozenset[Port]:
+    """Ports whose hosts are at another port afterwards."""
+    hosts = (
+        (old.wiring.hosts[name], new.wiring.hosts[name])
+        for name in old.wiring.hosts
+        if name in new.wiring.hosts
+    )
+    return frozenset(Port(was.switch, was.port) for was, now in hosts if was[:2] != now[:2])
+
+
+def ordered(old: Iterable[Rule], new: Iterable[Rule]) -> tuple[Message, ...]:
+    """The changes of one switch, such that no event ever meets a rule of neither set."""
+    before, after = by_key(old), by_key(new)
+    stages = (
+        (Command.ADD, sorted((after[key] for key in after.keys() - before.keys()), key=_falling)),
+        (Command.MODIFY, [rule for key, rule in after.items() if key in before and before[key] != rule]),
+        (Command.DELETE, sorted((before[key] for key in before.keys() - after.keys()), key=_rising)),
+    )
+    messages: list[Message] = []
+    for command, rules in stages:
+        # What is replaced is the same in both sets but for its actions: there the order is free.
+        levels = [rules] if command is Command.MODIFY else (list(each) for _, each in groupby(rules, _rising))
+        for level in levels:
+            if level:
+                messages += [Barrier()] if messages else []
+                messages += (FlowMod(command, rule) for rule in level)
+    return tuple(messages)
+
+
+def _prepare(
+    old: FlowRules, new: FlowRules, in_place: list[Unit], versioned: list[Unit]
+) -> dict[str, tuple[Message, ...]]:
+    messages: dict[str, list[Message]] = {}
+    for switch, rules in new.switches.items():
+        if switch not in old.switches:
+            wipe = (FlowMod(Command.DELETE_WITHIN, Rule(table, 0, Match())) for table in (DOORS, ROUTES))
+            messages[switch] = [*wipe, Barrier()]
+        fixed = [rule for rule in rules if _is_fixed(rule)]
+        known = {rule for rule in old.switches.get(switch, ()) if _is_fixed(rule)}
+        _append(messages, switch, ordered((), [rule for rule in fixed if rule not in known]))
+    _append_units(messages, in_place, new)
+    for unit in versioned:
+        for switch in unit.changed():
+            if switch in new.switches:
+                _append(messages, switch, ordered((), _overlay(unit, switch, new)))
+    return _frozen(messages)
+
+
+def _overlay(unit: Unit, switch: str, new: FlowRules) -> Iterator[Rule]:
+    """The new rules for marked events only; what they do not know is dropped before old rules see it."""
+    table = unit.new.get(switch, {})
+    for rule in table.values():
+        yield rule._replace(priority=rule.priority + OVERLAY, match=rule.match._replace(mark=IN_CHANGE))
+    source, dz = unit.part
+    if unit.part not in table:
+        match = Match(new.block.family, mark=IN_CHANGE, source=source, prefix=new.block.prefix(dz))
+        yield Rule(ROUTES, OVERLAY, match)
+
+
+def _doors(old: FlowRules, new: FlowRules, versioned: list[Unit]) -> dict[str, tuple[Message, ...]]:
+    """The publishers' doors as they are in the end, but those of versioned units put the mark on."""
+    messages: dict[str, list[Message]] = {}
+    for switch, rules in new.switches.items():
+        before = [rule for rule in old.switches.get(switch, ()) if _is_door(rule)]
+        after = [_marked(rule) if _enters(rule, new, versioned) else rule for rule in rules if _is_door(rule)]
+        _append(messages, switch, ordered(before, after))
+    return _frozen(messages)
+
+
+def _settle(old: FlowRules, new: FlowRules, versioned: list[Unit]) -> dict[str, tuple[Message, ...]]:
+    messages: dict[str, list[Message]] = {}
+    _append_units(messages, versioned, new)
+    for switch, rules in new.switches.items():
+        fixed = {rule for rule in rules if _is_fixed(rule)}
+        gone = (rule for rule in old.switches.get(switch, ()) if _is_fixed(rule) and rule not in fixed)
+        _append(messages, switch, ordered(gone, ()))
+    return _frozen(messages)
+
+
+def _unmark(new: FlowRules, versioned: list[Unit]) -> dict[str, tuple[Message, ...]]:
+    messages: dict[str, list[Message]] = {}
+    for switch, rules in new.switches.items():
+        marked = [rule for rule in rules if _is_door(rule) and _enters(rule, new, versioned)]
+        _append(messages, switch, ordered(map(_marked, marked), marked))
+    return _frozen(messages)
+
+
+def _clean(versioned: list[Unit], new: FlowRules) -> dict[str, tuple[Message, ...]]:
+    """One message per switch: at rest, no rule looks at the mark."""
+    laid = {switch for unit in versioned for switch in unit.changed() if switch in new.switches}
+    everything = Rule(ROUTES, 0, Match(new.block.family, mark=IN_CHANGE))
+    return {switch: (FlowMod(Command.DELETE_WITHIN, everything),) for switch in sorted(laid)}
+
+
+def _append_units(messages: dict[str, list[Message]], changed: list[Unit], new: FlowRules) -> None:
+    """In place, all units of a switch in one go: what the units share is only the order of priorities."""
+    before: dict[str, list[Rule]] = {}
+    after: dict[str, list[Rule]] = {}
+    for unit in changed:
+        for switch in unit.changed():
+            before.setdefault(switch, []).extend(unit.old.get(switch, {}).values())
+            after.setdefault(switch, []).extend(unit.new.get(switch, {}).values())
+    for switch, rules in before.items():
+        # A switch that is no longer part of the network may not even answer: nothing leads to it any more.
+        if switch in new.switches:
+            _append(messages, switch, ordered(rules, after[switch]))
+
+
+def _append(messages: dict[str, list[Message]], switch: str, more: tuple[Message, ...]) -> None:
+    if more:
+        known = messages.setdefault(switch, [])
+        if known and not isinstance(known[-1], Barrier):
+            known.append(Barrier())
+        known += more
+
+
+def _enters(door: Rule, rules: FlowRules, versioned: list[Unit]) -> bool:
+    if door.match.prefix is None:
+        return False
+    part = Part(door.match.source, rules.block.dz(door.match.prefix))
+    return any(unit.part.overlaps(part) for unit in versioned)
+
+
+def _marked(door: Rule) -> Rule:
+    return door._replace(actions=(SetMark(IN_CHANGE),))
+
+
+def _is_door(rule: Rule) -> bool:
+    return rule.table == DOORS and rule.match.source is not None
+
+
+def _is_fixed(rule: Rule) -> bool:
+    """Whether it belongs to the network, not to its hosts: doors of cables, and what drops the rest."""
+    return not _is_door(rule) and (rule.table == DOORS or rule.match.prefix is None)
+
+
+def _falling(rule: Rule) -> int:
+    return -rule.priority
+
+
+def _rising(rule: Rule) -> int:
+    return rule.priority
+
+
+def _frozen(messages: Mapping[str, list[Message]]) -> dict[str, tuple[Message, ...]]:
+    return {switch: tuple(each) for switch, each in messages.items() if each}
