@@ -31,6 +31,10 @@ class Atoms:
     def _number(self) -> dict[int, int]:
         return {place: number for number, place in enumerate(self.places)}
 
+    def divides(self, part: DzSet) -> bool:
+        """Whether the part is a union of atoms."""
+        return all(end in self._number for dz in part for end in _ends(dz, self.digits))
+
     def mask(self, part: DzSet) -> int:
         """The atoms of a part whose ends are among the places."""
         mask = 0
@@ -38,6 +42,11 @@ class Atoms:
             low, high = _interval(dz, self.digits)
             mask |= (1 << self._number[high]) - (1 << self._number[low])
         return mask
+
+    def inside(self, dz: Dz) -> range:
+        """The atoms of one expression whose ends are among the places."""
+        low, high = _interval(dz, self.digits)
+        return range(self._number[low], self._number[high])
 
     def part(self, mask: int) -> DzSet:
         """The part that these atoms are, in the fewest expressions."""
@@ -78,6 +87,10 @@ def atoms_of(parts: Iterable[DzSet]) -> Atoms:
     digits = max(map(len, expressions), default=0)
     places = {place for dz in expressions for place in _interval(dz, digits)}
     return Atoms(digits, tuple(sorted(places)))
+
+
+def _ends(dz: Dz, digits: int) -> tuple[int, ...]:
+    return _interval(dz, digits) if len(dz) <= digits else (-1,)
 
 
 def _interval(dz: Dz, digits: int) -> tuple[int, int]:

@@ -1,0 +1,93 @@
+"""Filters on the edges of a tree, from the subscribers backwards (Content routes §5.2.1, §6.2).
+
+The filter of an edge is what the subscribers behind it want, of what the publishers before it advertise. The
+first half is known last: an edge waits until every edge after it has its filter, so the work begins at the
+subscribers and pauses at every fork. The second half matters where a tree has several publishers and streams
+join. The result is exact: an edge carries an event only if somebody behind it wants it (4.27)–(4.30).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from regraft.filters.dz import DzSet
+from regraft.routes.event_masks import EventMasks, event_masks
+from regraft.routes.interface import Tree
+from regraft.routes.problem import Content, Graph, Problem
+from regraft.routes.settings import Settings
+
+
+class Embedded(NamedTuple):
+    """The region and the filters of the edges as integers over the atoms of `events`."""
+
+    events: EventMasks
+    region: int
+    filters: dict[int, int]
+
+
+def embed(problem: Problem, content: Content, tree: Tree, settings: Settings) -> Mapping[int, DzSet]:
+    """The least filters: no false positive anywhere in the tree."""
+    events, _, filters = embedded(problem, content, tree)
+    parts = {mask: events.atoms.part(mask) for mask in set(filters.values())}
+    return {edge: parts[mask] for edge, mask in filters.items()}
+
+
+def embedded(problem: Problem, content: Content, tree: Tree) -> Embedded:
+    """The same, still in integers."""
+    graph = problem.graph
+    hosts = (problem.advertised, problem.subscribed, problem.subscriber_at, graph.vertices)
+    events = event_masks(*hosts)
+    if not events.atoms.divides(content.region):
+        events = event_masks(*hosts, also=(content.region,))
+    region = events.atoms.mask(content.region)
+    after, before = neighbours(graph, tree)
+
+    def wanted_at_end(edge: int) -> int:
+        return events.wants_at[int(graph.targets[edge])] & region
+
+    behind = gathered(after, before, wanted_at_end)
+    says: dict[int, int] = {}
+    for publisher in content.publishers:
+        at = problem.publisher_at[publisher]
+        says[at] = says.get(at, 0) | events.advertised[publisher] & region
+    if len(says) == 1:
+        (advertised,) = says.values()
+        return Embedded(events, region, {edge: mask & advertised for edge, mask in behind.items()})
+    ahead = gathered(before, after, lambda edge: says.get(int(graph.sources[edge]), 0))
+    return Embedded(events, region, {edge: mask & ahead[edge] for edge, mask in behind.items()})
+
+
+def neighbours(graph: Graph, tree: Tree) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """For each edge those that an event takes after it and before it: never back over the same cable."""
+    leaving: dict[int, list[int]] = {}
+    for edge in sorted(tree):
+        leaving.setdefault(int(graph.sources[edge]), []).append(edge)
+    after: dict[int, list[int]] = {}
+    before: dict[int, list[int]] = {edge: [] for edge in tree}
+    for edge in sorted(tree):
+        cable = graph.cables[edge]
+        after[edge] = [n for n in leaving.get(int(graph.targets[edge]), ()) if graph.cables[n] != cable]
+        for following in after[edge]:
+            before[following].append(edge)
+    return after, before
+
+
+def gathered(
+    inputs: Mapping[int, Sequence[int]], outputs: Mapping[int, Sequence[int]], own: Callable[[int], int]
+) -> dict[int, int]:
+    """For each edge its own part and those of all its inputs, each taken when its inputs are done."""
+    waiting = {edge: len(found) for edge, found in inputs.items()}
+    ready = [edge for edge, count in waiting.items() if not count]
+    masks: dict[int, int] = {}
+    while ready:
+        edge = ready.pop()
+        mask = own(edge)
+        for each in inputs[edge]:
+            mask |= masks[each]
+        masks[edge] = mask
+        for following in outputs[edge]:
+            waiting[following] -= 1
+            if not waiting[following]:
+                ready.append(following)
+    if len(masks) < len(inputs):
+        raise ValueError("edges that form a cycle have no filters: cycle detection comes first")
+    return masks
