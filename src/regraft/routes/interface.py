@@ -51,10 +51,13 @@ class EmbedFilters(Protocol):
 class ClusterFilters(Protocol):
     """I_SC (5.48): dz-expressions (what publishers and subscribers share); O_SC (5.49): clusters.
 
-    The parts of the result are disjoint and together cover all the expressions. Kind "clustering".
+    `terminals[i]` are the switches at which `expressions[i]` is wanted, where that is known. The parts of
+    the result are disjoint and together cover all the expressions. Kind "clustering".
     """
 
-    def __call__(self, expressions: Sequence[Dz], settings: Settings) -> list[DzSet]: ...
+    def __call__(
+        self, expressions: Sequence[Dz], settings: Settings, terminals: Sequence[frozenset[int]] = ()
+    ) -> list[DzSet]: ...
 
 
 class SelectSubgraph(Protocol):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from regraft.filters.dz import DzSet
 from regraft.model.routes import RouteWorkload
 from regraft.model.switch_network import SwitchNetwork
+from regraft.routes.event_masks import EventMasks, event_masks
 
 Path = tuple[int, ...]
 """Edge numbers, in order from the publisher's switch to the subscriber's; empty on one switch."""
@@ -38,6 +39,29 @@ class Graph:
     def edges(self) -> NDArray[np.int64]:
         """The numbers of the edges that may be used."""
         return np.flatnonzero(self.allowed)
+
+    @cached_property
+    def source_list(self) -> list[int]:
+        """`sources` for loops in Python, which arrays slow down; likewise the others."""
+        return list(map(int, self.sources))
+
+    @cached_property
+    def target_list(self) -> list[int]:
+        return list(map(int, self.targets))
+
+    @cached_property
+    def cable_list(self) -> list[int]:
+        return list(map(int, self.cables))
+
+    @cached_property
+    def opposite(self) -> list[int]:
+        """Edge -> the usable edge back over the same cable, -1 if there is none."""
+        at = {(self.target_list[edge], self.cable_list[edge]): edge for edge in self.edges.tolist()}
+        return [at.get(key, -1) for key in zip(self.source_list, self.cable_list, strict=True)]
+
+    @cached_property
+    def weight_list(self) -> list[float]:
+        return list(map(float, self.weights))
 
     @cached_property
     def leaving(self) -> tuple[tuple[int, ...], ...]:
@@ -128,6 +152,11 @@ class Problem:
     advertised: tuple[DzSet, ...]
     subscribed: tuple[DzSet, ...]
 
+    @cached_property
+    def masks(self) -> EventMasks:
+        """Advertisements and subscriptions as integers: set operations on thousands of them take no time."""
+        return event_masks(self.advertised, self.subscribed, self.subscriber_at, self.graph.vertices)
+
     def rate_of(self, publisher: int, part: DzSet) -> float:
         """λ_p · part ∩ p^Pub (4.2), events being spread evenly over the advertisement."""
         whole = self.advertised[publisher]
@@ -135,8 +164,15 @@ class Problem:
 
     def wanted(self, region: DzSet) -> Mapping[int, DzSet]:
         """Subscriber -> what it wants of the region, for those who want something."""
-        parts = ((number, region & subscribed) for number, subscribed in enumerate(self.subscribed))
-        return {number: part for number, part in parts if part.expressions}
+        return {number: region & self.subscribed[number] for number in self.interested(region)}
+
+    def interested(self, region: DzSet) -> list[int]:
+        """The subscribers who want something of the region."""
+        masks = self.masks
+        if not masks.atoms.divides(region):
+            return [each for each, subscribed in enumerate(self.subscribed) if subscribed.overlaps(region)]
+        mask = masks.atoms.mask(region)
+        return [each for each, subscribed in enumerate(masks.subscribed) if subscribed & mask]
 
     def hop_limit(self, subscriber: int) -> int | None:
         own, general = self.workload.subscribers[subscriber].path_limit, self.workload.limits.path_length
@@ -161,7 +197,7 @@ def problem_of(network: SwitchNetwork, workload: RouteWorkload) -> Problem:
 def demand_of(problem: Problem, content: Content) -> Demand:
     """The tree that a content needs: its publishers' switches to the switches of all who want some of it."""
     limits: dict[int, int | None] = {}
-    for subscriber in problem.wanted(content.region):
+    for subscriber in problem.interested(content.region):
         at, limit = problem.subscriber_at[subscriber], problem.hop_limit(subscriber)
         known = [each for each in (limits.get(at), limit) if each is not None]
         limits[at] = min(known, default=None)

@@ -19,7 +19,8 @@ COMPONENTS: dict[str, dict[str, str]] = {
         "fewest-flows": "embedding_flows:embed_few",
     },
     "clustering": {
-        "atoms": "atoms:by_subscribers",
+        "atoms": "clustering_atoms:by_atoms",
+        "overlap": "clustering_overlap:by_overlap",
         "prefix": "clustering_prefix:by_prefix",
         "diameter": "clustering_diameter:by_diameter",
         "spectral": "clustering_spectral:by_spectrum",

@@ -1,0 +1,154 @@
+"""One tree for several publishers: used in both directions, so that tables need not know who published.
+
+With tables that look at the dz-expression alone, the cables that events of a part of the space use must
+form no cycle (Content routes §5.3.2). Then a switch sends an event on by all other cables of the tree behind
+which somebody wants it, whoever published it. The core of the tree joins the terminals; each publisher's
+switch joins the core by its shortest path, and pays only for its own events.
+"""
+
+from collections.abc import Callable, Sequence
+
+from regraft.routes.hop_limits import hop_tree
+from regraft.routes.interface import Tree
+from regraft.routes.path_search import path_to, search
+from regraft.routes.problem import Cycle, Demand, Graph
+
+MOST_CORES = 6
+"""Different cores that are tried: the terminals alone, with one publisher each, and with all of them."""
+
+
+def shared_trees(
+    graph: Graph, demand: Demand, forbidden: Sequence[Cycle], one: Callable[[Demand], Tree | None]
+) -> Tree | None:
+    """The best tree around cores that `one` makes for a single root; None if no tree keeps the limits."""
+    two_way = _two_way(graph)
+    best: tuple[float, Tree] | None = None
+    for core in _cores(two_way, demand, one):
+        tree = directed(two_way, demand, _attached(two_way, demand, core))
+        if tree is None or any(cycle <= tree for cycle in forbidden):
+            continue
+        cost = shared_cost(two_way, demand, tree)
+        if best is None or cost < best[0]:
+            best = (cost, tree)
+    return best[1] if best else None
+
+
+def shared_cost(graph: Graph, demand: Demand, tree: Tree) -> float:
+    """Each root's events cross the edges that lie between it and the terminals: Σ rate · weight."""
+    rates = demand.rates or (demand.rate,) * len(demand.roots)
+    return sum(
+        rate * graph.weigh(reached(graph, tree, root)) for root, rate in zip(demand.roots, rates, strict=True)
+    )
+
+
+def reached(graph: Graph, tree: Tree, root: int) -> list[int]:
+    """The edges that events from the root cross: on by every edge but the cable they came by."""
+    leaving: dict[int, list[int]] = {}
+    for edge in tree:
+        leaving.setdefault(graph.source_list[edge], []).append(edge)
+    crossed: list[int] = []
+    open_edges = list(leaving.get(root, ()))
+    while open_edges:
+        edge = open_edges.pop()
+        crossed.append(edge)
+        cable = graph.cable_list[edge]
+        after = leaving.get(graph.target_list[edge], ())
+        open_edges += [each for each in after if graph.cable_list[each] != cable]
+    return crossed
+
+
+def directed(graph: Graph, demand: Demand, cables: dict[int, int] | None) -> Tree | None:
+    """The needed edges of a tree of cables (cable -> one of its edges); None if paths are too long."""
+    if cables is None:
+        return None
+    opposite = graph.opposite
+    near: dict[int, list[int]] = {}
+    for edge in cables.values():
+        for each in (edge, opposite[edge]):
+            near.setdefault(graph.source_list[each], []).append(each)
+    needed: set[int] = set()
+    for root in demand.roots:
+        above, hops = {root: -1}, {root: 0}
+        open_vertices = [root]
+        for vertex in open_vertices:
+            for edge in near.get(vertex, ()):
+                after = graph.target_list[edge]
+                if after not in above:
+                    above[after], hops[after] = edge, hops[vertex] + 1
+                    open_vertices.append(after)
+        for place, terminal in enumerate(demand.terminals):
+            limit = demand.hops_to(place)
+            if terminal not in above or (limit is not None and hops[terminal] > limit):
+                return None
+            at = terminal
+            while above[at] >= 0 and above[at] not in needed:
+                needed.add(above[at])
+                at = graph.source_list[above[at]]
+    return frozenset(needed)
+
+
+def _two_way(graph: Graph) -> Graph:
+    return graph.only(edge for edge in graph.edges.tolist() if graph.opposite[edge] >= 0)
+
+
+def _cores(graph: Graph, demand: Demand, one: Callable[[Demand], Tree | None]) -> list[set[int]]:
+    """Sets of edges that join the terminals, alone or with publishers; the last are short, not light."""
+    rates = demand.rates or (demand.rate,) * len(demand.roots)
+    loudest = [root for _, root in sorted(zip(rates, demand.roots, strict=True), reverse=True)]
+    terminals = demand.terminals
+    cores: list[set[int]] = []
+    everybody = tuple(dict.fromkeys((*terminals, *demand.roots)))
+    for root, ends in [
+        (terminals[0] if terminals else loudest[0], terminals),
+        *((root, terminals) for root in loudest[: MOST_CORES - 2]),
+        (loudest[0], everybody),
+    ]:
+        tree = one(Demand((root,), tuple(end for end in ends if end != root)))
+        if tree is not None:
+            cores.append(set(tree))
+    if any(limit is not None for limit in demand.hops):
+        cores += [_star(graph, centre, everybody) for centre in range(graph.vertices)]
+    return cores
+
+
+def _star(graph: Graph, centre: int, ends: Sequence[int]) -> set[int]:
+    """The fewest edges from a centre to everybody: the last resort of path limits."""
+    above, _ = hop_tree(graph, centre)
+    edges: set[int] = set()
+    for end in ends:
+        at = end
+        while at != centre and above[at] >= 0:
+            edges.add(above[at])
+            at = graph.source_list[above[at]]
+    return edges
+
+
+def _attached(graph: Graph, demand: Demand, core: set[int]) -> dict[int, int] | None:
+    """The cables of the core and of each root's shortest path to it."""
+    cables = {graph.cable_list[edge]: edge for edge in core}
+    inside = {graph.source_list[edge] for edge in core} | {graph.target_list[edge] for edge in core}
+    inside = inside or set(demand.terminals[:1])
+    if len(cables) != len(inside) - 1:  # the core itself is no tree
+        return None
+    for root in demand.roots:
+        if root in inside:
+            continue
+        path = _to_nearest(graph, root, inside)
+        if path is None:
+            return None
+        for edge in path:
+            cables[graph.cable_list[edge]] = edge
+            inside |= {graph.source_list[edge], graph.target_list[edge]}
+    return cables
+
+
+def _to_nearest(graph: Graph, root: int, inside: set[int]) -> tuple[int, ...] | None:
+    above = search(graph, root, goal=None)
+    paths = [path for vertex in inside if (path := path_to(graph, above, root, vertex)) is not None]
+    best = min(paths, key=lambda path: (graph.weigh(path), len(path)), default=None)
+    if best is None:
+        return None
+    for place, edge in enumerate(best):  # the first switch of the tree that the path comes to is enough
+        if graph.target_list[edge] in inside:
+            return best[: place + 1]
+    return best
