@@ -1,10 +1,10 @@
 """The clients of the plan execution experiment.
 
-`python -m benchmarks._apply_figures_clients publish|subscribe BRIEF FILE`: BRIEF is a JSON file, a `Brief`. All subscribers are in one process, all publishers in another. Each prints
-`ready` when its filters are in place. The publishers begin at the next line of input and stop at the one
-after it; when everything is acknowledged, so that nothing that was due may be missing, they print how many
-publications there were and when the first was to leave. The subscribers write what arrived to FILE at the
-next line, and print `done`.
+`python -m benchmarks._apply_figures_clients publish|subscribe BRIEF FILE`: BRIEF is a JSON file, a `Brief`.
+All subscribers are in one process, all publishers in another. Each prints `ready` when its filters are in
+place. The publishers begin at the next line of input and stop at the one after it; when everything is
+acknowledged, so that nothing that was due may be missing, they print how many publications there were and
+when the first was to leave. The subscribers write what arrived to FILE at the next line, and print `done`.
 """
 
 import asyncio

@@ -172,11 +172,7 @@ def execution(trial: Trial, plan: Plan, seen: Seen) -> tuple[Execution, Deliveri
     at = np.array([numbers[id] for id in places(trial)], np.int64)
     subscribers, sent_numbers = seen.arrivals[:, 0].astype(np.int64), seen.arrivals[:, 1].astype(np.int64)
     deliveries = Deliveries(subscribers, at[subscribers], sent_numbers, *seen.arrivals[:, 2:].T)
-    shifts = [
-        Shift(each.step, *each.action[1:], each.begun + seen.clock, each.begun + seen.clock + each.seconds)
-        for each in seen.outcome.actions
-        if each.begun is not None and each.seconds is not None
-    ]
+    shifts = _shifts(seen)
     links = [link.ends for link in initial.links]
     hit = affected(deliveries, shifts, changed_paths(links, ROOT, shifts), numbers)
     begun, ended = min(each.begun for each in shifts), max(each.ended for each in shifts)
@@ -211,6 +207,17 @@ def execution(trial: Trial, plan: Plan, seen: Seen) -> tuple[Execution, Deliveri
         queue_most_p99=p99(most),
     )
     return found, deliveries, hit, shifts
+
+
+def _shifts(seen: Seen) -> list[Shift]:
+    """Those that were carried out, in the order of their steps."""
+    found = []
+    for each in seen.outcome.actions:
+        if each.begun is not None and each.seconds is not None:
+            _, i, j, k = each.action
+            begun = each.begun + seen.clock
+            found.append(Shift(each.step, i, j, k, begun, begun + each.seconds))
+    return found
 
 
 def save(folder: Path, found: Execution, deliveries: Deliveries, hit: Flags, shifts: list[Shift]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks._apply_clients import Brief
+from benchmarks._apply_figures import add_options, figures
 from benchmarks._apply_overlay import clients, overlay, verify
 from benchmarks._apply_shifts import QUIET, Shifted, affected, shifts
 from benchmarks._table import Line, show
@@ -152,7 +153,9 @@ def many(arguments: argparse.Namespace, folder: Path) -> Iterator[Line]:
     yield Line("one shift, subscribers × 10", "less than × 10", about, more < 10 * few, {"ms": medians})
 
 
-PARTS = {"single": single, "parallel": parallel, "many": many}
+PARTS = {"single": single, "parallel": parallel, "many": many, "figures": figures}
+LONG = {"figures"}
+"""Only if they are named."""
 
 
 def main() -> None:
@@ -166,11 +169,12 @@ def main() -> None:
     parser.add_argument("--search", type=float, default=60.0, help="seconds for the best-first search")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path)
+    add_options(parser)
     arguments = parser.parse_args()
 
     def lines() -> Iterator[Line]:
         for name, part in PARTS.items():
-            if not arguments.part or name in arguments.part:
+            if name in arguments.part if arguments.part else name not in LONG:
                 with tempfile.TemporaryDirectory() as folder:
                     yield from part(arguments, Path(folder))
 

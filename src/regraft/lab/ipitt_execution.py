@@ -15,12 +15,23 @@ from regraft.model import BadInput
 
 OURS, THEIRS = "fast", "best-first"
 PLANNERS = (OURS, THEIRS)
-CENTRE_BROKERS, CENTRE_CHANGE, CENTRE_SUBSCRIBERS = 60, 20, 1_000
 DONE = "done"
 
 
+class Point(NamedTuple):
+    """`change` is a percentage of the links."""
+
+    brokers: int
+    change: int
+    subscribers: int
+
+
+CENTRE = Point(60, 20, 1_000)
+"""Of the seed's three sweeps."""
+
+
 class Trial(NamedTuple):
-    """`change` is a percentage, `topology` the name of one of the twelve shapes."""
+    """One plan of a point; `topology` is the name of one of the twelve shapes."""
 
     planner: str
     brokers: int
@@ -29,6 +40,10 @@ class Trial(NamedTuple):
     topology: str = str(SHAPES[0])
     seed: int = 1
     """Of the workload."""
+
+    @property
+    def point(self) -> Point:
+        return Point(self.brokers, self.change, self.subscribers)
 
     @property
     def name(self) -> str:
@@ -79,19 +94,25 @@ class Execution(NamedTuple):
 Rows = dict[Trial, Execution]
 
 
-def trials(
-    sizes: Sequence[int], changes: Sequence[int], subscribers: Sequence[int], topologies: Sequence[str]
-) -> Iterator[Trial]:
-    """Three sweeps through the seed's centre: each varies one of size, change ratio and subscribers."""
-    points = [
-        *((size, CENTRE_CHANGE, CENTRE_SUBSCRIBERS) for size in sizes),
-        *((CENTRE_BROKERS, change, CENTRE_SUBSCRIBERS) for change in changes),
-        *((CENTRE_BROKERS, CENTRE_CHANGE, count) for count in subscribers),
-    ]
-    for point in dict.fromkeys(points):
-        for topology in topologies:
-            for planner in PLANNERS:
-                yield Trial(planner, *point, topology)
+class Sweeps(NamedTuple):
+    """Each varies one of the three and keeps the others at the centre."""
+
+    brokers: Sequence[int]
+    change: Sequence[int]
+    subscribers: Sequence[int]
+    centre: Point = CENTRE
+
+    def trials(self, topologies: Sequence[str]) -> Iterator[Trial]:
+        """Both planners at every point, one after the other; a point of several sweeps only once."""
+        points = [
+            self.centre._replace(**{axis: value})
+            for axis in Point._fields
+            for value in sorted(getattr(self, axis))
+        ]
+        for point in dict.fromkeys(points):
+            for topology in topologies:
+                for planner in PLANNERS:
+                    yield Trial(planner, *point, topology)
 
 
 class Executions:

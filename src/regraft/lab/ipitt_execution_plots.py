@@ -1,0 +1,184 @@
+"""Figure 6 a-j as pictures: one PNG each, with what the seed prints about it as a dotted line."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+import numpy.typing as npt
+
+matplotlib.use("Agg")
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from regraft.lab.ipitt_execution import CENTRE, OURS, PLANNERS, THEIRS, Point, Rows
+from regraft.lab.ipitt_execution_metrics import Shift
+from regraft.lab.ipitt_execution_seed import Axis, Quantity, means, on, values
+
+STYLE = {OURS: ("tab:green", "o", "fast (ours)"), THEIRS: ("tab:gray", "v", "best-first (BFS)")}
+SEED = "tab:red"
+SIZE = (7.0, 4.4)
+
+
+class Panel(NamedTuple):
+    """`hollow` is drawn with hollow marks beside `quantity`. The seed's line: of the quantity `seed_of` of
+    one plan at each point, times and plus so much."""
+
+    name: str
+    axis: Axis
+    quantity: Quantity
+    label: str
+    hollow: Quantity | None = None
+    seed: str = ""
+    seed_of: tuple[str, Quantity] = (OURS, "execution_s")
+    times: float = 1.0
+    plus: float = 0.0
+    logarithmic: bool = False
+
+
+def _latency(name: str, axis: Axis, seed: str = "", plus: float = 0.0) -> Panel:
+    of: tuple[str, Quantity] = (OURS, "unaffected_p99_ms")
+    label = "99th percentile of delivery latency (ms)"
+    return Panel(name, axis, "affected_p99_ms", label, "unaffected_p99_ms", seed, of, 1.0, plus, True)
+
+
+def _time(name: str, axis: Axis, seed: str = "", times: float = 1.0) -> Panel:
+    return Panel(
+        name, axis, "execution_s", "plan execution time (s)", None, seed, (THEIRS, "execution_s"), times
+    )
+
+
+def _queue(name: str, axis: Axis) -> Panel:
+    label = "growth of queues over a shift, p99 (publications)"
+    return Panel(name, axis, "queue_p99", label, "queue_most_p99")
+
+
+PANELS = (
+    _latency("6a", "brokers", "seed: at most 2 s above unaffected", 2_000.0),
+    _time("6b", "brokers", "seed: at best 55 % below BFS", 0.45),
+    _queue("6d", "brokers"),
+    _latency("6e", "change", "seed: at most 2.2 s above unaffected", 2_200.0),
+    _time("6f", "change", "seed: at best 60 % below BFS", 0.40),
+    _queue("6g", "change"),
+    _latency("6h", "subscribers"),
+    _time("6i", "subscribers"),
+    _queue("6j", "subscribers"),
+)
+HOLLOW: dict[Quantity, tuple[str, str]] = {
+    "unaffected_p99_ms": ("affected", "unaffected"),
+    "queue_most_p99": ("at its end", "at the most"),
+}
+
+
+def axis_label(axis: Axis, centre: Point) -> str:
+    brokers, change, subscribers = centre
+    return {
+        "brokers": f"brokers ({change} % of the links changed, {subscribers:,} subscribers)",
+        "change": f"% of the links changed ({brokers} brokers, {subscribers:,} subscribers)",
+        "subscribers": f"subscribers ({brokers} brokers, {change} % of the links changed)",
+    }[axis]
+
+
+def draw(panel: Panel, rows: Rows, path: Path, centre: Point = CENTRE) -> None:
+    figure = Figure(figsize=SIZE, layout="constrained")
+    draw_panel(figure.add_subplot(), panel, rows, centre)
+    figure.savefig(path, dpi=150)
+
+
+def draw_panel(axes: Any, panel: Panel, rows: Rows, centre: Point = CENTRE) -> None:
+    """A curve through the means for each plan, and every run as a dot."""
+    solid, hollow = HOLLOW[panel.hollow] if panel.hollow else ("", "")
+    for planner in PLANNERS:
+        _curve(axes, panel, rows, planner, panel.quantity, solid, centre)
+        if panel.hollow:
+            _curve(axes, panel, rows, planner, panel.hollow, hollow, centre)
+    if panel.seed:
+        base = means(panel.axis, rows, *panel.seed_of, centre)
+        line = [panel.times * value + panel.plus for value in base.values()]
+        axes.plot(list(base), line, color=SEED, linestyle=":", label=panel.seed)
+    axes.set_xlabel(axis_label(panel.axis, centre))
+    axes.set_ylabel(panel.label)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    ticks = sorted({point for planner in PLANNERS for point in on(panel.axis, rows, planner, centre)})
+    axes.set_xticks(ticks)
+    if panel.logarithmic:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    else:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    axes.grid(visible=True, which="major", alpha=0.3)
+    axes.set_title(f"IPITT Figure {panel.name}", loc="left", fontsize="medium")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize="small", framealpha=0.85)
+
+
+def _curve(
+    axes: Any, panel: Panel, rows: Rows, planner: str, quantity: Quantity, what: str, centre: Point
+) -> None:
+    colour, marker, name = STYLE[planner]
+    other = quantity != panel.quantity
+    curve = means(panel.axis, rows, planner, quantity, centre)
+    if not curve:
+        return
+    label = f"{name}, {what}" if what else name
+    face = "white" if other else colour
+    line = "--" if other else "-"
+    axes.plot(
+        list(curve),
+        list(curve.values()),
+        color=colour,
+        marker=marker,
+        markerfacecolor=face,
+        linestyle=line,
+        label=label,
+    )
+    for point, at in on(panel.axis, rows, planner, centre).items():
+        if len(found := values(at, quantity)) > 1:
+            axes.plot([point] * len(found), found, color=colour, marker=".", linestyle="none", alpha=0.4)
+
+
+class Watched(NamedTuple):
+    """What one client received while one plan was carried out: when each was sent (s), how late (ms)."""
+
+    sent: npt.NDArray[np.float64]
+    late_ms: npt.NDArray[np.float64]
+    affected: npt.NDArray[np.bool_]
+    shifts: list[Shift]
+
+
+def draw_client(watched: dict[str, Watched], path: Path, about: str) -> None:
+    """Figure 6c: above the best-first search's plan, below ours; red marks on top are shifts."""
+    figure = Figure(figsize=(8.0, 5.6), layout="constrained")
+    both = figure.subplots(2, 1, sharex=True, sharey=True)
+    highest = max(float(each.late_ms.max(initial=0.0)) for each in watched.values())
+    last = max(_length(each) for each in watched.values())
+    for axes, planner in zip(both, (THEIRS, OURS), strict=True):
+        seen = watched[planner]
+        start = min(each.begun for each in seen.shifts)
+        at = seen.sent - start
+        for chosen, colour, label in (
+            (~seen.affected, "tab:blue", "not affected"),
+            (seen.affected, "tab:orange", "affected"),
+        ):
+            axes.plot(at[chosen], seen.late_ms[chosen], ".", color=colour, label=label)
+        top = 1.12 * highest
+        for shift in seen.shifts:
+            span = [shift.begun - start, shift.ended - start]
+            axes.plot(span, [top, top], color=SEED, marker=".", markersize=3, linewidth=1, alpha=0.6)
+        axes.plot([], [], color=SEED, marker=".", label="shifts")
+        axes.axvspan(0, _length(seen), color=SEED, alpha=0.05, linewidth=0)
+        axes.set_title(
+            f"{STYLE[planner][2]}: {len(seen.shifts)} shifts in {_length(seen):.1f} s", fontsize="medium"
+        )
+        axes.set_ylabel("delivery latency (ms)")
+        axes.grid(visible=True, alpha=0.3)
+        axes.set_xlim(-3.0, last + 3.0)
+        axes.set_ylim(0, 1.25 * highest)
+    both[1].set_xlabel("seconds since the first shift began")
+    both[0].legend(fontsize="small", framealpha=0.85, loc="upper right", bbox_to_anchor=(1.0, 0.86))
+    figure.suptitle(f"IPITT Figure 6c: {about}", fontsize="medium")
+    figure.savefig(path, dpi=150)
+
+
+def _length(seen: Watched) -> float:
+    return max(each.ended for each in seen.shifts) - min(each.begun for each in seen.shifts)
