@@ -45,9 +45,13 @@ OVERLAY = 1 << 10
 
 @dataclass(frozen=True)
 class Change:
-    """Phases in order; how many units were changed in place and how many got versions."""
+    """Phases in order; how many units were changed in place and how many got versions.
+
+    `undo` leads back from anywhere in the first phase: each switch's steps in reverse.
+    """
 
     phases: tuple[Phase, ...]
+    undo: Phase
     direct: int
     versioned: int
 
@@ -74,7 +78,11 @@ def change(old: FlowRules | None, new: FlowRules) -> Change:
         Phase("unmark", _unmark(new, versioned), drain=True),
         Phase("clean", _clean(versioned, new)),
     )
-    return Change(tuple(phase for phase in phases if phase.messages), len(in_place), len(versioned))
+    undo = Phase("undo", _undo(old, new, in_place, versioned))
+    # A change of doors only has nothing to prepare; `undo` then has nothing to lead back from.
+    return Change(
+        phases[:1] + tuple(each for each in phases[1:] if each.messages), undo, len(in_place), len(versioned)
+    )
 
 
 def _moved(old: FlowRules, new: FlowRules) -> frozenset[Port]:
@@ -122,6 +130,21 @@ def _prepare(
         for switch in unit.changed():
             if switch in new.switches:
                 _append(messages, switch, ordered((), _overlay(unit, switch, new)))
+    return _frozen(messages)
+
+
+def _undo(
+    old: FlowRules, new: FlowRules, in_place: list[Unit], versioned: list[Unit]
+) -> dict[str, tuple[Message, ...]]:
+    messages: dict[str, list[Message]] = {
+        switch: list(each) for switch, each in _clean(versioned, new).items()
+    }
+    _append_units(messages, [Unit(unit.part, unit.new, unit.old) for unit in in_place], new)
+    for switch, rules in new.switches.items():
+        known = {rule for rule in old.switches.get(switch, ()) if _is_fixed(rule)}
+        # What drops the rest stays: without it a switch that stands alone would flood.
+        added = (rule for rule in rules if _is_fixed(rule) and rule not in known and rule.match.prefix)
+        _append(messages, switch, ordered(added, ()))
     return _frozen(messages)
 
 

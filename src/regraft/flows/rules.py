@@ -32,18 +32,22 @@ class Match(NamedTuple):
     prefix: Prefix | None = None
 
 
-class SetMark(NamedTuple):
+# Not tuples: two actions with the same numbers would be equal.
+@dataclass(frozen=True, slots=True)
+class SetMark:
     mark: int
 
 
-class Readdress(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Readdress:
     """To unicast: the events of a subscriber's port carry its own addresses."""
 
     mac: int
     address: int
 
 
-class Output(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Output:
     """Out of this port; a packet never leaves by the port that it came in by."""
 
     port: int

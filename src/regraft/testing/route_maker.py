@@ -12,7 +12,7 @@ from typing import Literal
 import networkx as nx
 
 from regraft.filters.dz import DzSet
-from regraft.model.routes import Entry, Publisher, Routes, RouteWorkload, Subscriber
+from regraft.model.routes import Entry, Matching, Publisher, Routes, RouteWorkload, Subscriber
 from regraft.model.switch_network import SwitchNetwork
 
 Style = Literal["publisher", "filter", "mixed"]
@@ -22,7 +22,9 @@ def random_network(switches: int, cables: int, rng: Random) -> SwitchNetwork:
     """Connected; parallel cables may occur."""
     names = [f"s{number}" for number in range(switches)]
     links = [(names[rng.randrange(place)], names[place]) for place in range(1, switches)]
-    links += [(*rng.sample(names, 2),) for _ in range(cables - len(links))]
+    for _ in range(cables - len(links)):
+        one, other = rng.sample(names, 2)
+        links.append((one, other))
     return SwitchNetwork.of(links, names)
 
 
@@ -61,7 +63,7 @@ def tree_routes(network: SwitchNetwork, workload: RouteWorkload, style: Style, r
             tree = _spanning_tree(network, rng)
             for switch in network.switches:
                 tables[switch] += _entries(network, workload, tree, switch, part, publisher)
-    matching = "filter" if style == "filter" else "publisher"
+    matching: Matching = "filter" if style == "filter" else "publisher"
     return Routes(network, workload, matching, {switch: tuple(held) for switch, held in tables.items()})
 
 

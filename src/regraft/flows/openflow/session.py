@@ -64,7 +64,7 @@ class Held(NamedTuple):
 
     xid: int
     rules: tuple[FlowStats, ...]
-    count: int
+    number: int
     more: bool
 
 

@@ -1,0 +1,101 @@
+"""Rules -> real switches: phase by phase, all switches at once, and back if the first phase is refused.
+
+Nothing is sent before every switch has answered. Within a phase switches do not wait for each other;
+between two phases all have confirmed, and where the change says so, events on their way have arrived.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from typing import TypeVar
+
+from regraft.flows.change import Change, change
+from regraft.flows.connection import Connection, Patience, check_address
+from regraft.flows.errors import Refused
+from regraft.flows.openflow.codec import read_rule
+from regraft.flows.render import FlowRules
+from regraft.flows.rules import Phase, Rule
+from regraft.model import BadInput
+
+Progress = Callable[[int], None]
+"""Told how many messages more were sent."""
+
+PATIENCE = Patience()
+
+T = TypeVar("T")
+
+
+def install(
+    rules: FlowRules,
+    switches: Mapping[str, str],
+    before: FlowRules | None = None,
+    patience: Patience = PATIENCE,
+    progress: Progress | None = None,
+) -> Change:
+    """Bring the rules into the switches (id -> `unix:PATH` or `tcp:HOST:PORT`); what was sent is returned.
+
+    `before` is what is there: then only the difference is sent, and no event is lost meanwhile.
+    """
+    made = change(before, rules)
+    asyncio.run(carry_out(made, switches, patience, progress))
+    return made
+
+
+async def carry_out(
+    made: Change,
+    switches: Mapping[str, str],
+    patience: Patience = PATIENCE,
+    progress: Progress | None = None,
+) -> None:
+    """All phases. If a rule of the first one is refused, all is put back before the error is raised."""
+    needed = sorted({switch for phase in made.phases for switch in phase.messages})
+    _check(needed, switches)
+    async with AsyncExitStack() as stack:
+        connections = {name: Connection(name, switches[name], patience) for name in needed}
+        await _all(stack.enter_async_context(connection) for connection in connections.values())
+        for place, phase in enumerate(made.phases):
+            try:
+                await _phase(phase, connections, progress)
+            except Refused:
+                if place == 0:
+                    await _phase(made.undo, connections, None)
+                raise
+            if phase.drain:
+                await asyncio.sleep(patience.drain)
+
+
+def installed(switches: Mapping[str, str], patience: Patience = PATIENCE) -> dict[str, set[Rule]]:
+    """The rules of ours that the switches hold now."""
+    _check(switches, switches)
+    return asyncio.run(_installed(switches, patience))
+
+
+async def _installed(switches: Mapping[str, str], patience: Patience) -> dict[str, set[Rule]]:
+    async def ask(name: str, address: str) -> set[Rule]:
+        async with Connection(name, address, patience) as connection:
+            return {read_rule(stats) for stats in await connection.rules()}
+
+    found = await _all(ask(name, address) for name, address in switches.items())
+    return dict(zip(switches, found, strict=True))
+
+
+async def _phase(phase: Phase, connections: Mapping[str, Connection], progress: Progress | None) -> None:
+    await _all(connections[name].carry_out(each, progress) for name, each in phase.messages.items())
+
+
+async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
+    """All of them to their end (half a phase is no state to stop in); then the first fault, if any."""
+    results = await asyncio.gather(*works, return_exceptions=True)
+    good: list[T] = []
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+        good.append(result)
+    return good
+
+
+def _check(needed: Iterable[str], switches: Mapping[str, str]) -> None:
+    for name in needed:
+        if name not in switches:
+            raise BadInput("switches", f"no address for switch {name!r}")
+        check_address(switches[name], f"switches[{name!r}]")
