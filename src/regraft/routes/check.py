@@ -1,10 +1,11 @@
 """The independent judge of routes: sends every kind of event through the finished tables and looks.
 
 Knows only the value `Routes` and what it says about tables (a publisher's own entries first, then the longest
-prefix; an event never leaves by the cable it came in); shares no code with the components that make routes, not even the arithmetic of
-dz-expressions. The ends of all expressions that occur cut the event space into points that no table and no
-subscription tells apart; tables are painted over these points, shorter expressions first, and all points of a
-publisher travel together as arrays. So the answer holds for every event, not for a sample.
+prefix; an event never leaves by the cable it came in); shares no code with the components that make routes,
+not even the arithmetic of dz-expressions. The ends of all expressions that occur cut the event space into
+points that no table and no subscription tells apart; tables are painted over these points, shorter
+expressions first, and all points of a publisher travel together as arrays. So the answer holds for every
+event, not for a sample.
 """
 
 from collections import deque
@@ -82,7 +83,7 @@ class _Line:
 
 
 def check(routes: Routes, most_faults: int = 20) -> Checked:
-    """Trace all events of all publishers; compare what arrives with what is subscribed, and with the limits."""
+    """Trace all events of all publishers; compare what arrives with subscriptions and limits."""
     network = routes.network
     found = Checked(
         {switch: len(routes.tables.get(switch, ())) for switch in network.switches},

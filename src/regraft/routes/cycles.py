@@ -1,10 +1,10 @@
 """Cycles: where an event could run in a circle or arrive twice, and what forbids it (Content routes §5.3.2).
 
-Tables that look at the dz-expression alone send an event on by every edge out of a switch, except by the cable it
-came in by. So what follows an edge is every other cable's edge out of its end, and an event runs in a circle
-exactly if a strongly connected component (5.68) of this relation has more than one edge; the two directions
-of one cable are no cycle. Without such a component an event can still meet itself behind a fork, and arrives
-twice. Each answer is a set of edges: the program of the sub graph may use all but one of them.
+Tables that look at the dz-expression alone send an event on by every edge out of a switch, except by the
+cable it came in by. So what follows an edge is every other cable's edge out of its end, and an event runs in
+a circle exactly if a strongly connected component (5.68) of this relation has more than one edge; the two
+directions of one cable are no cycle. Without such a component an event can still meet itself behind a fork,
+and arrives twice. Each answer is a set of edges: the program of the sub graph may use all but one of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ Following = Mapping[int, Sequence[int]]
 
 
 def cycles_in(graph: Graph, edges: Iterable[int], roots: Iterable[int] | None = None) -> list[Cycle]:
-    """Nothing exactly if no event from a root can come to a switch twice; without `roots`, from any switch."""
+    """Nothing if no event from a root can come to a switch twice; without `roots`, from any switch."""
     used = sorted(edges)
     if _forest(graph, used):
         return []

@@ -1,8 +1,7 @@
 """How different two filters are (Content routes §4.3, §5.1.6).
 
-The seed compares prefixes: the longer the shared expression (4.33)–(4.36), the nearer. That is blind to how
-much of the events is shared: "0" and "01" share one digit as do "00" and "01", but the first two share half of
-their events and the others none. So there is also the overlap in events.
+The seed compares prefixes: the longer the shared expression (4.33)–(4.36), the nearer. Who wants the events
+is another matter, which spectral clustering and clustering by overlap look at.
 """
 
 from collections.abc import Sequence
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regraft.filters.dz import DzSet
-from regraft.routes.atoms import atoms_of
 
 
 def prefix_distances(filters: Sequence[DzSet]) -> NDArray[np.int64]:
@@ -33,13 +31,3 @@ def prefix_distances(filters: Sequence[DzSet]) -> NDArray[np.int64]:
     longest: NDArray[np.int64] = np.full_like(common, most)
     same = np.array(prefixes, dtype=object)
     return np.where(same[:, None] == same[None, :], 0, longest - common)
-
-
-def overlap_shares(filters: Sequence[DzSet]) -> NDArray[np.float64]:
-    """Shared events over all events of each two filters: 1 for equal filters, 0 for disjoint ones."""
-    atoms = atoms_of(filters)
-    rows = atoms.members([atoms.mask(part) for part in filters])
-    overlap = (rows * atoms.volumes) @ rows.T
-    own = overlap.diagonal()
-    union = own[:, None] + own[None, :] - overlap
-    return np.divide(overlap, union, out=np.zeros_like(overlap), where=union > 0)

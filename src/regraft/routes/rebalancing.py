@@ -16,7 +16,7 @@ from regraft.routes.interface import Weighting
 Floats = NDArray[np.float64]
 
 STEP = 0.25
-"""Share of the distance of the bounds that a suggestion moves a weight at most: slightly, as the seed has it."""
+"""Share of the distance of the bounds that a suggestion moves a weight at most: slightly (§5.3.4)."""
 
 
 def unchanged(weighting: Weighting, load: Floats, capacity: Floats, round: int) -> Weighting:

@@ -1,4 +1,4 @@
-"""Which part of the network a sub graph may use: what is in use, and rings of neighbours (Content routes §6.3)."""
+"""Which part of the network a sub graph may use: what is in use and rings around it (Content routes §6.3)."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ from regraft.routes.problem import Graph
 def rings_around(graph: Graph, used: Sequence[int], rings: int) -> Graph:
     """The vertices of the used edges, `rings` times their neighbours, and all edges between them.
 
-    Neighbours in either direction, as an edge into the sub graph is as good a beginning of a detour as one out
-    of it. Everything if `rings` is negative.
+    Neighbours are the switches at either end of an edge, whatever its direction. Everything if `rings` is
+    negative.
     """
     if rings < 0:
         return graph

@@ -1,0 +1,91 @@
+"""K clusters whose largest diameter is least: the integer program (5.50)–(5.55) (Content routes §5.1.6).
+
+The distance of two filters is in digits, so D_max takes few values. The program says for each value t whether
+D_max ≥ t (z_t); two pieces at distance t may be in one cluster only if z_t, which is (5.51) without its
+product. Piece i may be in the first i + 1 clusters only, as the names of clusters do not matter.
+Beyond `MOST_PIECES` the nearest pieces are put together first, and the program clusters those groups.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.sat.python import cp_model
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+
+from regraft.filters.dz import Dz, DzSet
+from regraft.routes.clustering_pieces import pieces_of
+from regraft.routes.filter_distance import prefix_distances
+from regraft.routes.settings import Settings
+
+MOST_PIECES = 60
+Ints = NDArray[np.int64]
+
+
+def by_diameter(
+    expressions: Sequence[Dz], settings: Settings, terminals: Sequence[frozenset[int]] = ()
+) -> list[DzSet]:
+    """At most `settings.clusters` clusters."""
+    pieces = pieces_of(expressions)
+    distances = prefix_distances([DzSet((dz,)) for dz in pieces.owners])
+    return pieces.groups(least_diameter(distances, settings.clusters, settings.time_limit))
+
+
+def least_diameter(distances: Ints, count: int, seconds: float = 10.0) -> list[int]:
+    """The cluster of each item, such that the largest distance inside a cluster is least."""
+    size = len(distances)
+    if size <= count:
+        return list(range(size))
+    near = _complete(distances, count)
+    if count == 1 or _diameter(distances, near) == 0:
+        return near.tolist()
+    groups = np.arange(size) if size <= MOST_PIECES else _complete(distances, MOST_PIECES)
+    between = np.zeros((groups.max() + 1,) * 2, dtype=np.int64)
+    np.maximum.at(between, (groups[:, None], groups[None, :]), distances)
+    solved = _solve(between, count, _diameter(distances, near), seconds)
+    return near.tolist() if solved is None else np.array(solved)[groups].tolist()
+
+
+def _solve(between: Ints, count: int, known: int, seconds: float) -> list[int] | None:
+    """Better than `known`, or None: then complete linkage was as good, or time ran out."""
+    size = len(between)
+    if between.diagonal().max() >= known:
+        return None
+    values = sorted({int(value) for value in np.unique(between) if value < known})
+    model = cp_model.CpModel()
+    x = [[model.new_bool_var(f"x[{i},{k}]") for k in range(min(i + 1, count))] for i in range(size)]
+    at_least = {value: model.new_bool_var(f"z[{value}]") for value in values}
+    for row in x:
+        model.add_exactly_one(row)
+    for lower, higher in pairwise(values):
+        model.add_implication(at_least[higher], at_least[lower])
+    for i in range(size):
+        if between[i, i]:
+            model.add(at_least[int(between[i, i])] == 1)
+        for j in range(i):
+            apart = int(between[i, j])
+            allowed = [at_least[apart]] if apart in at_least else []
+            if apart:
+                for k in range(len(x[j])):
+                    model.add_bool_or(~x[i][k], ~x[j][k], *allowed)
+    steps = [after - before for before, after in pairwise([0, *values])]
+    model.minimize(sum(step * at_least[value] for step, value in zip(steps, values, strict=False)))
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.num_workers = 1
+    if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return None
+    return [next(k for k, chosen in enumerate(row) if solver.boolean_value(chosen)) for row in x]
+
+
+def _complete(distances: Ints, count: int) -> Ints:
+    """Complete linkage: optimal for prefixes, which form an ultrametric; a good start for other distances."""
+    tree = linkage(squareform(distances.astype(np.float64), checks=False), "complete")
+    labels: Ints = fcluster(tree, count, "maxclust").astype(np.int64) - 1
+    return labels
+
+
+def _diameter(distances: Ints, labels: Ints) -> int:
+    return int(np.where(labels[:, None] == labels[None, :], distances, 0).max(initial=0))

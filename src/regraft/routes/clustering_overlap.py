@@ -1,0 +1,111 @@
+"""Clusters by who wants the events, not by how filters are spelt: the better clustering of the outlook (§8).
+
+A cluster gets one tree, so it has to reach everybody who wants any of its events. What that wastes is known
+beforehand: an event that u of U terminals want travels in a tree made for U. The clustering that minimises
+
+    waste = Σ over pieces  volume(piece) · |terminals of its cluster \\ terminals that want the piece|
+
+puts parts together that are far apart as prefixes but wanted at the same switches, and separates parts that
+begin alike but go to different ends of the network. Pieces wanted by the same terminals are free to join;
+then the two clusters that add the least waste, until few enough are left; then single pieces move as long as
+that helps.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regraft.filters.dz import Dz, DzSet
+from regraft.routes.clustering_pieces import pieces_of
+from regraft.routes.settings import Settings
+
+Rows = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+def by_overlap(
+    expressions: Sequence[Dz], settings: Settings, terminals: Sequence[frozenset[int]] = ()
+) -> list[DzSet]:
+    """At most `settings.clusters` clusters, by the terminals of each expression (without: by the holders)."""
+    pieces = pieces_of(expressions)
+    volumes = np.array([pieces.atoms.volume(mask) for mask in pieces.masks])
+    return pieces.groups(least_waste(pieces.wanted(terminals), volumes, settings.clusters))
+
+
+def least_waste(wanted: Sequence[frozenset[int]], volumes: Floats, count: int) -> list[int]:
+    """The cluster of each piece."""
+    if not wanted:
+        return []
+    kinds = {each: number for number, each in enumerate(dict.fromkeys(wanted))}
+    kind_of = np.array([kinds[each] for each in wanted], dtype=np.int64)
+    rows = np.zeros((len(kinds), max(map(max, filter(None, wanted)), default=0) + 1), dtype=np.bool_)
+    for each, number in kinds.items():
+        rows[number, list(each)] = True
+    weights = np.bincount(kind_of, weights=volumes, minlength=len(kinds))
+    labels = _improved(_joined(rows, weights, count), rows, weights)
+    return [int(label) for label in labels[kind_of]]
+
+
+def waste(wanted: Sequence[frozenset[int]], volumes: Sequence[float], labels: Sequence[int]) -> float:
+    """What a clustering wastes, as the module says."""
+    reach: dict[int, frozenset[int]] = {}
+    for each, label in zip(wanted, labels, strict=True):
+        reach[label] = reach.get(label, frozenset()) | each
+    parts = zip(wanted, volumes, labels, strict=True)
+    return float(sum(volume * len(reach[label] - each) for each, volume, label in parts))
+
+
+def _joined(rows: Rows, weights: Floats, count: int) -> NDArray[np.int64]:
+    """Pairs of clusters are joined, those that add the least first."""
+    rows, weights = rows.copy(), weights.copy()
+    labels = np.arange(len(rows))
+    added = np.array([_added(rows, weights, one) for one in range(len(rows))])
+    for _ in range(len(rows) - count):
+        one, other = divmod(int(added.argmin()), len(rows))
+        rows[one] |= rows[other]
+        weights[one] += weights[other]
+        labels[labels == other] = one
+        added[other, :] = added[:, other] = np.inf
+        gone = np.isinf(added[one]) & (np.arange(len(rows)) != one)
+        added[one] = np.where(gone, np.inf, _added(rows, weights, one))
+        added[:, one] = added[one]
+    return labels
+
+
+def _added(rows: Rows, weights: Floats, one: int) -> Floats:
+    """The waste that joining `one` with each other cluster adds; inf with itself."""
+    sizes = rows.sum(axis=1)
+    union = sizes + sizes[one] - (rows & rows[one]).sum(axis=1)
+    result: Floats = weights * (union - sizes) + weights[one] * (union - sizes[one])
+    result[one] = np.inf
+    return result
+
+
+def _improved(labels: NDArray[np.int64], rows: Rows, weights: Floats) -> NDArray[np.int64]:
+    """Move one kind of piece to another cluster while that lessens the waste; every move does, so it ends."""
+    labels = labels.copy()
+    clusters = np.unique(labels)
+    members = np.stack([rows[labels == cluster].sum(axis=0) for cluster in clusters]).astype(np.int64)
+    place = np.searchsorted(clusters, labels)
+    total = np.bincount(place, weights=weights, minlength=len(clusters))
+    moved = len(clusters) > 1
+    while moved:
+        moved = False
+        for kind, row in enumerate(rows):
+            home = place[kind]
+            sizes = (members > 0).sum(axis=1)
+            without = int(((members[home] - row) > 0).sum())
+            saved = total[home] * sizes[home] - (total[home] - weights[kind]) * without
+            union = sizes + (row & (members == 0)).sum(axis=1)
+            cost = (total + weights[kind]) * union - total * sizes
+            cost[home] = saved
+            best = int(cost.argmin())
+            if cost[best] < saved - 1e-12:
+                members[home] -= row
+                members[best] += row
+                total[home] -= weights[kind]
+                total[best] += weights[kind]
+                place[kind] = best
+                moved = True
+    return place
