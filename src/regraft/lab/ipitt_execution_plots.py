@@ -1,5 +1,6 @@
 """Figure 6 a-j as pictures: one PNG each, with what the seed prints about it as a dotted line."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from regraft.lab.ipitt_execution_seed import Axis, Quantity, means, on, values
 
 STYLE = {OURS: ("tab:green", "o", "fast (ours)"), THEIRS: ("tab:gray", "v", "best-first (BFS)")}
 SEED = "tab:red"
-SIZE = (7.0, 4.4)
+SIZE = (8.5, 4.4)
 
 
 class Panel(NamedTuple):
@@ -109,7 +110,7 @@ def draw_panel(axes: Any, panel: Panel, rows: Rows, centre: Point = CENTRE) -> N
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.set_title(f"IPITT Figure {panel.name}", loc="left", fontsize="medium")
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="small", framealpha=0.85)
+        axes.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
 
 
 def _curve(
@@ -146,39 +147,63 @@ class Watched(NamedTuple):
     shifts: list[Shift]
 
 
+def lanes(shifts: Sequence[Shift]) -> list[int]:
+    """A row for each shift, so that those that overlap in time lie side by side."""
+    ends: list[float] = []
+    found: list[int] = []
+    for shift in sorted(shifts, key=lambda each: each.begun):
+        lane = next((n for n, ended in enumerate(ends) if ended <= shift.begun), len(ends))
+        ends[lane : lane + 1] = [shift.ended]
+        found.append(lane)
+    return found
+
+
 def draw_client(watched: dict[str, Watched], path: Path, about: str) -> None:
     """Figure 6c: above the best-first search's plan, below ours; red marks on top are shifts."""
-    figure = Figure(figsize=(8.0, 5.6), layout="constrained")
+    figure = Figure(figsize=(9.0, 6.0), layout="constrained")
     both = figure.subplots(2, 1, sharex=True, sharey=True)
-    highest = max(float(each.late_ms.max(initial=0.0)) for each in watched.values())
+    highest = max(float(each.late_ms.max(initial=1.0)) for each in watched.values())
     last = max(_length(each) for each in watched.values())
+    rows = max(max(lanes(each.shifts)) + 1 for each in watched.values())
     for axes, planner in zip(both, (THEIRS, OURS), strict=True):
         seen = watched[planner]
-        start = min(each.begun for each in seen.shifts)
-        at = seen.sent - start
-        for chosen, colour, label in (
-            (~seen.affected, "tab:blue", "not affected"),
-            (seen.affected, "tab:orange", "affected"),
-        ):
-            axes.plot(at[chosen], seen.late_ms[chosen], ".", color=colour, label=label)
-        top = 1.12 * highest
-        for shift in seen.shifts:
-            span = [shift.begun - start, shift.ended - start]
-            axes.plot(span, [top, top], color=SEED, marker=".", markersize=3, linewidth=1, alpha=0.6)
-        axes.plot([], [], color=SEED, marker=".", label="shifts")
-        axes.axvspan(0, _length(seen), color=SEED, alpha=0.05, linewidth=0)
-        axes.set_title(
-            f"{STYLE[planner][2]}: {len(seen.shifts)} shifts in {_length(seen):.1f} s", fontsize="medium"
-        )
+        _deliveries(axes, seen)
+        _shifts(axes, seen, 1.1 * highest, 0.4 * highest / max(rows, 8))
+        title = f"{STYLE[planner][2]}: {len(seen.shifts)} shifts in {_length(seen):.1f} s"
+        axes.set_title(title, fontsize="medium", loc="left")
         axes.set_ylabel("delivery latency (ms)")
         axes.grid(visible=True, alpha=0.3)
         axes.set_xlim(-3.0, last + 3.0)
-        axes.set_ylim(0, 1.25 * highest)
+        axes.set_ylim(0, 1.55 * highest)
     both[1].set_xlabel("seconds since the first shift began")
-    both[0].legend(fontsize="small", framealpha=0.85, loc="upper right", bbox_to_anchor=(1.0, 0.86))
+    both[0].legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     figure.suptitle(f"IPITT Figure 6c: {about}", fontsize="medium")
     figure.savefig(path, dpi=150)
 
 
+def _deliveries(axes: Any, seen: Watched) -> None:
+    at = seen.sent - _start(seen)
+    for chosen, colour, label in (
+        (~seen.affected, "tab:blue", "not affected"),
+        (seen.affected, "tab:orange", "affected"),
+    ):
+        axes.plot(at[chosen], seen.late_ms[chosen], ".", color=colour, label=label)
+
+
+def _shifts(axes: Any, seen: Watched, base: float, height: float) -> None:
+    start = _start(seen)
+    ordered = sorted(seen.shifts, key=lambda each: each.begun)
+    for shift, lane in zip(ordered, lanes(seen.shifts), strict=True):
+        at = base + lane * height
+        span = [shift.begun - start, shift.ended - start]
+        axes.plot(span, [at, at], color=SEED, marker=".", markersize=3, linewidth=1)
+    axes.plot([], [], color=SEED, marker=".", label="shifts")
+    axes.axvspan(0, _length(seen), color=SEED, alpha=0.05, linewidth=0)
+
+
+def _start(seen: Watched) -> float:
+    return min(each.begun for each in seen.shifts)
+
+
 def _length(seen: Watched) -> float:
-    return max(each.ended for each in seen.shifts) - min(each.begun for each in seen.shifts)
+    return max(each.ended for each in seen.shifts) - _start(seen)
