@@ -153,6 +153,8 @@ class Routes:
     tables: Mapping[str, tuple[Entry, ...]]
     trees: tuple[RouteTree, ...] = ()
     figures: RouteFigures | None = None
+    initial: RouteFigures | None = None
+    """The same for plain shortest-path trees."""
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property

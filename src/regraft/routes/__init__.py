@@ -1,1 +1,6 @@
 """Content routes over a switch network: exchangeable components around one framework (Content routes)."""
+
+from regraft.routes.compute import RouteState, compute_routes, update_routes
+from regraft.routes.settings import Settings
+
+__all__ = ["RouteState", "Settings", "compute_routes", "update_routes"]

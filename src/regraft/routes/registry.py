@@ -57,9 +57,14 @@ COMPONENTS: dict[str, dict[str, str]] = {
 
 
 def component(kind: str, name: str) -> Any:
-    """The component of this name; `BadInput` lists the names there are."""
+    """The component of this name."""
+    module, _, function = COMPONENTS[kind][known_name(kind, name)].partition(":")
+    return getattr(import_module(f"regraft.routes.{module}"), function)
+
+
+def known_name(kind: str, name: str) -> str:
+    """The name, if there is such a component; `BadInput` lists the names there are."""
     names = COMPONENTS[kind]
     if name not in names:
         raise BadInput(kind, f"unknown component {name!r}, choose one of {', '.join(names)}")
-    module, _, function = names[name].partition(":")
-    return getattr(import_module(f"regraft.routes.{module}"), function)
+    return name

@@ -13,7 +13,7 @@ class Settings:
     trees: str = "union"
     embedding: str = "exact"
     clustering: str = "atoms"
-    selection: str = "rings"
+    selection: str = "all"
     fragmentation: str = "none"
     subgraph: str = "steiner"
     cycles: str = "components"
@@ -37,3 +37,6 @@ class Settings:
     """For what is drawn by lot: only spectral clustering does."""
     time_limit: float = 10.0
     """Seconds that one integer program may take."""
+
+
+DEFAULTS = Settings()

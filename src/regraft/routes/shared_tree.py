@@ -68,7 +68,7 @@ def directed(graph: Graph, demand: Demand, cables: dict[int, int] | None) -> Tre
             near.setdefault(graph.source_list[each], []).append(each)
     needed: set[int] = set()
     for root in demand.roots:
-        above, hops = {root: -1}, {root: 0}
+        above, hops, crossed = {root: -1}, {root: 0}, set[int]()
         open_vertices = [root]
         for vertex in open_vertices:
             for edge in near.get(vertex, ()):
@@ -81,9 +81,10 @@ def directed(graph: Graph, demand: Demand, cables: dict[int, int] | None) -> Tre
             if terminal not in above or (limit is not None and hops[terminal] > limit):
                 return None
             at = terminal
-            while above[at] >= 0 and above[at] not in needed:
-                needed.add(above[at])
+            while above[at] >= 0 and above[at] not in crossed:
+                crossed.add(above[at])
                 at = graph.source_list[above[at]]
+        needed |= crossed
     return frozenset(needed)
 
 

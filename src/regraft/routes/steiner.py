@@ -7,6 +7,7 @@ be closed by `steiner_program`.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -43,9 +44,16 @@ class SteinerGraph:
         self.first_out, self.leaving = kernel.by_end(graph.sources, graph.vertices, graph.allowed)
         self.first_in, self.entering = kernel.by_end(graph.targets, graph.vertices, graph.allowed)
         self.symmetric = is_symmetric(graph)
+        self._solved: dict[tuple[int, tuple[int, ...]], Bounded] = {}
 
-    def solve(self, root: int, terminals: Sequence[int], roots: int = ROOTS) -> Bounded:
-        """A tree from the root to the terminals, and the bound."""
+    def solve(self, root: int, terminals: Sequence[int]) -> Bounded:
+        """A tree from the root to the terminals, and the bound; what was solved once is remembered."""
+        key = (root, tuple(terminals))
+        if key not in self._solved:
+            self._solved[key] = self._solve(root, terminals)
+        return self._solved[key]
+
+    def _solve(self, root: int, terminals: Sequence[int], roots: int = ROOTS) -> Bounded:
         wanted = np.zeros(self.graph.vertices, dtype=np.bool_)
         wanted[list(terminals)] = True
         wanted[root] = True
@@ -109,6 +117,12 @@ class SteinerGraph:
         )
 
 
+@lru_cache(maxsize=8)
+def prepared(graph: Graph) -> SteinerGraph:
+    """The same for the same graph: components and bounds share what was solved."""
+    return SteinerGraph(graph)
+
+
 def is_symmetric(graph: Graph) -> bool:
     """Every usable edge has a usable opposite of its own weight."""
     there = {
@@ -122,10 +136,10 @@ def steiner_trees(
     graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: Settings
 ) -> list[Tree | None]:
     """One tree for each demand. Kind "subgraph"."""
-    prepared = SteinerGraph(graph)
+    steiner = prepared(graph)
 
     def one(demand: Demand) -> Tree | None:
-        return shorten(graph, demand, prepared.solve(demand.roots[0], demand.terminals).tree)
+        return shorten(graph, demand, steiner.solve(demand.roots[0], demand.terminals).tree)
 
     return [
         one(demand) if len(demand.roots) == 1 else shared_trees(graph, demand, forbidden, one)

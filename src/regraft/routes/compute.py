@@ -1,0 +1,203 @@
+"""The entry: a network and a workload in, routes out, or the reason why there are none.
+
+`compute_routes` is the whole Figure 6.1. Its result `RouteState` goes into `update_routes` when publishers,
+subscribers or cables come and go: only what that touches is computed again (Content routes §8, outlook).
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+
+from regraft.model import Infeasible
+from regraft.model.routes import RouteFigures, Routes, RouteTree, RouteWorkload
+from regraft.model.switch_network import SwitchNetwork, check_connected
+from regraft.routes.bounds import finest_demands, lower_bound
+from regraft.routes.figures import false_positives, load_of, longest_path
+from regraft.routes.flow_limits import Tables, within_flow_limits
+from regraft.routes.framework import Memory, Remembered, Run, initialise, interest, iterate
+from regraft.routes.limits import overloaded
+from regraft.routes.path_limits import too_far
+from regraft.routes.problem import Problem, problem_of
+from regraft.routes.registry import COMPONENTS, component, known_name
+from regraft.routes.settings import DEFAULTS, Settings
+from regraft.routes.stopwatch import Stopwatch, no_clock
+from regraft.routes.tables import Laid, make_tables
+from regraft.routes.touched import touched_switches
+
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class RouteState:
+    """Routes, and what is needed to change them little by little. `calls` are the seconds of each call."""
+
+    routes: Routes
+    settings: Settings
+    calls: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    down: frozenset[str] = frozenset()
+    """Cables that are out of order."""
+    solved: int = 0
+    """Demands whose trees had to be found."""
+    rebuilt: tuple[str, ...] = ()
+    """Switches whose tables had to be made."""
+    memory: Memory = field(default_factory=Memory, repr=False)
+    laid: tuple[Laid, ...] = field(default=(), repr=False)
+
+
+def compute_routes(
+    network: SwitchNetwork,
+    workload: RouteWorkload,
+    settings: Settings = DEFAULTS,
+    clock: Callable[[], float] = no_clock,
+    report: Report | None = None,
+    pool: Executor | None = None,
+) -> RouteState | Infeasible:
+    """Routes for everybody. Faults of the input are `BadInput`, limits that can not hold `Infeasible`."""
+    for kind in COMPONENTS:
+        known_name(kind, getattr(settings, kind))
+    check_connected(network)
+    problem = problem_of(network, workload)
+    if (no := too_far(problem) or overloaded(problem)) is not None:
+        return no
+    run = Run(problem, settings, Stopwatch(clock, report), Memory(), pool)
+    trees = initialise(run)
+    laid = iterate(run, trees)
+    if isinstance(laid, Infeasible):
+        return laid
+    with run.watch.timing("tables"):
+        tables = make_tables(problem, "publisher", trees)
+    initial = _figures(run, trees, tables, _bound(run))
+    return _finished(run, laid, None, initial, frozenset())
+
+
+def update_routes(
+    before: RouteState,
+    workload: RouteWorkload | None = None,
+    down: frozenset[str] | None = None,
+    clock: Callable[[], float] = no_clock,
+) -> RouteState | Infeasible:
+    """The routes for another workload or with other cables out of order, from those of before."""
+    network, settings = before.routes.network, before.settings
+    workload = before.routes.workload if workload is None else workload
+    down = before.down if down is None else down
+    problem = _without(problem_of(network, workload), down)
+    if (no := too_far(problem) or overloaded(problem)) is not None:
+        return no
+    memory = _still_true(before.memory, problem, before.down, down)
+    run = Run(problem, settings, Stopwatch(clock), memory)
+    laid = iterate(run, before.laid)
+    if isinstance(laid, Infeasible):
+        return laid
+    return _finished(run, laid, before, before.routes.initial, down)
+
+
+def _without(problem: Problem, down: frozenset[str]) -> Problem:
+    """Cables out of order carry nothing; the numbers of edges stay."""
+    edges = problem.network.edges
+    up = [number for number, edge in enumerate(edges) if edge.cable not in down]
+    check_connected(replace(problem.network, edges=tuple(edges[number] for number in up)))
+    return replace(problem, graph=problem.graph.only(up)) if down else problem
+
+
+def _still_true(memory: Memory, problem: Problem, before: frozenset[str], now: frozenset[str]) -> Memory:
+    """A cable that fails takes the trees over it along; one that returns may help any tree."""
+    if before - now:
+        return Memory()
+    usable = problem.graph.allowed
+    trees = {key: tree for key, tree in memory.trees.items() if all(usable[edge] for edge in tree)}
+    parts = {
+        id: known
+        for id, known in memory.parts.items()
+        if all(usable[edge] for _, tree, _ in known.parts for edge in tree)
+    }
+    return Memory(parts, trees)
+
+
+def _finished(
+    run: Run, laid: list[Laid], before: RouteState | None, initial: RouteFigures | None, down: frozenset[str]
+) -> RouteState | Infeasible:
+    problem, settings = run.problem, run.settings
+    only = None if before is None else touched_switches(problem, laid, before.routes.workload, before.laid)
+    fewest = settings.embedding == "fewest-flows"
+    with run.watch.timing("tables"):
+        tables: Tables = dict(before.routes.tables) if before else {}
+        for vertex in only or ():
+            tables.pop(problem.network.switches[vertex], None)
+        tables |= make_tables(problem, settings.matching, laid, fewest, only)
+        kept = within_flow_limits(problem, laid, tables, settings)
+    if isinstance(kept, Infeasible):
+        return kept
+    laid, tables = kept
+    figures = _figures(run, laid, tables, _bound(run))
+    routes = Routes(
+        problem.network,
+        problem.workload,
+        settings.matching,
+        tables,
+        _trees(problem, laid),
+        figures,
+        initial,
+        run.watch.totals,
+    )
+    rebuilt = range(problem.graph.vertices) if only is None else sorted(only)
+    return RouteState(
+        routes,
+        settings,
+        {name: tuple(seconds) for name, seconds in run.watch.calls.items()},
+        down,
+        run.solved,
+        tuple(problem.network.switches[vertex] for vertex in rebuilt),
+        Memory(_parts(problem, laid), run.memory.trees),
+        tuple(laid),
+    )
+
+
+def _figures(run: Run, laid: list[Laid], tables: Tables, bound: float) -> RouteFigures:
+    problem = run.problem
+    load = load_of(problem, laid)
+    exact = run.settings.embedding == "exact"
+    foreign = (
+        false_positives(problem, laid, component("embedding", "exact"), run.settings) if not exact else 0.0
+    )
+    return RouteFigures(
+        sum(map(len, tables.values())),
+        load.data_rate,
+        float(load.edges @ problem.graph.weights),
+        bound,
+        foreign,
+        longest_path(problem, laid),
+    )
+
+
+def _bound(run: Run) -> float:
+    with run.watch.timing("bound"):
+        return lower_bound(run.problem.graph, finest_demands(run.problem))
+
+
+def _trees(problem: Problem, laid: list[Laid]) -> tuple[RouteTree, ...]:
+    names = [publisher.id for publisher in problem.workload.publishers]
+    return tuple(
+        RouteTree(
+            tuple(names[publisher] for publisher in one.content.publishers),
+            one.content.region.expressions,
+            one.tree,
+        )
+        for one in laid
+    )
+
+
+def _parts(problem: Problem, laid: list[Laid]) -> dict[str, Remembered]:
+    """By publisher, for trees of one publisher each."""
+    found: dict[int, list[Laid]] = {publisher: [] for publisher in range(len(problem.advertised))}
+    for one in laid:
+        if len(one.content.publishers) > 1:
+            return {}
+        found[one.content.publishers[0]].append(one)
+    return {
+        problem.workload.publishers[publisher].id: Remembered(
+            problem.workload.publishers[publisher],
+            interest(problem, publisher),
+            tuple((one.content.region, one.tree, one.filters) for one in parts),
+        )
+        for publisher, parts in found.items()
+    }

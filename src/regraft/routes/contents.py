@@ -1,0 +1,76 @@
+"""From clusters to contents: whose events of which region are routed together (Content routes §6.3).
+
+With matching "publisher" the filters of each publisher are clustered on their own; with "filter" all are
+clustered together, and a content has every publisher that says something in its region.
+"""
+
+from collections.abc import Sequence
+
+from regraft.filters.dz import Dz, DzSet
+from regraft.routes.interface import ClusterFilters
+from regraft.routes.problem import Content, Problem
+from regraft.routes.settings import Settings
+
+
+def contents_of(problem: Problem, cluster: ClusterFilters, settings: Settings) -> list[Content]:
+    """The contents of all publishers. Together they hold every event that somebody wants, once."""
+    everyone = range(len(problem.advertised))
+    if settings.matching == "filter":
+        return _shared(problem, cluster, settings)
+    return [content for each in everyone for content in contents_for(problem, each, cluster, settings)]
+
+
+def contents_for(
+    problem: Problem, publisher: int, cluster: ClusterFilters, settings: Settings
+) -> list[Content]:
+    """The contents of one publisher."""
+    wanted = _wanted(problem, (publisher,))
+    return [
+        Content((publisher,), own)
+        for region in _clusters(wanted, cluster, settings)
+        if (own := region & problem.advertised[publisher]).expressions
+    ]
+
+
+def whole_contents(problem: Problem) -> list[Content]:
+    """One content per publisher, with all that is wanted of it: what shortest-path trees carry (§6.1)."""
+    contents = []
+    for publisher in range(len(problem.advertised)):
+        wanted = _wanted(problem, (publisher,))
+        if wanted:
+            contents.append(Content((publisher,), DzSet(wanted)))
+    return contents
+
+
+def _shared(problem: Problem, cluster: ClusterFilters, settings: Settings) -> list[Content]:
+    wanted = _wanted(problem, range(len(problem.advertised)))
+    contents = []
+    for region in _clusters(wanted, cluster, settings):
+        publishers = tuple(
+            number for number, advertised in enumerate(problem.advertised) if advertised.overlaps(region)
+        )
+        if publishers and problem.interested(region):
+            contents.append(Content(publishers, region))
+    return contents
+
+
+def _wanted(problem: Problem, publishers: Sequence[int]) -> dict[Dz, set[int]]:
+    """Expression that a publisher and a subscriber share -> the switches at which it is wanted."""
+    masks, wanted = problem.masks, dict[Dz, set[int]]()
+    said = 0
+    for publisher in publishers:
+        said |= masks.advertised[publisher]
+    parts: dict[int, DzSet] = {}
+    for subscriber, subscribed in enumerate(masks.subscribed):
+        if mask := subscribed & said:
+            if mask not in parts:
+                parts[mask] = masks.atoms.part(mask)
+            for dz in parts[mask]:
+                wanted.setdefault(dz, set()).add(problem.subscriber_at[subscriber])
+    return wanted
+
+
+def _clusters(wanted: dict[Dz, set[int]], cluster: ClusterFilters, settings: Settings) -> list[DzSet]:
+    if not wanted:
+        return []
+    return cluster(list(wanted), settings, [frozenset(at) for at in wanted.values()])

@@ -1,0 +1,272 @@
+"""The surrounding program (Content routes §6, Figure 6.1): initialisation phase, then the iteration phase.
+
+Initialisation: a shortest path for every pair, a tree for every publisher, filters. Iteration: cluster
+filters into contents, select a sub graph for each, fragment it, optimise it, embed filters, look for
+cycles (which come back as constraints), re-balance weights; repeat while a limit is broken. What was
+computed for an earlier state of the network is kept in a `Memory` and used again where nothing changed.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regraft.filters.dz import DzSet
+from regraft.model import Infeasible
+from regraft.model.routes import Publisher, Subscriber
+from regraft.routes.contents import contents_for, contents_of, whole_contents
+from regraft.routes.cycle_feedback import without_cycles
+from regraft.routes.figures import load_of
+from regraft.routes.interface import Tree, Weighting
+from regraft.routes.limits import capacities, excess, relieved
+from regraft.routes.parallel import optimise_in_parts
+from regraft.routes.path_trees import as_tree
+from regraft.routes.problem import Content, Demand, Graph, Problem, demand_of
+from regraft.routes.registry import component
+from regraft.routes.settings import Settings
+from regraft.routes.stopwatch import Stopwatch
+from regraft.routes.tables import Laid
+
+Key = tuple[Any, ...]
+
+
+class Remembered(NamedTuple):
+    """A publisher's part of the routes: region, tree and filters of each of its contents."""
+
+    publisher: Publisher
+    interest: tuple[Subscriber, ...]
+    parts: tuple[tuple[DzSet, Tree, Mapping[int, DzSet]], ...]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What stays true when somebody comes or goes: parts by publisher id, trees by demand."""
+
+    parts: dict[str, Remembered] = field(default_factory=dict)
+    trees: dict[Key, Tree] = field(default_factory=dict)
+
+
+@dataclass
+class Run:
+    """One computation: the problem with the graph of now, the chosen components, and what is remembered."""
+
+    problem: Problem
+    settings: Settings
+    watch: Stopwatch
+    memory: Memory
+    pool: Executor | None = None
+    solved: int = 0
+    """Demands whose trees were not remembered."""
+
+    def use(self, kind: str) -> Any:
+        return component(kind, getattr(self.settings, kind))
+
+
+def initialise(run: Run) -> list[Laid]:
+    """Shortest paths, a tree for each publisher, exact filters (§6.1, §6.2)."""
+    problem, settings = run.problem, run.settings
+    find, build, embed = run.use("paths"), run.use("trees"), component("embedding", "exact")
+    laid = []
+    contents = whole_contents(problem)
+    for done, content in enumerate(contents):
+        demand = demand_of(problem, content)
+        root = demand.roots[0]
+        with run.watch.timing("paths"):
+            pairs = [(root, terminal) for terminal in demand.terminals]
+            paths = find(problem.graph, pairs, settings.paths_per_pair)
+        with run.watch.timing("trees"):
+            tree = build(problem.graph, root, paths)
+        with run.watch.timing("embedding"):
+            filters = embed(problem, content, tree, settings)
+        laid.append(Laid(content, tree, dict(filters)))
+        run.watch.tell("shortest-path trees", done + 1, len(contents))
+    return laid
+
+
+def iterate(run: Run, initial: Sequence[Laid]) -> list[Laid] | Infeasible:
+    """The iteration phase: rounds until no limit is broken; the best round counts."""
+    problem, settings = run.problem, run.settings
+    kept, contents = _remembered(run)
+    demands = [demand_of(problem, content) for content in contents]
+    first = Weighting(
+        problem.graph.weights,
+        np.array([edge.lower for edge in problem.network.edges]),
+        np.array([edge.upper for edge in problem.network.edges]),
+    )
+    weighting, best = first, None
+    rebalance = run.use("rebalancing")
+    for round in range(settings.rounds):
+        graph = problem.graph.with_weights(weighting.weights) if round else problem.graph
+        trees = _optimise(run, graph, contents, demands, initial)
+        if isinstance(trees, Infeasible):
+            return trees
+        laid = [*kept, *_embedded(run, contents, trees)]
+        load = load_of(problem, laid)
+        score = (excess(problem, load), float(load.edges @ problem.graph.weights))
+        better = best is None or score < best[0]
+        if better:
+            best = (score, laid)
+        with run.watch.timing("rebalancing"):
+            weighting = rebalance(weighting, *capacities(problem, load), round)
+        if score[0] == 0 and (settings.fragmentation == "none" or not better):
+            break
+        initial, kept_now = laid, len(kept)
+        if kept_now and score[0] > 0:  # a limit is broken: what was kept may have to move as well
+            kept, contents = [], [each.content for each in laid]
+            demands = [demand_of(problem, content) for content in contents]
+    assert best is not None
+    if best[0][0] > 0:
+        return relieved(problem, best[1], run.use("embedding"), settings)
+    return best[1]
+
+
+def _remembered(run: Run) -> tuple[list[Laid], list[Content]]:
+    """What is known of publishers for whom nothing changed, and the contents of all others."""
+    problem, settings, cluster = run.problem, run.settings, run.use("clustering")
+    if settings.matching == "filter":
+        with run.watch.timing("clustering"):
+            return [], contents_of(problem, cluster, settings)
+    kept, contents = [], []
+    for number, publisher in enumerate(problem.workload.publishers):
+        known = run.memory.parts.get(publisher.id)
+        if known and known.publisher == publisher and known.interest == interest(problem, number):
+            kept += [Laid(Content((number,), region), tree, filters) for region, tree, filters in known.parts]
+        else:
+            with run.watch.timing("clustering"):
+                contents += contents_for(problem, number, cluster, settings)
+        run.watch.tell("clustering", number + 1, len(problem.advertised))
+    return kept, contents
+
+
+def interest(problem: Problem, publisher: int) -> tuple[Subscriber, ...]:
+    """The subscribers who want something of a publisher."""
+    masks = problem.masks
+    said = masks.advertised[publisher]
+    everyone = zip(problem.workload.subscribers, masks.subscribed, strict=True)
+    return tuple(subscriber for subscriber, wanted in everyone if wanted & said)
+
+
+def _optimise(
+    run: Run, graph: Graph, contents: Sequence[Content], demands: Sequence[Demand], current: Sequence[Laid]
+) -> list[Tree] | Infeasible:
+    """A tree for each demand: remembered ones, and those of the sub graph program for all others."""
+    settings, original = run.settings, graph is run.problem.graph
+    found: dict[Key, Tree | None] = {}
+    for demand in demands:
+        key = demand_key(demand)
+        if original and key in run.memory.trees:
+            found[key] = run.memory.trees[key]
+    wanted = {
+        demand_key(demand): (content, demand)
+        for content, demand in zip(contents, demands, strict=True)
+        if demand_key(demand) not in found
+    }
+    run.solved += len(wanted)
+    if settings.selection == "all" and settings.fragmentation == "none":
+        with run.watch.timing("subgraph"):
+            trees = optimise_in_parts(graph, [demand for _, demand in wanted.values()], settings, run.pool)
+        found |= dict(zip(wanted, trees, strict=True))
+    else:
+        used = _edges_by_publisher(current)
+        for done, (key, (content, demand)) in enumerate(wanted.items()):
+            found[key] = _one_subgraph(run, graph, content, demand, used)
+            run.watch.tell("sub graphs", done + 1, len(wanted))
+    for key, (content, demand) in wanted.items():
+        if len(demand.roots) > 1 and (tree := found[key]) is not None:
+            found[key] = without_cycles(graph, demand, tree, settings, run.watch)
+        if found[key] is None:
+            return _no_tree(run.problem, content)
+    if original:
+        run.memory.trees.update({key: tree for key, tree in found.items() if tree is not None})
+    return [tree for demand in demands if (tree := found[demand_key(demand)]) is not None]
+
+
+def demand_key(demand: Demand) -> Key:
+    """Demands of the same key have the same best trees; rates count only where roots share a tree."""
+    return (demand.roots, demand.terminals, demand.hops, demand.rates if len(demand.roots) > 1 else ())
+
+
+def _edges_by_publisher(current: Sequence[Laid]) -> dict[int, set[int]]:
+    used: dict[int, set[int]] = {}
+    for one in current:
+        for publisher in one.content.publishers:
+            used.setdefault(publisher, set()).update(one.tree)
+    return used
+
+
+def _one_subgraph(
+    run: Run, graph: Graph, content: Content, demand: Demand, used: dict[int, set[int]]
+) -> Tree | None:
+    """Rings around the paths of now, fragments, the program for each, and the pieces joined again."""
+    settings = run.settings
+    edges = sorted({edge for publisher in content.publishers for edge in used.get(publisher, ())})
+    current = _now(graph, demand, edges)
+    with run.watch.timing("selection"):
+        around = run.use("selection")(graph, sorted(current), settings.rings) if current else graph
+    with run.watch.timing("fragmentation"):
+        cut = run.use("fragmentation")(around, [demand], [current], settings.fragment_size)
+    joined = set(cut.fixed[0])
+    for fragment in cut.fragments:
+        if not fragment.demands:
+            continue
+        with run.watch.timing("subgraph"):
+            trees = run.use("subgraph")(fragment.graph, fragment.demands, (), settings)
+        if any(tree is None for tree in trees):  # too few edges in this part: the paths of now stay
+            return current if _serves(graph, demand, current) else None
+        joined |= {edge for tree in trees if tree for edge in tree}
+    tree = frozenset(joined) if len(demand.roots) > 1 else _rooted(graph, demand, joined)
+    return tree if _serves(graph, demand, tree) else current
+
+
+def _now(graph: Graph, demand: Demand, edges: Sequence[int]) -> Tree:
+    """The paths of now from each root to the terminals, among the edges in use; else new ones."""
+    find = component("paths", "dijkstra")
+    within = graph.only(edges)
+    tree: set[int] = set()
+    for root in demand.roots:
+        pairs = [(root, terminal) for terminal in demand.terminals]
+        paths = [found or new for found, new in zip(find(within, pairs), find(graph, pairs), strict=True)]
+        tree |= as_tree(graph, root, [each[0] for each in paths if each])
+    return frozenset(tree)
+
+
+def _rooted(graph: Graph, demand: Demand, edges: set[int]) -> Tree:
+    """Pieces that were optimised apart may meet twice: the shortest paths within them are the tree."""
+    within, root = graph.only(edges), demand.roots[0]
+    paths = component("paths", "dijkstra")(within, [(root, terminal) for terminal in demand.terminals])
+    return as_tree(graph, root, [each[0] for each in paths if each])
+
+
+def _serves(graph: Graph, demand: Demand, tree: Tree) -> bool:
+    """Every root reaches every terminal within its limit."""
+    leaving: dict[int, list[int]] = {}
+    for edge in tree:
+        leaving.setdefault(graph.source_list[edge], []).append(graph.target_list[edge])
+    for root in demand.roots:
+        hops, open_vertices = {root: 0}, [root]
+        for vertex in open_vertices:
+            for after in leaving.get(vertex, ()):
+                if after not in hops:
+                    hops[after] = hops[vertex] + 1
+                    open_vertices.append(after)
+        for place, terminal in enumerate(demand.terminals):
+            limit = demand.hops_to(place)
+            if terminal not in hops or (limit is not None and hops[terminal] > limit):
+                return False
+    return True
+
+
+def _embedded(run: Run, contents: Sequence[Content], trees: Sequence[Tree]) -> list[Laid]:
+    embed, laid = run.use("embedding"), []
+    for content, tree in zip(contents, trees, strict=True):
+        with run.watch.timing("embedding"):
+            laid.append(Laid(content, tree, dict(embed(run.problem, content, tree, run.settings))))
+    return laid
+
+
+def _no_tree(problem: Problem, content: Content) -> Infeasible:
+    names = ", ".join(problem.workload.publishers[each].id for each in content.publishers)
+    shared = " that they share" if len(content.publishers) > 1 else ""
+    return Infeasible(f"no tree{shared} keeps the path limits from {names}", limit="path length", where=names)

@@ -1,0 +1,139 @@
+"""Limits of switches: load (4.39)–(4.40) and table lines (5.60), and what to do when one is broken.
+
+Weights that grow with the load steer most contents away (`rebalancing`). What is still too much is moved by
+force: of the contents that only pass through a switch, those whose detour costs least go around it. What
+a switch must carry in any case, because publishers and subscribers are attached to it, can not be moved.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regraft.model import Infeasible
+from regraft.routes.figures import Load, load_of
+from regraft.routes.interface import EmbedFilters
+from regraft.routes.problem import Problem, demand_of
+from regraft.routes.registry import component
+from regraft.routes.settings import Settings
+from regraft.routes.tables import Laid
+
+TOLERANCE = 1e-9
+
+
+def load_limits(problem: Problem) -> NDArray[np.float64]:
+    limits = problem.workload.limits
+    most = [limits.load_of(switch) for switch in problem.network.switches]
+    return np.array([np.inf if each is None else each for each in most])
+
+
+def excess(problem: Problem, load: Load) -> float:
+    """Events per second above the limits of switches, all together; 0 if all are kept."""
+    over = load.switches - load_limits(problem) * (1 + TOLERANCE)
+    return float(over[over > 0].sum())
+
+
+def capacities(problem: Problem, load: Load) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Load and capacity of each edge for re-balancing: those of its fuller end where that has a limit."""
+    graph, most = problem.graph, load_limits(problem)
+    if not np.isfinite(most).any():
+        return load.edges, np.full(len(graph.sources), np.inf)
+    share = np.where(np.isfinite(most), load.switches / np.maximum(most, TOLERANCE), 0.0)
+    fuller = np.where(share[graph.sources] > share[graph.targets], graph.sources, graph.targets)
+    return load.switches[fuller], most[fuller]
+
+
+def must_carry(problem: Problem) -> NDArray[np.float64]:
+    """What comes to each switch whatever the routes: its publishers' events and its subscribers' wants."""
+    masks, least = problem.masks, np.zeros(problem.graph.vertices)
+    for publisher, at in enumerate(problem.publisher_at):
+        least[at] += problem.rates[publisher]
+        said = masks.advertised[publisher]
+        share = problem.rates[publisher] / (masks.atoms.volume(said) or 1.0)
+        for vertex, wants in enumerate(masks.wants_at):
+            if vertex != at and wants & said:
+                least[vertex] += share * masks.atoms.volume(wants & said)
+    return least
+
+
+def overloaded(problem: Problem) -> Infeasible | None:
+    """The first switch whose own publishers and subscribers are more than its limit."""
+    least, most = must_carry(problem), load_limits(problem)
+    for vertex in np.flatnonzero(least > most * (1 + TOLERANCE)).tolist():
+        switch = problem.network.switches[vertex]
+        return Infeasible(
+            f"switch {switch} must carry {least[vertex]:g} events per second for the publishers and "
+            f"subscribers attached to it, {most[vertex]:g} are allowed",
+            limit="load",
+            where=switch,
+            proven=True,
+        )
+    return None
+
+
+def relieved(
+    problem: Problem, laid: Sequence[Laid], embed: EmbedFilters, settings: Settings
+) -> list[Laid] | Infeasible:
+    """Move contents off the switches that carry too much, cheapest detour first."""
+    now, most = list(laid), load_limits(problem)
+    optimise = component("subgraph", "steiner")
+    for _ in range(2 * problem.graph.vertices):
+        load = load_of(problem, now)
+        over = load.switches - most * (1 + TOLERANCE)
+        worst = int(np.argmax(over))
+        if over[worst] <= 0:
+            return now
+        moved = _around(problem, now, worst, load, most, embed, optimise, settings)
+        if moved is None:
+            switch = problem.network.switches[worst]
+            return Infeasible(
+                f"no routes were found that leave switch {switch} at most {most[worst]:g} events per second "
+                f"({load.switches[worst]:g} with the best ones)",
+                limit="load",
+                where=switch,
+            )
+        now = moved
+    return Infeasible("no routes were found that keep the load limits", limit="load")
+
+
+def _around(
+    problem: Problem,
+    laid: Sequence[Laid],
+    full: int,
+    load: Load,
+    most: NDArray[np.float64],
+    embed: EmbedFilters,
+    optimise: object,
+    settings: Settings,
+) -> list[Laid] | None:
+    """Contents that pass through the full switch, moved one after another until it is within its limit."""
+    graph, spare = problem.graph, most - load.switches
+    offers = []
+    for place, one in enumerate(laid):
+        demand = demand_of(problem, one.content)
+        at = {graph.source_list[edge] for edge in one.tree} | {graph.target_list[edge] for edge in one.tree}
+        if full not in at or full in demand.roots or full in demand.terminals:
+            continue
+        closed = {full} | {int(v) for v in np.flatnonzero(spare < demand.rate) if int(v) not in at}
+        open_graph = graph.among(v for v in range(graph.vertices) if v not in closed)
+        (tree,) = optimise(open_graph, [demand], (), settings)  # type: ignore[operator]
+        if tree is not None:
+            extra = demand.rate * (graph.weigh(tree) - graph.weigh(one.tree))
+            offers.append((extra / max(demand.rate, TOLERANCE), place, tree, demand.rate))
+    now, over = list(laid), load.switches[full] - most[full]
+    for _, place, tree, rate in sorted(offers, key=lambda offer: offer[:2]):
+        if over <= 0:
+            break
+        one = laid[place]
+        now[place] = Laid(one.content, tree, dict(embed(problem, one.content, tree, settings)))
+        over -= rate
+        if load_of(problem, now).switches.max() > 0 and _newly_full(problem, now, load, most):
+            now[place] = one
+            over += rate
+    return now if over < load.switches[full] - most[full] else None
+
+
+def _newly_full(problem: Problem, laid: Sequence[Laid], before: Load, most: NDArray[np.float64]) -> bool:
+    """Whether a switch that was within its limit no longer is."""
+    after = load_of(problem, laid).switches
+    return bool(((after > most * (1 + TOLERANCE)) & (before.switches <= most * (1 + TOLERANCE))).any())

@@ -1,0 +1,214 @@
+"""From trees and filters to the tables of switches: `Entry` lines as few as exact filters allow.
+
+At a switch, the edges whose filters hold an event and the subscribers who want it are the event's action. The
+least table for "event -> action" is made by `least_table`. With matching "publisher", publishers whose
+events are handled alike at a switch share lines that name no publisher; only those that differ get their own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from regraft.filters.dz import DzSet
+from regraft.model.routes import Entry, Matching
+from regraft.routes.atoms import Atoms, atoms_of
+from regraft.routes.interface import Tree
+from regraft.routes.least_table import least_table
+from regraft.routes.problem import Content, Problem
+
+Action = tuple[tuple[int, ...], tuple[str, ...]]
+"""Edges to leave by, subscribers to deliver to."""
+
+NOWHERE: Action = ((), ())
+WHOLE = DzSet(("",))
+
+
+class Laid(NamedTuple):
+    """A content on its tree, with the filter of each edge."""
+
+    content: Content
+    tree: Tree
+    filters: Mapping[int, DzSet]
+
+
+class _Here(NamedTuple):
+    """What one key (a publisher, or everybody) does at one switch: events that arrive, and their actions."""
+
+    arriving: int
+    outs: dict[int, int]
+    delivers: dict[str, int]
+
+
+class _Masks:
+    """Filters as integers over atoms that none of them divides."""
+
+    def __init__(self, problem: Problem, laid: Sequence[Laid]) -> None:
+        self.problem = problem
+        parts = {each for one in laid for each in (one.content.region, *one.filters.values())}
+        given = problem.masks
+        self.atoms: Atoms = atoms_of((WHOLE, *problem.advertised, *problem.subscribed, *parts))
+        same = given.atoms == self.atoms
+        self._known: dict[DzSet, int] = {}
+        self.advertised = given.advertised if same else tuple(map(self.of, problem.advertised))
+        self.subscribed = given.subscribed if same else tuple(map(self.of, problem.subscribed))
+        self.whole = (1 << len(self.atoms)) - 1
+        self._parts: dict[int, DzSet] = {}
+
+    def of(self, part: DzSet) -> int:
+        if (mask := self._known.get(part)) is None:
+            mask = self._known[part] = self.atoms.mask(part)
+        return mask
+
+    def part(self, mask: int) -> DzSet:
+        if (part := self._parts.get(mask)) is None:
+            part = self._parts[mask] = self.atoms.part(mask)
+        return part
+
+
+def make_tables(
+    problem: Problem,
+    matching: Matching,
+    laid: Sequence[Laid],
+    fewest: bool = False,
+    only: Iterable[int] | None = None,
+) -> dict[str, tuple[Entry, ...]]:
+    """The tables of all switches, or those in `only`; `fewest` lets lines hold events that never arrive."""
+    masks = _Masks(problem, laid)
+    wanted = set(range(problem.graph.vertices) if only is None else only)
+    here: dict[int, dict[int | None, _Here]] = {vertex: {} for vertex in wanted}
+    subscribers_at: dict[int, list[int]] = {}
+    for subscriber, at in enumerate(problem.subscriber_at):
+        subscribers_at.setdefault(at, []).append(subscriber)
+    for one in laid:
+        _spread(masks, matching, one, subscribers_at, here)
+    switches = problem.network.switches
+    return {
+        switches[vertex]: table
+        for vertex in sorted(wanted)
+        if (table := _table(masks, here[vertex], matching, fewest))
+    }
+
+
+def _spread(
+    masks: _Masks,
+    matching: Matching,
+    one: Laid,
+    subscribers_at: Mapping[int, Sequence[int]],
+    here: Mapping[int, dict[int | None, _Here]],
+) -> None:
+    """Add what a content does at each of its switches."""
+    problem, graph = masks.problem, masks.problem.graph
+    region = masks.of(one.content.region)
+    arriving: dict[int, int] = {}
+    for publisher in one.content.publishers:
+        at = problem.publisher_at[publisher]
+        arriving[at] = arriving.get(at, 0) | masks.advertised[publisher] & region
+    for edge, filter in one.filters.items():
+        at = graph.target_list[edge]
+        arriving[at] = arriving.get(at, 0) | masks.of(filter)
+    keys = one.content.publishers if matching == "publisher" else (None,)
+    for key in keys:
+        of_key = -1 if key is None else masks.advertised[key]
+        for vertex, mask in arriving.items():
+            if vertex in here:
+                _add(masks, here[vertex], key, mask & of_key, vertex, one, subscribers_at, region)
+
+
+def _add(
+    masks: _Masks,
+    here: dict[int | None, _Here],
+    key: int | None,
+    arriving: int,
+    vertex: int,
+    one: Laid,
+    subscribers_at: Mapping[int, Sequence[int]],
+    region: int,
+) -> None:
+    problem = masks.problem
+    known = here.setdefault(key, _Here(0, {}, {}))
+    here[key] = known._replace(arriving=known.arriving | arriving)
+    for edge in problem.graph.leaving[vertex]:
+        if edge in one.filters:
+            mask = masks.of(one.filters[edge]) & arriving if key is not None else masks.of(one.filters[edge])
+            if mask:
+                known.outs[edge] = known.outs.get(edge, 0) | mask
+    for subscriber in subscribers_at.get(vertex, ()):
+        if mask := masks.subscribed[subscriber] & region & arriving:
+            name = problem.workload.subscribers[subscriber].id
+            known.delivers[name] = known.delivers.get(name, 0) | mask
+
+
+def _table(
+    masks: _Masks, here: Mapping[int | None, _Here], matching: Matching, fewest: bool
+) -> tuple[Entry, ...]:
+    if matching == "filter":
+        alone = here.get(None)
+        return () if alone is None else _entries(masks, None, _cases(alone), alone.arriving, fewest)
+    cases = {key: _cases(found) for key, found in here.items() if key is not None}
+    shared, together, arriving = _shared(cases, here)
+    entries = _entries(masks, None, shared, arriving, fewest) if len(together) > 1 else ()
+    for key, own in cases.items():
+        if len(together) > 1 and key in together:
+            continue
+        publisher = masks.problem.workload.publishers[key].id
+        unwanted = masks.advertised[key] & here[key].arriving & ~_all(own)
+        if unwanted and entries:  # lines for everybody must not catch what this publisher's lines leave out
+            own[NOWHERE] = unwanted
+        entries += _entries(masks, publisher, own, here[key].arriving, fewest)
+    return entries
+
+
+def _cases(here: _Here) -> dict[Action, int]:
+    """Action -> the events it is for."""
+    parts: list[tuple[int, Action]] = [(_all(here.outs) | _all(here.delivers), NOWHERE)]
+    for edge, mask in sorted(here.outs.items()):
+        parts = [
+            each
+            for part, (outs, delivers) in parts
+            for each in ((part & mask, ((*outs, edge), delivers)), (part & ~mask, (outs, delivers)))
+            if each[0]
+        ]
+    for name, mask in sorted(here.delivers.items()):
+        parts = [
+            each
+            for part, (outs, delivers) in parts
+            for each in ((part & mask, (outs, (*delivers, name))), (part & ~mask, (outs, delivers)))
+            if each[0]
+        ]
+    return {action: mask for mask, action in parts}
+
+
+def _all(masks: Mapping[int, int] | Mapping[str, int] | Mapping[Action, int]) -> int:
+    whole = 0
+    for mask in masks.values():
+        whole |= mask
+    return whole
+
+
+def _shared(
+    cases: Mapping[int, dict[Action, int]], here: Mapping[int | None, _Here]
+) -> tuple[dict[Action, int], set[int], int]:
+    """As many publishers as agree wherever events of two of them look alike, the busiest first."""
+    shared: dict[Action, int] = {}
+    together: set[int] = set()
+    arriving = handled = 0
+    for key in sorted(cases, key=lambda each: (-len(cases[each]), each)):
+        own, arrives = cases[key], here[key].arriving
+        of_own = _all(own)
+        agrees = not (arriving & ~handled & of_own) and not (handled & arrives & ~of_own)
+        if agrees and all(not (handled & mask & ~shared.get(action, 0)) for action, mask in own.items()):
+            together.add(key)
+            for action, mask in own.items():
+                shared[action] = shared.get(action, 0) | mask
+            arriving |= arrives
+            handled |= of_own
+    return shared, together, arriving
+
+
+def _entries(
+    masks: _Masks, publisher: str | None, cases: Mapping[Action, int], arriving: int, fewest: bool
+) -> tuple[Entry, ...]:
+    if not cases:
+        return ()
+    anything = masks.part(masks.whole & ~arriving) if fewest else None
+    table = least_table([(masks.part(mask), action) for action, mask in cases.items()], anything)
+    return tuple(Entry(dz, publisher, *(action or NOWHERE)) for dz, action in table)
