@@ -40,12 +40,12 @@ def least_diameter(distances: Ints, count: int, seconds: float = 10.0) -> list[i
         return list(range(size))
     near = _complete(distances, count)
     if count == 1 or _diameter(distances, near) == 0:
-        return near.tolist()
+        return _listed(near)
     groups = np.arange(size) if size <= MOST_PIECES else _complete(distances, MOST_PIECES)
     between = np.zeros((groups.max() + 1,) * 2, dtype=np.int64)
     np.maximum.at(between, (groups[:, None], groups[None, :]), distances)
     solved = _solve(between, count, _diameter(distances, near), seconds)
-    return near.tolist() if solved is None else np.array(solved)[groups].tolist()
+    return _listed(near if solved is None else np.array(solved)[groups])
 
 
 def _solve(between: Ints, count: int, known: int, seconds: float) -> list[int] | None:
@@ -78,6 +78,10 @@ def _solve(between: Ints, count: int, known: int, seconds: float) -> list[int] |
     if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
     return [next(k for k, chosen in enumerate(row) if solver.boolean_value(chosen)) for row in x]
+
+
+def _listed(labels: Ints) -> list[int]:
+    return [int(label) for label in labels]
 
 
 def _complete(distances: Ints, count: int) -> Ints:

@@ -42,7 +42,8 @@ def least_waste(wanted: Sequence[frozenset[int]], volumes: Floats, count: int) -
     rows = np.zeros((len(kinds), max(map(max, filter(None, wanted)), default=0) + 1), dtype=np.bool_)
     for each, number in kinds.items():
         rows[number, list(each)] = True
-    weights = np.bincount(kind_of, weights=volumes, minlength=len(kinds))
+    weights = np.zeros(len(kinds))
+    np.add.at(weights, kind_of, volumes)
     labels = _improved(_joined(rows, weights, count), rows, weights)
     return [int(label) for label in labels[kind_of]]
 

@@ -49,4 +49,5 @@ def jaccard(wanted: Sequence[frozenset[int]]) -> NDArray[np.float64]:
     shared = rows @ rows.T
     sizes = rows.sum(axis=1)
     union = sizes[:, None] + sizes[None, :] - shared
-    return np.divide(shared, union, out=np.eye(len(wanted)), where=union > 0)
+    result: NDArray[np.float64] = np.divide(shared, union, out=np.eye(len(wanted)), where=union > 0)
+    return result

@@ -34,15 +34,15 @@ def embed(problem: Problem, content: Content, tree: Tree, settings: Settings) ->
 def embedded(problem: Problem, content: Content, tree: Tree) -> Embedded:
     """The same, still in integers."""
     graph = problem.graph
-    hosts = (problem.advertised, problem.subscribed, problem.subscriber_at, graph.vertices)
-    events = event_masks(*hosts)
+    events = problem.masks
     if not events.atoms.divides(content.region):
+        hosts = (problem.advertised, problem.subscribed, problem.subscriber_at, graph.vertices)
         events = event_masks(*hosts, also=(content.region,))
     region = events.atoms.mask(content.region)
     after, before = neighbours(graph, tree)
 
     def wanted_at_end(edge: int) -> int:
-        return events.wants_at[int(graph.targets[edge])] & region
+        return events.wants_at[graph.target_list[edge]] & region
 
     behind = gathered(after, before, wanted_at_end)
     says: dict[int, int] = {}
@@ -52,20 +52,21 @@ def embedded(problem: Problem, content: Content, tree: Tree) -> Embedded:
     if len(says) == 1:
         (advertised,) = says.values()
         return Embedded(events, region, {edge: mask & advertised for edge, mask in behind.items()})
-    ahead = gathered(before, after, lambda edge: says.get(int(graph.sources[edge]), 0))
+    ahead = gathered(before, after, lambda edge: says.get(graph.source_list[edge], 0))
     return Embedded(events, region, {edge: mask & ahead[edge] for edge, mask in behind.items()})
 
 
 def neighbours(graph: Graph, tree: Tree) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
     """For each edge those that an event takes after it and before it: never back over the same cable."""
+    cables = graph.cable_list
     leaving: dict[int, list[int]] = {}
     for edge in sorted(tree):
-        leaving.setdefault(int(graph.sources[edge]), []).append(edge)
+        leaving.setdefault(graph.source_list[edge], []).append(edge)
     after: dict[int, list[int]] = {}
     before: dict[int, list[int]] = {edge: [] for edge in tree}
     for edge in sorted(tree):
-        cable = graph.cables[edge]
-        after[edge] = [n for n in leaving.get(int(graph.targets[edge]), ()) if graph.cables[n] != cable]
+        ways = leaving.get(graph.target_list[edge], ())
+        after[edge] = [way for way in ways if cables[way] != cables[edge]]
         for following in after[edge]:
             before[following].append(edge)
     return after, before
