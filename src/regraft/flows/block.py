@@ -58,7 +58,7 @@ class AddressBlock:
         """The block itself: the expression without digits."""
         return Prefix(int(self.network.network_address), self.network.prefixlen)
 
-    @property
+    @cached_property
     def digits(self) -> int:
         """The most digits of an expression."""
         return self.network.max_prefixlen - self.network.prefixlen
@@ -84,7 +84,7 @@ class AddressBlock:
         own = prefix.address - start
         if own & ((1 << (self.digits - count)) - 1):
             raise BadInput("prefix", f"{text(self.family, prefix)} has bits set behind its length")
-        return format(own >> (self.digits - count), f"0{count}b") if count else ""
+        return f"{own >> (self.digits - count):0{count}b}" if count else ""
 
     def event(self, dz: str) -> int:
         """Where an event is sent: the digits that it does not have are 0."""

@@ -16,10 +16,12 @@ below it that is still to go.)
 Every message may be sent again, so a change that was interrupted is repeated from its beginning.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
+from regraft.flows.parts import Part, PartIndex
 from regraft.flows.render import FlowRules
 from regraft.flows.rules import (
     DOORS,
@@ -35,7 +37,7 @@ from regraft.flows.rules import (
     SetMark,
     by_key,
 )
-from regraft.flows.units import Part, Unit, direct, doors, units
+from regraft.flows.units import Unit, direct, doors, units
 from regraft.flows.wiring import Port
 from regraft.model import BadInput
 
@@ -45,19 +47,22 @@ OVERLAY = 1 << 10
 
 @dataclass(frozen=True)
 class Change:
-    """Phases in order; how many units were changed in place and how many got versions.
+    """Phases in order, and the units that are changed in place and those that get versions."""
 
-    `undo` leads back from anywhere in the first phase: each switch's steps in reverse.
-    """
-
+    old: FlowRules
+    new: FlowRules
+    in_place: tuple[Unit, ...]
+    versioned: tuple[Unit, ...]
     phases: tuple[Phase, ...]
-    undo: Phase
-    direct: int
-    versioned: int
 
     @property
     def changes(self) -> int:
         return sum(phase.changes for phase in self.phases)
+
+    @cached_property
+    def undo(self) -> Phase:
+        """Leads back from anywhere in the first phase: each switch's steps in reverse."""
+        return Phase("undo", _undo(self.old, self.new, self.in_place, self.versioned))
 
 
 def change(old: FlowRules | None, new: FlowRules) -> Change:
@@ -66,7 +71,7 @@ def change(old: FlowRules | None, new: FlowRules) -> Change:
     if old.block != new.block:
         raise BadInput("address block", f"can not change from {old.block.network} to {new.block.network}")
     far = {**old.wiring.far, **new.wiring.far}
-    entrances, moved = list(doors(old)), _moved(old, new)
+    entrances, moved = doors(old), _moved(old, new)
     in_place: list[Unit] = []
     versioned: list[Unit] = []
     for unit in units(old, new):
@@ -78,11 +83,9 @@ def change(old: FlowRules | None, new: FlowRules) -> Change:
         Phase("unmark", _unmark(new, versioned), drain=True),
         Phase("clean", _clean(versioned, new)),
     )
-    undo = Phase("undo", _undo(old, new, in_place, versioned))
-    # A change of doors only has nothing to prepare; `undo` then has nothing to lead back from.
-    return Change(
-        phases[:1] + tuple(each for each in phases[1:] if each.messages), undo, len(in_place), len(versioned)
-    )
+    # The first phase is always there: it is what `undo` leads back from.
+    sent = (phases[0], *(phase for phase in phases[1:] if phase.messages))
+    return Change(old, new, tuple(in_place), tuple(versioned), sent)
 
 
 def _moved(old: FlowRules, new: FlowRules) -> frozenset[Port]:
@@ -115,7 +118,7 @@ def ordered(old: Iterable[Rule], new: Iterable[Rule]) -> tuple[Message, ...]:
 
 
 def _prepare(
-    old: FlowRules, new: FlowRules, in_place: list[Unit], versioned: list[Unit]
+    old: FlowRules, new: FlowRules, in_place: Sequence[Unit], versioned: Sequence[Unit]
 ) -> dict[str, tuple[Message, ...]]:
     messages: dict[str, list[Message]] = {}
     for switch, rules in new.switches.items():
@@ -127,14 +130,14 @@ def _prepare(
         _append(messages, switch, ordered((), [rule for rule in fixed if rule not in known]))
     _append_units(messages, in_place, new)
     for unit in versioned:
-        for switch in unit.changed():
+        for switch in unit.changed:
             if switch in new.switches:
                 _append(messages, switch, ordered((), _overlay(unit, switch, new)))
     return _frozen(messages)
 
 
 def _undo(
-    old: FlowRules, new: FlowRules, in_place: list[Unit], versioned: list[Unit]
+    old: FlowRules, new: FlowRules, in_place: Sequence[Unit], versioned: Sequence[Unit]
 ) -> dict[str, tuple[Message, ...]]:
     messages: dict[str, list[Message]] = {
         switch: list(each) for switch, each in _clean(versioned, new).items()
@@ -159,17 +162,18 @@ def _overlay(unit: Unit, switch: str, new: FlowRules) -> Iterator[Rule]:
         yield Rule(ROUTES, OVERLAY, match)
 
 
-def _doors(old: FlowRules, new: FlowRules, versioned: list[Unit]) -> dict[str, tuple[Message, ...]]:
+def _doors(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Message, ...]]:
     """The publishers' doors as they are in the end, but those of versioned units put the mark on."""
+    parts = PartIndex((unit.part, True) for unit in versioned)
     messages: dict[str, list[Message]] = {}
     for switch, rules in new.switches.items():
         before = [rule for rule in old.switches.get(switch, ()) if _is_door(rule)]
-        after = [_marked(rule) if _enters(rule, new, versioned) else rule for rule in rules if _is_door(rule)]
+        after = [_marked(rule) if _enters(rule, new, parts) else rule for rule in rules if _is_door(rule)]
         _append(messages, switch, ordered(before, after))
     return _frozen(messages)
 
 
-def _settle(old: FlowRules, new: FlowRules, versioned: list[Unit]) -> dict[str, tuple[Message, ...]]:
+def _settle(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Message, ...]]:
     messages: dict[str, list[Message]] = {}
     _append_units(messages, versioned, new)
     for switch, rules in new.switches.items():
@@ -179,27 +183,28 @@ def _settle(old: FlowRules, new: FlowRules, versioned: list[Unit]) -> dict[str, 
     return _frozen(messages)
 
 
-def _unmark(new: FlowRules, versioned: list[Unit]) -> dict[str, tuple[Message, ...]]:
+def _unmark(new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Message, ...]]:
+    parts = PartIndex((unit.part, True) for unit in versioned)
     messages: dict[str, list[Message]] = {}
     for switch, rules in new.switches.items():
-        marked = [rule for rule in rules if _is_door(rule) and _enters(rule, new, versioned)]
+        marked = [rule for rule in rules if _is_door(rule) and _enters(rule, new, parts)]
         _append(messages, switch, ordered(map(_marked, marked), marked))
     return _frozen(messages)
 
 
-def _clean(versioned: list[Unit], new: FlowRules) -> dict[str, tuple[Message, ...]]:
+def _clean(versioned: Sequence[Unit], new: FlowRules) -> dict[str, tuple[Message, ...]]:
     """One message per switch: at rest, no rule looks at the mark."""
-    laid = {switch for unit in versioned for switch in unit.changed() if switch in new.switches}
+    laid = {switch for unit in versioned for switch in unit.changed if switch in new.switches}
     everything = Rule(ROUTES, 0, Match(new.block.family, mark=IN_CHANGE))
     return {switch: (FlowMod(Command.DELETE_WITHIN, everything),) for switch in sorted(laid)}
 
 
-def _append_units(messages: dict[str, list[Message]], changed: list[Unit], new: FlowRules) -> None:
+def _append_units(messages: dict[str, list[Message]], changed: Sequence[Unit], new: FlowRules) -> None:
     """In place, all units of a switch in one go: what the units share is only the order of priorities."""
     before: dict[str, list[Rule]] = {}
     after: dict[str, list[Rule]] = {}
     for unit in changed:
-        for switch in unit.changed():
+        for switch in unit.changed:
             before.setdefault(switch, []).extend(unit.old.get(switch, {}).values())
             after.setdefault(switch, []).extend(unit.new.get(switch, {}).values())
     for switch, rules in before.items():
@@ -216,11 +221,11 @@ def _append(messages: dict[str, list[Message]], switch: str, more: tuple[Message
         known += more
 
 
-def _enters(door: Rule, rules: FlowRules, versioned: list[Unit]) -> bool:
+def _enters(door: Rule, rules: FlowRules, parts: PartIndex[bool]) -> bool:
+    """Whether events of these parts come in here."""
     if door.match.prefix is None:
         return False
-    part = Part(door.match.source, rules.block.dz(door.match.prefix))
-    return any(unit.part.overlaps(part) for unit in versioned)
+    return any(parts.overlapping(Part(door.match.source, rules.block.dz(door.match.prefix))))
 
 
 def _marked(door: Rule) -> Rule:

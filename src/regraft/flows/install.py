@@ -60,7 +60,7 @@ async def carry_out(
                 if place == 0:
                     await _phase(made.undo, connections, None)
                 raise
-            if phase.drain:
+            if phase.drain and phase is not made.phases[-1]:
                 await asyncio.sleep(patience.drain)
 
 

@@ -15,22 +15,13 @@ it both before and after. Otherwise events of the unit must not meet a mixture, 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
+from regraft.flows.parts import Part, PartIndex
 from regraft.flows.render import FlowRules
 from regraft.flows.rules import DOORS, ROUTES, Rule
 from regraft.flows.wiring import Port
-
-
-class Part(NamedTuple):
-    """Events of one source (None: of all) whose expression begins with `dz`."""
-
-    source: int | None
-    dz: str
-
-    def overlaps(self, other: "Part") -> bool:
-        same = self.source is None or other.source is None or self.source == other.source
-        return same and (self.dz.startswith(other.dz) or other.dz.startswith(self.dz))
 
 
 class Door(NamedTuple):
@@ -51,6 +42,7 @@ class Unit:
     old: Mapping[str, Table]
     new: Mapping[str, Table]
 
+    @cached_property
     def changed(self) -> list[str]:
         """The switches at which something is different."""
         switches = sorted({*self.old, *self.new})
@@ -60,7 +52,7 @@ class Unit:
         """The expressions whose events may meet other rules than before."""
         differing = {
             part.dz
-            for switch in self.changed()
+            for switch in self.changed
             for part in {*self.old.get(switch, {}), *self.new.get(switch, {})}
             if self.old.get(switch, {}).get(part) != self.new.get(switch, {}).get(part)
         }
@@ -76,11 +68,15 @@ def units(old: FlowRules, new: FlowRules) -> list[Unit]:
     found = (
         Unit(part, split_old.get(part, {}), split_new.get(part, {})) for part in {**split_old, **split_new}
     )
-    return [unit for unit in found if unit.changed()]
+    return [unit for unit in found if unit.changed]
 
 
-def doors(rules: FlowRules) -> Iterator[Door]:
+def doors(rules: FlowRules) -> PartIndex[Door]:
     """Where publishers' events come in."""
+    return PartIndex((door.part, door) for door in _doors(rules))
+
+
+def _doors(rules: FlowRules) -> Iterator[Door]:
     for switch, held in rules.switches.items():
         for rule in held:
             match = rule.match
@@ -89,32 +85,36 @@ def doors(rules: FlowRules) -> Iterator[Door]:
 
 
 def direct(
-    unit: Unit, entrances: Iterable[Door], far: Mapping[Port, Port], moved: Collection[Port] = ()
+    unit: Unit, entrances: PartIndex[Door], far: Mapping[Port, Port], moved: Collection[Port] = ()
 ) -> bool:
     """Whether old and new ways together are a tree for every event that may come in at these doors.
 
     A host that moves would have two places in that tree, or none: its events must not meet a mixture.
     """
+    open_doors = list(entrances.overlapping(unit.part))
+    if not open_doors:
+        return True
+    if moved and (any(door.port in moved for door in open_doors) or _serves(unit, moved)):
+        return False
     lookups = {
         switch: tuple(_Lookup(tables.get(switch, {})) for tables in (unit.old, unit.new))
         for switch in {*unit.old, *unit.new}
     }
-    if moved and any(
-        Port(switch, port) in moved
-        for switch, table in unit.old.items()
-        for rule in table.values()
-        for port in rule.ports
-    ):
-        return False
-    touched = unit.touched()
-    open_doors = [door for door in entrances if door.part.overlaps(unit.part)]
-    if any(door.port in moved for door in open_doors):
-        return False
     return all(
         _is_tree(door, dz, lookups, far)
-        for dz in touched
+        for dz in unit.touched()
         for door in open_doors
         if door.part.overlaps(Part(None, dz))
+    )
+
+
+def _serves(unit: Unit, ports: Collection[Port]) -> bool:
+    tables = unit.old.items()
+    return any(
+        Port(switch, port) in ports
+        for switch, table in tables
+        for rule in table.values()
+        for port in rule.ports
     )
 
 
@@ -168,7 +168,8 @@ def _regions(parts: Iterable[Part]) -> dict[int | None, list[str]]:
     """Source -> its widest expressions, sorted; None -> those within which rules for all publishers lie."""
     every = sorted(set(parts), key=lambda part: part.dz)
     common = {part.dz for part in every if part.source is None}
-    above = {dz[:length] for dz in common for length in range(len(dz))}
+    alone = any(part.source is not None for part in every)
+    above = {dz[:length] for dz in common for length in range(len(dz))} if alone else set()
     regions: dict[int | None, list[str]] = {None: []}
     for part in every:
         if part.source is None or part.dz in above:
