@@ -22,7 +22,7 @@ from regraft.coord.typed import encode, write
 from regraft.deploy.agent_core import Abort, Agent, Commit, Decide, Do, Known, Prepare, Report, View
 from regraft.deploy.driver import Address, Driver, Refused, Unreachable
 from regraft.deploy.nodes import Nodes
-from regraft.deploy.records import Command, Doing, Run, Status
+from regraft.deploy.records import COMMITTED, Command, Doing, Run, Status
 from regraft.deploy.statistics import keep_statistics
 
 log = logging.getLogger("regraft.deploy")
@@ -108,18 +108,18 @@ class BrokerAgent:
         paths = self._watch(state)
         nodes, own = self._nodes, [self._layout.command(self._broker), self._layout.status(self._broker)]
         busy = bool(paths) or state is None or bool(state.stages)
-        if not nodes.are_read([*own, *paths]) or any(map(nodes.is_corrupt, own)):
+        if not nodes.are_read(own) or any(map(nodes.is_corrupt, own)):
             return busy
         view = self._view(paths, state)
         todo = self._core.react(view, asyncio.get_running_loop().time())
-        await self._introduce(view, state)
         for each in sorted(todo, key=_first):
             await self._tell(each, view)
         for each in todo:
             if isinstance(each, Decide):
                 await self._decide(each)
-        whole = nodes.get(own[0], Command) is not None and all(path in view.actions for path in paths)
-        await self._report(todo, view, whole)
+        known = all(path in view.actions and view.actions[path].version >= 0 for path in paths)
+        await self._report(todo, view, whole=known and nodes.get(own[0], Command) is not None)
+        await self._introduce(view, state)
         return busy
 
     def _watch(self, state: BrokerState | None) -> list[str]:
@@ -169,12 +169,16 @@ class BrokerAgent:
 
     def _doing(self, path: str) -> Known | None:
         stored = self._nodes.get(path, Doing)
-        if stored is None:
+        command = self._nodes.get(self._layout.command(self._broker), Command)
+        if stored is not None:
+            doing, version = stored.value, stored.node.version
+        elif command is not None and path in command.value.begun and not self._nodes.are_read([path]):
+            doing, version = command.value.begun[path], -1
+        else:
             return None
-        doing = stored.value
         odd = not 0 <= doing.at < len(doing.changes) or len(doing.changes[doing.at]) < 2
         self._notice(path, f"{path} has no change number {doing.at}" if odd else "")
-        return None if odd else Known(doing, stored.node.version)
+        return None if odd else Known(doing, version)
 
     def _located(self, status: Status, state: BrokerState | None) -> Status:
         if state is None:
@@ -243,7 +247,8 @@ def _is_news(status: Status, before: Status) -> bool:
     if (status.host, status.port, status.life) != (before.host, before.port, before.life):
         return True
     return any(
-        stage.stage != "prepared" and stage != before.changes.get(id) for id, stage in status.changes.items()
+        stage.stage not in ("prepared", COMMITTED) and stage != before.changes.get(id)
+        for id, stage in status.changes.items()
     )
 
 

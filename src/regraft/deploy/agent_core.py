@@ -70,8 +70,12 @@ class Decide(NamedTuple):
 Do: TypeAlias = Prepare | Commit | Abort | Report | Decide
 
 
+RANK_SECONDS = 0.1
+"""Who is not the first to decide waits so long for those before it."""
+
+
 class Known(NamedTuple):
-    """An action as it was read."""
+    """An action as it was read; version −1: only what the command says of it."""
 
     doing: Doing
     version: int
@@ -100,6 +104,8 @@ class Agent:
     def __init__(self, broker: str) -> None:
         self.broker = broker
         self.since: dict[str, float] = {}
+        self._all_ready: dict[str, float] = {}
+        """Since when all who take part are known to be ready."""
 
     def react(self, view: View, now: float) -> list[Do]:
         mine = view.statuses.get(self.broker, Status())
@@ -117,7 +123,9 @@ class Agent:
                 changes[change.id] = self._timed(stage, mine, change.id, now)
             out += self._decide(path, known, view, changes, now)
         out += self._strays(view)
-        self.since = {id: at for id, at in self.since.items() if id in {_id(view, p) for p in view.actions}}
+        ids = {_id(view, path) for path in view.actions}
+        self.since = {id: at for id, at in self.since.items() if id in ids}
+        self._all_ready = {id: at for id, at in self._all_ready.items() if id in ids}
         if changes != mine.changes:
             out.append(Report(msgspec.structs.replace(mine, changes=changes)))
         return out
@@ -163,12 +171,16 @@ class Agent:
         self, path: str, known: Known, view: View, changes: Mapping[str, Stage], now: float
     ) -> list[Do]:
         doing, version = known
-        if doing.state != PREPARING:
+        if doing.state != PREPARING or version < 0:
             return []
         id = doing.change.id
         others = {name: view.statuses.get(name, Status()) for name in doing.change.brokers}
         stages = {name: status.changes.get(id, Stage(stage="")) for name, status in others.items()}
         if all(stage.stage == READY for stage in stages.values()):
+            rank = doing.change.brokers.index(self.broker)
+            waited = now - self._all_ready.setdefault(id, now)
+            if waited < rank * RANK_SECONDS:
+                return []  # one is enough, and the others would only be in its way
             return [Decide(path, version, doing.next(state=COMMITTED))]
         reason = next((f"{name}: {s.reason}" for name, s in stages.items() if s.stage == REFUSED), "")
         if view.stages is not None:

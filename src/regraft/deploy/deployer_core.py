@@ -138,8 +138,9 @@ class Deployer:
             taken |= concerned(change)
             busy.update(change[1:])
             count += 1
-            begun.append(Put(path, doing.next(state=PREPARING, begun=doing.begun or now), version))
-            self._command(path, change[1:], commands, add=True)
+            preparing = doing.next(state=PREPARING, begun=doing.begun or now)
+            begun.append(Put(path, preparing, version))
+            self._command(path, change[1:], commands, preparing)
         if not begun:
             return []
         # Not if the run was stopped or goes on to another step meanwhile.
@@ -159,7 +160,7 @@ class Deployer:
         if doing.state not in (COMMITTED, ABORTED) or not self._all_through(doing, view.statuses):
             return None
         commands = dict(view.commands)
-        self._command(path, doing.change.brokers, commands, add=False)
+        self._command(path, doing.change.brokers, commands, None)
         if doing.state == COMMITTED:
             puts: Transaction = [Put(path, _succeeded(doing, now), version), self._moved_on(doing, view)]
         else:
@@ -194,13 +195,16 @@ class Deployer:
     # Commands
 
     def _command(
-        self, path: str, brokers: Iterable[str], commands: dict[str, Known[Command]], *, add: bool
+        self, path: str, brokers: Iterable[str], commands: dict[str, Known[Command]], doing: Doing | None
     ) -> None:
+        """The brokers take part in what is being done, or (None) not any more."""
         for name in brokers:
             command, version = commands.get(name, Known(Command(), -1))
-            others = tuple(each for each in command.actions if each != path)
-            actions = (*others, path) if add else others
-            commands[name] = Known(Command(actions=actions), version)
+            actions = tuple(each for each in command.actions if each != path)
+            begun = {each: other for each, other in command.begun.items() if each in actions}
+            if doing is not None:
+                actions, begun = (*actions, path), begun | {path: doing}
+            commands[name] = Known(Command(actions=actions, begun=begun), version)
 
     def _changed(
         self, commands: Mapping[str, Known[Command]], before: Mapping[str, Known[Command]]

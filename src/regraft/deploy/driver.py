@@ -20,6 +20,8 @@ log = logging.getLogger("regraft.deploy")
 Address = tuple[str, int]
 CALL_SECONDS = 10.0
 CONNECT_SECONDS = 2.0
+FRESH_SECONDS = 0.1
+"""A state that the broker told so recently is its state: it tells every change of a stage."""
 _answer = msgspec.json.Decoder(Answer).decode
 
 
@@ -75,8 +77,12 @@ class ControlDriver:
         self._writer: asyncio.StreamWriter | None = None
         self._reading: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
+        self._latest: tuple[float, BrokerState] | None = None
 
     async def state(self) -> BrokerState | Unreachable:
+        now = asyncio.get_running_loop().time()
+        if self._latest is not None and now - self._latest[0] < FRESH_SECONDS:
+            return self._latest[1]
         answer = await self._ask(Request(next(self._numbers), "state"))
         if isinstance(answer, Unreachable):
             return answer
@@ -102,6 +108,7 @@ class ControlDriver:
             await asyncio.gather(self._reading, return_exceptions=True)
 
     async def _tell(self, request: Request) -> Result:
+        self._latest = None  # from now on the state may be another
         answer = await self._ask(request)
         if isinstance(answer, Unreachable):
             return answer
@@ -147,6 +154,8 @@ class ControlDriver:
                 self._disconnect()
 
     def _heard(self, answer: Answer) -> None:
+        if answer.state is not None:
+            self._latest = asyncio.get_running_loop().time(), answer.state
         if not answer.n:
             self.changed.set()
         elif (waiting := self._waiting.pop(answer.n, None)) is not None and not waiting.done():
@@ -154,7 +163,7 @@ class ControlDriver:
 
     def _disconnect(self) -> None:
         """Nobody waits for answers that will not come."""
-        writer, self._writer = self._writer, None
+        writer, self._writer, self._latest = self._writer, None, None
         if writer is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 writer.transport.abort()

@@ -99,6 +99,8 @@ class Command(Record, frozen=True, kw_only=True):
     """Nodes of the actions in which the broker takes part now."""
 
     actions: tuple[str, ...] = ()
+    begun: dict[str, Doing] = msgspec.field(default_factory=dict)
+    """As they were when they were commanded: who reads the command need not wait for the nodes."""
 
 
 class Stage(Record, frozen=True, kw_only=True):

@@ -66,8 +66,13 @@ class Control:
 
     def changed(self) -> None:
         """Something that an agent wants to know has become durable."""
+        if self._known:
+            answer = Answer(state=self._state())
+            self._broker.when_durable(lambda: self._tell_all(answer))
+
+    def _tell_all(self, answer: Answer) -> None:
         for writer in list(self._known):
-            self._send(writer, Answer())
+            self._send(writer, answer)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -100,14 +105,14 @@ class Control:
         broker, answer = self._broker, Answer(request.n)
         try:
             broker.addresses.update(request.addresses)
-            if request.do == "state":
-                answer = Answer(request.n, state=self._state())
-            elif request.do == "prepare":
+            if request.do == "prepare":
                 broker.prepare(Change(request.id, request.operation, request.brokers))
             elif request.do == "commit":
                 broker.commit(request.id)
             elif request.do == "abort":
                 broker.abort(request.id)
+            if request.do != "introduce":
+                answer = Answer(request.n, state=self._state())
         except BadInput as fault:
             answer = Answer(request.n, refused=fault.rule)
         except RegraftError as fault:  # it has given up: the agent sees that the connection ends

@@ -1,13 +1,14 @@
 """What an agent and its broker say to each other: one JSON object on a line (IPITT §IV-C).
 
 The agent's first line is the token. Every request has a number, and its answer the same one; a line with the
-number 0 comes unasked: something has changed, ask for the state.
+number 0 comes unasked: something has changed. What is said of the broker's state has been synchronised to the
+disk by then.
 
 | request | with | answered by |
 |---|---|---|
-| state | | the state, when all it says has been synchronised to the disk |
-| prepare | a change, addresses | nothing, or why it is refused |
-| commit, abort | the change's id | nothing, or why it is refused |
+| state | | the state |
+| prepare | a change, addresses | the state, or why it is refused |
+| commit, abort | the change's id | the state, or why it is refused |
 | introduce | addresses | nothing |
 
 It loads nothing of a broker: agents are small.
