@@ -1,16 +1,16 @@
 """Content routes in real switches: routes -> OpenFlow rules -> Open vSwitch (Content routes §2.2, §4.3).
 
 `render` makes the rules of every switch, `change` the messages from one rule set to the next such that no
-event is lost, doubled or looped meanwhile, `install` sends them. Only `connection` and `install` touch the
+event is lost, doubled or looped meanwhile, `install` sends them. Only `connection` and `installing` touch the
 network; everything else is pure.
 """
 
 from regraft.flows.block import DEFAULT_BLOCK, DEFAULT_BLOCK_IPV4, AddressBlock
-from regraft.flows.change import Change, change
+from regraft.flows.changing import Change, change
 from regraft.flows.connection import Patience
 from regraft.flows.errors import Refused, SwitchFault, Unreachable
-from regraft.flows.install import install, installed
-from regraft.flows.render import FlowRules, render
+from regraft.flows.installing import install, installed
+from regraft.flows.rendering import FlowRules, render
 from regraft.flows.wiring import Host, Wiring, wire
 
 __all__ = [

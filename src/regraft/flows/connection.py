@@ -1,8 +1,8 @@
 """One switch at the other end of a socket: connect, send phases, read rules back, connect again.
 
-The shell around `openflow.Session`; what is sent and in which order was decided before (`change`). If the
+The shell around `openflow.Session`; what is sent and in which order was decided before (`changing`). If the
 connection breaks in the middle of a phase, it is made again and the switch's part of the phase is sent
-again from its beginning, which is harmless (see `change`); unless the switch has lost its rules.
+again from its beginning, which is harmless (see `changing`); unless the switch has lost its rules.
 """
 
 import asyncio

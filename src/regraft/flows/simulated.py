@@ -1,6 +1,6 @@
 """Switches in memory: flow tables as OpenFlow 1.3 defines them, and packets traced through them.
 
-Written from the specification and not from `render` or `change`, whose results it judges: rules are
+Written from the specification and not from `rendering` or `changing`, whose results it judges: rules are
 searched one by one for the highest priority. Needs the wiring to know where a port leads.
 """
 

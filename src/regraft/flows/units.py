@@ -9,7 +9,7 @@ event together still form a tree and no host of it moves to another port. Proof:
 and new tables an event meets, it travels on edges of that tree only, so it meets no switch twice; and the
 way to a subscriber that wants it before and after is the one path of the tree, whose every switch forwards
 it both before and after. Otherwise events of the unit must not meet a mixture, and they get versions
-(see `change`).
+(see `changing`).
 """
 
 from bisect import bisect_right
@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from regraft.flows.parts import Part, PartIndex
-from regraft.flows.render import FlowRules
+from regraft.flows.rendering import FlowRules
 from regraft.flows.rules import DOORS, ROUTES, Rule
 from regraft.flows.wiring import Port
 

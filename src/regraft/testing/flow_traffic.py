@@ -11,8 +11,8 @@ from random import Random
 from typing import NamedTuple
 
 from regraft.flows.block import AddressBlock
-from regraft.flows.change import Change
-from regraft.flows.render import FlowRules
+from regraft.flows.changing import Change
+from regraft.flows.rendering import FlowRules
 from regraft.flows.rules import Barrier, Message, Phase
 from regraft.flows.simulated import Packet, SimulatedSwitch, filled
 from regraft.flows.wiring import Port

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import TypeVar
 
-from regraft.flows.change import Change, change
+from regraft.flows.changing import Change, change
 from regraft.flows.connection import Connection, Patience, check_address
 from regraft.flows.errors import Refused
 from regraft.flows.openflow.codec import read_rule
-from regraft.flows.render import FlowRules
+from regraft.flows.rendering import FlowRules
 from regraft.flows.rules import Phase, Rule
 from regraft.model import BadInput
 

@@ -22,7 +22,7 @@ from functools import cached_property
 from itertools import groupby
 
 from regraft.flows.parts import Part, PartIndex
-from regraft.flows.render import FlowRules
+from regraft.flows.rendering import FlowRules
 from regraft.flows.rules import (
     DOORS,
     IN_CHANGE,
