@@ -1,10 +1,12 @@
 """What each action of the vocabulary asks for, as Intents (Mimosa Pudica §4.3). Pure.
 
-Where a rule leaves a choice to the leader (the seed: "to B1, B3, or both"), the least loaded living neighbour is
-taken, and several components are dealt out over all of them.
+Where a rule leaves a choice to the leader (the seed: "to B1, B3, or both"), the least loaded living neighbour
+is taken, and several components are dealt out over all of them.
 """
 
 from collections.abc import Callable, Iterator
+
+import msgspec
 
 from regraft.heal.rules.evaluate import Situation
 from regraft.heal.rules.syntax import Call
@@ -17,19 +19,30 @@ Wanted = Intent | Refused
 def intents_of(call: Call, situation: Situation) -> tuple[Wanted, ...]:
     """An action that names no broker, or a broker that is not there, is refused with the reason."""
     brokers = situation.brokers(call.arguments[0])
-    return tuple(_ACTIONS[call.action](brokers, situation))
+    return tuple(_signed(each, situation) for each in _ACTIONS[call.action](brokers, situation))
+
+
+def _signed(wanted: Wanted, of: Situation) -> Wanted:
+    """With the rule that asks for it."""
+    if isinstance(wanted, Refused):
+        return Refused(_named(wanted.intent, of), wanted.reason)
+    return _named(wanted, of)
+
+
+def _named(intent: Intent, of: Situation) -> Intent:
+    return msgspec.structs.replace(intent, rule=of.rule.name, priority=of.rule.rule.priority)
 
 
 def _delete(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
     for broker in brokers:
-        yield Delete(broker=broker, **_by(of))
+        yield Delete(broker=broker)
 
 
 def _add(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
     """The event's brokers say where; the seed puts the new one between the neighbours of the dead one."""
     between = tuple(each for each in of.event.brokers if each not in brokers and each not in of.facts.dead)
     for broker in brokers:
-        yield Add(broker=broker, between=between, **_by(of))
+        yield Add(broker=broker, between=between)
 
 
 def _go(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
@@ -46,27 +59,27 @@ def _components(kind: type[Migrate | Clone], brokers: tuple[str, ...], of: Situa
     names = of.event.components
     targets = tuple(each for each in brokers if each != source)
     if targets:
-        yield kind(source=source, targets=targets, components=names, **_by(of))
+        yield kind(source=source, targets=targets, components=names)
         return
     near = nearest(of.facts, source)
     if not near:
-        nowhere = kind(source=source, targets=(), components=names, **_by(of))
+        nowhere = kind(source=source, targets=(), components=names)
         yield Refused(nowhere, f"no other broker lives to which the components of {source} could go")
         return
     names = names or of.facts.components.get(source, ())
     shares = [names[n :: len(near)] for n in range(len(near))] if names else [()]
     for target, share in zip(near, shares, strict=False):
         if share or not names:
-            yield kind(source=source, targets=(target,), components=tuple(share), **_by(of))
+            yield kind(source=source, targets=(target,), components=tuple(share))
 
 
 def _move_clients(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
     for broker in brokers:
         near = nearest(of.facts, broker)
         if near:
-            yield MoveClients(broker=broker, to=near[0], **_by(of))
+            yield MoveClients(broker=broker, to=near[0])
         else:
-            yield Refused(MoveClients(broker=broker, to="", **_by(of)), "no other broker lives")
+            yield Refused(MoveClients(broker=broker, to=""), "no other broker lives")
 
 
 def _shift_away(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
@@ -75,9 +88,9 @@ def _shift_away(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
         around = of.facts.overlay.neighbours.get(broker, frozenset())
         near = [each for each in nearest(of.facts, broker) if each in around]
         if len(near) >= 2:
-            yield ShiftAway(broker=broker, neighbour=near[-1], to=near[0], **_by(of))
+            yield ShiftAway(broker=broker, neighbour=near[-1], to=near[0])
         else:
-            alone = ShiftAway(broker=broker, neighbour="", to="", **_by(of))
+            alone = ShiftAway(broker=broker, neighbour="", to="")
             yield Refused(alone, f"{broker} has fewer than two living neighbours")
 
 
@@ -93,10 +106,6 @@ def _busy(load: Load | None) -> tuple[float, float]:
     if load is None:
         return 1.0, 0.0
     return (1.0 if load.cpu is None else load.cpu), load.queue or 0.0
-
-
-def _by(of: Situation) -> dict[str, object]:
-    return {"rule": of.rule.name, "priority": of.rule.rule.priority}
 
 
 _ACTIONS: dict[str, Callable[[tuple[str, ...], Situation], Iterator[Wanted]]] = {

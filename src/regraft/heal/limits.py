@@ -1,8 +1,8 @@
 """What no rule may do, whatever it says: checks of one Intent against the overlay. Pure.
 
 Removing brokers is what can ruin an overlay, so it is counted: those that live and are removed all the same,
-and all together, within a window of time. Never the last path: at least two living brokers stay, and more than
-half of the brokers that lived when the window began.
+and all together, within a window of time. Never the last path: at least two living brokers stay, and more
+than half of the brokers that lived when the window began.
 """
 
 from dataclasses import dataclass
@@ -31,28 +31,27 @@ class RemovalLimits:
 
 def permitted(intent: Intent, facts: Facts, limits: RemovalLimits) -> str | None:
     """None, or why it must not be."""
-    known = set(facts.overlay.ids)
     match intent:
         case Delete():
-            if intent.broker not in known:
-                return f"{intent.broker!r} is no broker of the overlay"
-            return _removal(intent.broker, facts, limits)
+            return _known(intent.broker, facts) or _removal(intent.broker, facts, limits)
         case Add():
-            if not intent.broker:
-                return "the event names no broker to be added"
-            if intent.broker in known:
-                return f"{intent.broker!r} is in the overlay already"
-            return _there(intent.between, facts)
+            return _new(intent.broker, facts) or _there(intent.between, facts)
         case MoveClients():
-            if intent.broker not in known:
-                return f"{intent.broker!r} is no broker of the overlay"
-            return _there((intent.to,), facts)
+            return _known(intent.broker, facts) or _there((intent.to,), facts)
         case ShiftAway():
             return _there(brokers_of(intent), facts) or _linked(intent, facts)
         case Migrate() | Clone():
-            if intent.source not in known:
-                return f"{intent.source!r} is no broker of the overlay"
-            return _there(intent.targets, facts)
+            return _known(intent.source, facts) or _there(intent.targets, facts)
+
+
+def _known(broker: str, facts: Facts) -> str | None:
+    return None if broker in facts.overlay.neighbours else f"{broker!r} is no broker of the overlay"
+
+
+def _new(broker: str, facts: Facts) -> str | None:
+    if not broker:
+        return "the event names no broker to be added"
+    return f"{broker!r} is in the overlay already" if broker in facts.overlay.neighbours else None
 
 
 def _removal(broker: str, facts: Facts, limits: RemovalLimits) -> str | None:
@@ -78,8 +77,8 @@ def _removal(broker: str, facts: Facts, limits: RemovalLimits) -> str | None:
 
 def _there(brokers: frozenset[str] | tuple[str, ...], facts: Facts) -> str | None:
     for broker in sorted(brokers):
-        if broker not in facts.overlay.neighbours:
-            return f"{broker!r} is no broker of the overlay"
+        if reason := _known(broker, facts):
+            return reason
         if broker in facts.dead:
             return f"{broker!r} does not answer"
     return None

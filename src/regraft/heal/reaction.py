@@ -1,4 +1,4 @@
-"""From facts to Intents: which rules apply to what happened, and what they ask for (Mimosa Pudica §4.2, §4.3). Pure.
+"""From facts to Intents: which rules apply, and what they ask for (Mimosa Pudica §4.2, §4.3). Pure.
 
 The order: higher priority first, then the event that arrived first, then the rule that was stored first. An
 Intent that contradicts one before it is refused, and so is one that the limits do not allow (`limits`). When

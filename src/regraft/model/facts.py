@@ -1,4 +1,4 @@
-"""What is known when rules are evaluated: the overlay, what happened, and what was measured (§4.2 of the seed).
+"""What is known when rules are evaluated: the overlay, what happened, what was measured (seed §4.2).
 
 Mimosa Pudica's monitor counts threads, CPU and memory; queue and rates are those of the broker's telemetry.
 """
@@ -16,7 +16,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     """Of one broker; None: not measured, which is never taken for zero.
 
     `cpu` and `memory` are shares of what there is, from 0 to 1; rates are messages per second.
-    `max_input_rate` is the most that it could take in lately, `min_output_rate` the least that had to leave it.
+    `max_input_rate` is the most that it could take in lately, `min_output_rate` the least that had to leave
+    it.
     """
 
     cpu: float | None = None

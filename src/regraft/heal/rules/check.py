@@ -37,7 +37,7 @@ Definitions = Mapping[str, Value]
 
 
 class Bound(NamedTuple):
-    """Where the value of a name comes from: an argument of the event (by the vocabulary's name), or a constant.
+    """Where a name's value comes from: an argument of the event (by the vocabulary's name), or a constant.
 
     A `broker` is the one that the event is about, `brokers` those that it lists.
     """

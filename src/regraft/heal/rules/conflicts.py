@@ -1,8 +1,8 @@
 """Two rules that can not both hold, and rules that never do: reported when they are stored.
 
 Conditions are compared through intervals: each is a disjunction of conjunctions of `name op number` and
-`name op name`; what is neither (products, texts) counts as "may be", so a conflict is rather reported once too
-often. Who wins when both apply at run time: the higher priority, then the earlier arrival (seed §4.3).
+`name op name`; what is neither (products, texts) counts as "may be", so a conflict is rather reported once
+too often. Who wins when both apply at run time: the higher priority, then the earlier arrival (seed §4.3).
 """
 
 from collections.abc import Iterable, Sequence
@@ -95,15 +95,14 @@ def _cases(node: Expression | None, rule: CheckedRule, wanted: bool) -> Cases:
             both = [a + b for a in left for b in right]
             return both if len(both) <= MOST_CASES else [()]
         case Binary(operator=operator) if operator in _TURNED:
-            atom = _atom(node, rule, operator if wanted else _DENIED[operator])
-            return [(atom,)] if atom else [()]
+            known = _comparison(node, rule, operator if wanted else _DENIED[operator])
+            return ([()] if known else []) if isinstance(known, bool) else [(known,)]
     return [()]
 
 
-def _atom(node: Binary, rule: CheckedRule, operator: str) -> _Atom | None:
+def _comparison(node: Binary, rule: CheckedRule, operator: str) -> _Atom | bool:
+    """As an interval of one name; two numbers are compared at once; True if nothing is known."""
     left, right = _side(node.left, rule), _side(node.right, rule)
-    if left is None or right is None:
-        return None
     match left, right:
         case str(), float():
             return _Atom(left, operator, right)
@@ -112,28 +111,27 @@ def _atom(node: Binary, rule: CheckedRule, operator: str) -> _Atom | None:
         case str(), str():
             first, second = sorted((left, right))
             return _Atom(f"{first} - {second}", operator if first == left else _TURNED[operator], 0.0)
-    assert isinstance(left, float)
-    assert isinstance(right, float)
-    return _Atom("the difference of two numbers is 0 +", operator, right - left)
+        case float(), float():
+            return _satisfiable([_Atom("", "==", left), _Atom("", operator, right)])
+    return True
 
 
 def _side(node: Expression, rule: CheckedRule) -> str | float | None:
-    """A name that means the same in every rule of the event, or a number."""
+    """A name that means the same in every rule of the event, or a number; None: neither."""
+    value: object = None
     match node:
-        case Literal(value=bool() | str()):
-            return None
-        case Literal(value=value):
-            return float(value)
+        case Literal():
+            value = node.value
         case Open():
-            return float(rule.open) if isinstance(rule.open, int | float) else None
-        case Unary(operator="-", operand=Literal(value=int() | float() as value)):
-            return -float(value)
+            value = rule.open
+        case Unary(operator="-", operand=Literal(value=int() | float() as positive)):
+            value = -positive
         case Name(parts=(first, *rest)):
             bound = rule.names[first]
-            if isinstance(bound.value, str | bool):
-                return None
-            return float(bound.value) if bound.value is not None else ".".join([_known(bound), *rest])
-    return None
+            if bound.value is None:
+                return ".".join([_known(bound), *rest])
+            value = bound.value
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _known(bound: Bound) -> str:
@@ -148,8 +146,6 @@ def _satisfiable(atoms: Sequence[_Atom]) -> bool:
     """Whether numbers exist that keep all of them: one interval for each name."""
     for name in {atom.name for atom in atoms}:
         own = [atom for atom in atoms if atom.name == name]
-        if name.startswith("the difference"):
-            own = [*own, _Atom(name, "==", 0.0)]
         low = max((a.bound for a in own if a.operator in (">", ">=", "==")), default=float("-inf"))
         high = min((a.bound for a in own if a.operator in ("<", "<=", "==")), default=float("inf"))
         if low > high:

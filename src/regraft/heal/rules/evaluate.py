@@ -115,7 +115,7 @@ class Situation:
         if name in self.event.arguments:
             value = self.event.arguments[name]
             wanted = str if name not in MEASURES else (int, float)
-            if isinstance(value, wanted) and not isinstance(value, bool):  # type: ignore[arg-type]
+            if isinstance(value, wanted) and not isinstance(value, bool):
                 return value
             raise _Missing(f"{name} of {self.event.name} has no value of its type")
         if name in MEASURES:

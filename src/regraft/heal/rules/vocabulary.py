@@ -1,7 +1,8 @@
 """What rules may speak of: events with their arguments, actions, measured values, and the types of all these.
 
-Types are those of the seed's declarations, by what they mean here: `Broker<T>` is one broker, `Broker<List<T>>`
-several, `target` the destination database. A new event or action is one line here and one case in `actions`.
+Types are those of the seed's declarations, by what they mean here: `Broker<T>` is one broker,
+`Broker<List<T>>` several, `target` the destination database. A new event or action is one line here and one
+case in `actions`.
 """
 
 from typing import Final, Literal, NamedTuple
