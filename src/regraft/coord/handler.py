@@ -2,10 +2,13 @@
 
 kazoo's own TLS trusts the system's authorities beside the one that is given and does not check the host's
 name. It also waits on the socket while a decrypted answer already lies in memory, until the next
-heartbeat. Both are mended here, by the two methods that kazoo calls on its handler.
+heartbeat; and it makes and closes an epoll object for every wait. All is mended here, by the two methods that
+kazoo calls on its handler.
 """
 
 import errno
+import math
+import select
 import socket
 import ssl
 from typing import Any
@@ -58,7 +61,26 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
     def select(self, readers: list[Any], writers: list[Any], others: list[Any], timeout: float | None) -> Any:
         """Bytes that TLS has already decrypted are ready, though the socket has nothing new."""
         ready = [one for one in readers if isinstance(one, ssl.SSLSocket) and one.pending() > 0]
-        if not ready:
-            return super().select(readers, writers, others, timeout)
-        more, writable, _ = super().select(readers, writers, others, 0)
-        return [*ready, *(one for one in more if one not in ready)], writable, []
+        readable, writable = _poll(readers, writers, 0 if ready else timeout)
+        return [*ready, *(one for one in readable if one not in ready)], writable, []
+
+
+def _poll(readers: list[Any], writers: list[Any], timeout: float | None) -> tuple[list[Any], list[Any]]:
+    """What can be read or written; also what has ended, so that whoever asked finds out."""
+    waiting = select.poll()
+    events: dict[int, int] = {}
+    for ones, wanted in ((readers, select.POLLIN), (writers, select.POLLOUT)):
+        for one in ones:
+            number = _number(one)
+            events[number] = events.get(number, 0) | wanted
+    for number, wanted in events.items():
+        waiting.register(number, wanted)
+    fired = dict(waiting.poll(None if timeout is None else max(0, math.ceil(1000 * timeout))))
+    over = select.POLLHUP | select.POLLERR | select.POLLNVAL
+    readable = [one for one in readers if fired.get(_number(one), 0) & (select.POLLIN | over)]
+    writable = [one for one in writers if fired.get(_number(one), 0) & (select.POLLOUT | over)]
+    return readable, writable
+
+
+def _number(one: Any) -> int:
+    return one if isinstance(one, int) else int(one.fileno())

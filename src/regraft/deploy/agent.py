@@ -135,7 +135,9 @@ class BrokerAgent:
         if state is not None:
             names |= {name for name, up in state.links.items() if up != "up"}
         self._known = [] if state is None else [path for id in state.stages if (path := self._node_of(id))]
-        own: dict[str, type[Record]] = {layout.command(self._broker): Command, layout.plan: Run}
+        own: dict[str, type[Record]] = {layout.command(self._broker): Command}
+        if {*self._known} - {*paths}:  # of another run, perhaps
+            own[layout.plan] = Run
         nodes.want(
             own
             | dict.fromkeys((*paths, *self._known), Doing)

@@ -68,6 +68,8 @@ class Same(NamedTuple):
     version: int
 
 
+TOGETHER = 100
+"""Actions that end in one transaction, which ZooKeeper wants below 1 MiB."""
 Transaction = list[Put | Same]
 """All or nothing."""
 
@@ -104,12 +106,11 @@ class Deployer:
         run = view.run.value
         if run.state != RUNNING:
             return []
-        ended = [each for path in sorted(view.actions) if (each := self._ended(path, view, now))]
-        if ended:
-            return ended[:1]  # the others are based on the same topology: next time
+        if ended := self._end(view, now):
+            return [ended]
         states = [known.value.state for known in view.actions.values()]
         if all(state == DONE for state in states):
-            return [self._next_step(view)]
+            return [[Put(self.layout.plan, _next_step(run), view.run.version)]]
         at_rest = all(state in (DONE, PENDING) for state in states)
         if at_rest and (run.reason or run.wanted not in (RUN, PAUSE)):
             state = FAILED if run.reason else STOPPED
@@ -155,42 +156,32 @@ class Deployer:
 
     # Ending
 
-    def _ended(self, path: str, view: View, now: float) -> Transaction | None:
-        doing, version = view.actions[path]
-        if doing.state not in (COMMITTED, ABORTED) or not self._all_through(doing, view.statuses):
-            return None
+    def _end(self, view: View, now: float) -> Transaction:
+        """All that is over, at once; with the last action of a step, the next step."""
+        run, current = view.run.value, view.topology.value
         commands = dict(view.commands)
-        self._command(path, doing.change.brokers, commands, None)
-        if doing.state == COMMITTED:
-            puts: Transaction = [Put(path, _succeeded(doing, now), version), self._moved_on(doing, view)]
-        else:
-            puts = self._failed(path, doing, version, view)
+        ended: dict[str, Doing] = {}
+        for path, (doing, _) in sorted(view.actions.items()):
+            if len(ended) == TOGETHER or not _all_through(doing, view.statuses):
+                continue
+            self._command(path, doing.change.brokers, commands, None)
+            if doing.state == COMMITTED:
+                ended[path], current = _succeeded(doing, now), _moved_on(doing, current)
+                continue
+            ended[path] = doing.next(state=PENDING, attempt=doing.attempt + 1)
+            if doing.attempt >= run.attempts and not run.reason:
+                run = _with(run, reason=f"{doing.change} in step {run.step}: {doing.reason}")
+        if not ended:
+            return []
+        after = [ended.get(path, known.value) for path, known in view.actions.items()]
+        if all(doing.state == DONE for doing in after):
+            run = _next_step(run)
+        puts: Transaction = [Put(path, doing, view.actions[path].version) for path, doing in ended.items()]
+        if current is not view.topology.value:
+            puts.append(Put(self.layout.topology, current, view.topology.version))
+        if run is not view.run.value:
+            puts.append(Put(self.layout.plan, run, view.run.version))
         return [*puts, *self._changed(commands, view.commands)]
-
-    def _all_through(self, doing: Doing, statuses: Mapping[str, Status]) -> bool:
-        through = (DONE,) if doing.state == COMMITTED else (ABORTED, REFUSED)
-        id = doing.change.id
-        return all(statuses.get(name, Status()).stage(id) in through for name in doing.change.brokers)
-
-    def _moved_on(self, doing: Doing, view: View) -> Put:
-        current, version = view.topology
-        brokers, links = apply(doing.changes[doing.at], current.brokers, current.links)
-        after = _with(current, epoch=current.epoch + 1, brokers=brokers, links=links)
-        return Put(self.layout.topology, after, version)
-
-    def _failed(self, path: str, doing: Doing, version: int, view: View) -> Transaction:
-        run = view.run.value
-        again = Put(path, doing.next(state=PENDING, attempt=doing.attempt + 1), version)
-        if doing.attempt < run.attempts or run.reason:
-            return [again]
-        reason = f"{doing.change} in step {run.step}: {doing.reason}"
-        return [again, Put(self.layout.plan, _with(run, reason=reason), view.run.version)]
-
-    def _next_step(self, view: View) -> Transaction:
-        run = view.run.value
-        last = run.step >= len(run.steps)
-        after = _with(run, state=DONE) if last else _with(run, step=run.step + 1)
-        return [Put(self.layout.plan, after, view.run.version)]
 
     # Commands
 
@@ -214,6 +205,23 @@ class Deployer:
             for name, known in sorted(commands.items())
             if before.get(name) != known
         ]
+
+
+def _all_through(doing: Doing, statuses: Mapping[str, Status]) -> bool:
+    if doing.state not in (COMMITTED, ABORTED):
+        return False
+    through = (DONE,) if doing.state == COMMITTED else (ABORTED, REFUSED)
+    id = doing.change.id
+    return all(statuses.get(name, Status()).stage(id) in through for name in doing.change.brokers)
+
+
+def _moved_on(doing: Doing, current: Current) -> Current:
+    brokers, links = apply(doing.changes[doing.at], current.brokers, current.links)
+    return _with(current, epoch=current.epoch + 1, brokers=brokers, links=links)
+
+
+def _next_step(run: Run) -> Run:
+    return _with(run, state=DONE) if run.step >= len(run.steps) else _with(run, step=run.step + 1)
 
 
 def _succeeded(doing: Doing, now: float) -> Doing:

@@ -12,6 +12,9 @@ from regraft.coord.typed import encode
 from regraft.deploy.driver import Driver, Unreachable
 
 EVERY_SECONDS = 1.0
+RARELY_SECONDS = 10.0
+"""Rates alone are written so often: every write costs the whole ensemble one."""
+MUCH_BYTES = 64 * 1024
 
 
 class Statistics(Record, frozen=True, kw_only=True):
@@ -45,10 +48,11 @@ def statistics(now: BrokerState, before: BrokerState | None, seconds: float) -> 
 
 
 async def keep_statistics(coord: Coord, path: str, driver: Driver) -> NoReturn:
-    """Write the broker's figures whenever they have changed; nobody waits for them."""
+    """Write the broker's figures when they have changed by much, or now and then; nobody waits for them."""
     loop = asyncio.get_running_loop()
     before: BrokerState | None = None
-    at, written = loop.time(), Statistics()
+    at = loop.time()
+    written, written_at = Statistics(), at - RARELY_SECONDS
     while True:
         await asyncio.sleep(EVERY_SECONDS)
         state = await driver.state()
@@ -57,10 +61,19 @@ async def keep_statistics(coord: Coord, path: str, driver: Driver) -> NoReturn:
         now = loop.time()
         figures = statistics(state, before, now - at)
         before, at = state, now
-        if figures != written:
+        due = figures != written and now - written_at >= RARELY_SECONDS
+        if due or differ(figures, written):
             with contextlib.suppress(CoordError):
                 await _write(coord, path, figures)
-                written = figures
+                written, written_at = figures, now
+
+
+def differ(figures: Statistics, before: Statistics) -> bool:
+    """Whether somebody would act on it: links, clients, or much more or less that is held."""
+    if (figures.links, figures.clients, figures.sessions) != (before.links, before.clients, before.sessions):
+        return True
+    change = abs(figures.queue_bytes - before.queue_bytes)
+    return change > max(MUCH_BYTES, before.queue_bytes // 4)
 
 
 async def _write(coord: Coord, path: str, figures: Statistics) -> None:
