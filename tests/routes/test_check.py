@@ -72,7 +72,7 @@ def test_events_that_nobody_wants_behind_an_edge_are_counted() -> None:
     ],
 )  # fmt: skip
 def test_a_planted_fault_is_named(tables: dict[str, tuple[Entry, ...]], fault: str) -> None:
-    found = check(routes(**tables))
+    found = check(Routes(NETWORK, WORKLOAD, "publisher", dict(GOOD) | tables))
     assert any(fault in each for each in found.faults), found.faults
 
 
@@ -93,7 +93,8 @@ def test_broken_limits_are_named(limits: RouteLimits, fault: str | None) -> None
 
 def by_hand(given_routes: Routes, publisher: Publisher, point: str) -> tuple[list[int], list[str]]:
     """One event, one copy after the other: the edges it crosses and whom it reaches."""
-    crossed, reached = [], []
+    crossed: list[int] = []
+    reached: list[str] = []
     copies = [(publisher.switch, "")]
     while copies and len(crossed) < 50:
         switch, came = copies.pop()

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regraft.filters.dz import DzSet
-from regraft.model.routes import Publisher, RouteLimits, Routes, RouteWorkload, Subscriber
+from regraft.model.routes import Matching, Publisher, RouteLimits, Routes, RouteWorkload, Subscriber
 from regraft.model.switch_network import SwitchNetwork
 from regraft.routes.check import Checked, check
 from regraft.routes.embedding import embed
@@ -52,7 +52,7 @@ def judged(problem: Problem, embedding: EmbedFilters, shared: bool) -> Checked:
         region = DzSet(dz for each in publishers for dz in problem.advertised[each])
         tree, content = tree_of(problem, publishers), Content(publishers, region)
         laid.append(Laid(content, tree, dict(embedding(problem, content, tree, Settings()))))
-    matching = "filter" if shared else "publisher"
+    matching: Matching = "filter" if shared else "publisher"
     tables = make_tables(problem, matching, laid)
     return check(Routes(problem.network, problem.workload, matching, tables))
 

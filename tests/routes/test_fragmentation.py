@@ -104,7 +104,7 @@ def test_parts_that_keep_their_path_limits_keep_those_of_the_whole(
     chosen = set(cut.fixed[0])
     for fragment in cut.fragments:
         for part in fragment.demands:
-            tries = [tree & frozenset(fragment.graph.edges.tolist())]
+            tries: list[Tree] = [frozenset(tree & set(fragment.graph.edges.tolist()))]
             tries += [tree_by_lot(fragment.graph, part, draw) for _ in range(5)]
             fitting = [each for each in tries if within(fragment.graph, part, each)]
             assert fitting  # what is used now is within the limits of the part

@@ -1,0 +1,143 @@
+"""Virtual publishers and subscribers: paths are made to share edges (Content routes §5.3.1, (5.64)–(5.66)).
+
+A virtual subscriber takes all events of the publisher in, virtual publishers send them out again, each to
+the subscribers near it; so the paths of a publisher are one up to the virtual subscriber, and those of a
+group are one up to its virtual publisher. Where they stand is the facility location program: the virtual
+subscriber is joined to the publisher and to every virtual publisher, a virtual publisher to its subscribers.
+Groups and places are found in turn, for one, two, … virtual publishers, and the lightest tree counts: never
+heavier than the one of shortest paths.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import dijkstra
+
+from regraft.routes.hop_limits import shorten
+from regraft.routes.interface import Tree
+from regraft.routes.location import locate
+from regraft.routes.path_search import path_to, search
+from regraft.routes.problem import Cycle, Demand, Graph
+from regraft.routes.settings import Settings
+from regraft.routes.shared_tree import shared_trees
+
+MOST_POINTS = 4
+"""Virtual publishers that are tried for one demand, at most."""
+MOST_TURNS = 5
+"""Turns of 'who belongs to which' and 'where does it stand'; hardly ever more than three change anything."""
+
+
+def through_virtual_points(
+    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: Settings
+) -> list[Tree | None]:
+    """One tree for each demand. Kind "subgraph"."""
+
+    def one(demand: Demand) -> Tree | None:
+        return shorten(graph, demand, _allowed(graph, demand, forbidden))
+
+    return [
+        one(demand) if len(demand.roots) == 1 else shared_trees(graph, demand, forbidden, one)
+        for demand in demands
+    ]
+
+
+def _allowed(graph: Graph, demand: Demand, forbidden: Sequence[Cycle]) -> Tree | None:
+    """A tree that uses no forbidden set in full: one edge of a set that it would use is taken away."""
+    tree = _lightest(graph, demand)
+    while tree is not None and (broken := next((cycle for cycle in forbidden if cycle <= tree), None)):
+        graph = graph.only(
+            set(graph.edges.tolist()) - {max(broken, key=lambda edge: graph.weight_list[edge])}
+        )
+        tree = _lightest(graph, demand)
+    return tree
+
+
+def _lightest(graph: Graph, demand: Demand) -> Tree | None:
+    best = _tree(graph, demand, range(len(graph.sources)))
+    if best is None:
+        return None
+    for count in range(1, min(MOST_POINTS, len(demand.terminals)) + 1):
+        tree = _tree(graph, demand, _merged(graph, demand, count))
+        if tree is not None and graph.weigh(tree) < graph.weigh(best):
+            best = tree
+    return best
+
+
+def _merged(graph: Graph, demand: Demand, count: int) -> set[int]:
+    """The edges of all new paths through one virtual subscriber and `count` virtual publishers (5.65)."""
+    distance = distances(graph)
+    (root,), terminals = demand.roots, np.array(demand.terminals)
+    group = _first_groups(distance[np.ix_(terminals, terminals)], count)
+    old = np.array([root, *demand.terminals])
+    places: tuple[int, ...] = ()
+    for _ in range(MOST_TURNS):
+        found = locate(_finite(distance), old, *_weights(group, count)).places
+        nearest = distance[np.ix_(np.array(found[1:]), terminals)].argmin(axis=0)
+        if found == places:
+            break
+        places, group = found, nearest
+    edges: set[int] = set()
+    for number, terminal in enumerate(demand.terminals):
+        stops = [root, places[0], places[1 + int(group[number])], terminal]
+        for start, end in pairwise(stops):
+            edges.update(path_to(graph, _searched(graph, start), start, end) or ())
+    return edges
+
+
+def _weights(group: NDArray[np.int64], count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """w and v of (5.66): facility 0 is the virtual subscriber, old facility 0 the publisher."""
+    w = np.zeros((1 + count, 1 + len(group)))
+    w[0, 0] = 1.0
+    w[1 + group, 1 + np.arange(len(group))] = 1.0
+    v = np.zeros((1 + count, 1 + count))
+    v[0, 1:] = 1.0
+    return w, v
+
+
+def _first_groups(between: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Terminals as far from each other as possible begin the groups; the others go to the nearest."""
+    chosen = [0]
+    while len(chosen) < count:
+        chosen.append(int(between[chosen].min(axis=0).argmax()))
+    groups: NDArray[np.int64] = between[chosen].argmin(axis=0)
+    return groups
+
+
+def _tree(graph: Graph, demand: Demand, edges: Sequence[int] | range | set[int]) -> Tree | None:
+    """The shortest paths within these edges, or None if they do not reach everybody."""
+    (root,) = demand.roots
+    above = search(graph.only(edges), root)
+    paths = [path_to(graph, above, root, terminal) for terminal in demand.terminals]
+    if any(path is None for path in paths):
+        return None
+    return frozenset(edge for path in paths if path for edge in path)
+
+
+@lru_cache(maxsize=8)
+def distances(graph: Graph) -> NDArray[np.float64]:
+    """The weight of the shortest path between every two switches."""
+    best: dict[tuple[int, int], float] = {}
+    for edge in graph.edges.tolist():
+        ends = (graph.source_list[edge], graph.target_list[edge])
+        best[ends] = min(best.get(ends, np.inf), graph.weight_list[edge])
+    rows, columns = np.array(list(best)).reshape(-1, 2).T
+    # A weight of 0 would count as no edge in a sparse matrix.
+    weights = np.maximum(np.array(list(best.values())), 1e-12)
+    links = coo_array((weights, (rows, columns)), shape=(graph.vertices, graph.vertices))
+    result: NDArray[np.float64] = dijkstra(links.tocsr())
+    return result
+
+
+def _finite(distance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Places that can not be reached are very far, but no sum becomes undefined."""
+    reachable = distance[np.isfinite(distance)]
+    return np.where(np.isfinite(distance), distance, 1e3 * (reachable.max(initial=0.0) + 1.0))
+
+
+@lru_cache(maxsize=1024)
+def _searched(graph: Graph, start: int) -> list[int]:
+    return search(graph, start)
