@@ -1,9 +1,9 @@
-"""Some brokers of an overlay in one process, which several such processes make up.
+"""Some brokers of an overlay with their agents in one process; several such processes make up the overlay.
 
 `python -m benchmarks._apply_figures_brokers FOLDER`, spoken to in lines of JSON. First the `Share`; answered
-with where its brokers listen. Then the addresses of all brokers of all processes; answered, when every link
-of these is up, with their control endpoints. Then `look`: how much each broker holds is noted from now on.
-Then `save`: what was noted is in FOLDER/NAME.npz. When the input ends, the brokers stop.
+with where its brokers listen. Then the addresses of all brokers of all processes; answered when every link
+of these is up. Then `look`: how much each broker holds is noted from now on. Then `save`: what was noted is
+in FOLDER/NAME.npz. When the input ends, the brokers stop.
 """
 
 import asyncio
@@ -21,10 +21,14 @@ from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.inside import inside
 from regraft.broker.io.running import run, undisturbed
 from regraft.broker.io.server import BrokerServer
+from regraft.coord import Configuration as Zookeeper
+from regraft.coord import Layout
+from regraft.deploy.agents import Agents, Driven
 
 LOOK_SECONDS = 0.01
 LINKING = 120.0
 LINE_BYTES = 2**24
+TOKEN = "benchmark"
 
 
 class Share(NamedTuple):
@@ -32,7 +36,7 @@ class Share(NamedTuple):
 
     name: str
     neighbours: dict[str, list[str]]
-    token: str
+    zookeeper: str
 
 
 class Looks:
@@ -65,7 +69,7 @@ async def main(folder: Path) -> None:
     share = Share(**json.loads(await lines.readline()))
     addresses: dict[str, tuple[str, int]] = {}
     servers = {
-        id: BrokerServer(_configuration(id, tuple(near), share.token, folder), addresses)
+        id: BrokerServer(_configuration(id, tuple(near), folder), addresses)
         for id, near in share.neighbours.items()
     }
     try:
@@ -77,8 +81,11 @@ async def main(folder: Path) -> None:
         async with asyncio.timeout(LINKING):
             while not all(map(_linked, servers.values())):
                 await asyncio.sleep(0.05)
-        _say({id: server.control_address for id, server in servers.items()})
-        await _answer(lines, servers, folder / f"{share.name}.npz")
+        controls = {id: server.control_address for id, server in servers.items()}
+        driven = {id: Driven(control, TOKEN) for id, control in controls.items() if control is not None}
+        async with Agents(Zookeeper(share.zookeeper), Layout(), driven):
+            _say({})
+            await _answer(lines, servers, folder / f"{share.name}.npz")
     finally:
         await asyncio.gather(*[server.stop() for server in servers.values()])
 
@@ -96,9 +103,9 @@ async def _answer(lines: asyncio.StreamReader, servers: dict[str, BrokerServer],
         _say({id: server.fault for id, server in servers.items() if server.fault})
 
 
-def _configuration(id: str, near: tuple[str, ...], token: str, folder: Path) -> Configuration:
+def _configuration(id: str, near: tuple[str, ...], folder: Path) -> Configuration:
     control = ("127.0.0.1", 0)
-    return Configuration(id, near, state=folder, control=control, control_token=token, remembered=True)
+    return Configuration(id, near, state=folder, control=control, control_token=TOKEN, remembered=True)
 
 
 def _linked(server: BrokerServer) -> bool:

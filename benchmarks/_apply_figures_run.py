@@ -2,7 +2,7 @@
 
 `python -m benchmarks._apply_figures_run FOLDER`, in a process of its own, so that nothing is left over for
 the next run. FOLDER has `trial.json` and `plan.json`; afterwards also `execution.json`, `deliveries.npz` and
-`shifts.json`. This process has ZooKeeper's client, the agents and the deployer; brokers share a few others.
+`shifts.json`. This process has the deployer; brokers and their agents share a few others.
 """
 
 import asyncio
@@ -24,9 +24,8 @@ from benchmarks._apply_figures_clients import WITHOUT_END, Brief
 from benchmarks._overlay_work import ROOT, Arrivals, due, judged, leaves
 
 from regraft.broker.io.running import run
-from regraft.coord import Configuration, Coord, Ensemble, Layout
+from regraft.coord import Coord, Ensemble, Layout
 from regraft.coord.typed import encode, read
-from regraft.deploy.agents import Agents, Driven
 from regraft.deploy.begin import Settings
 from regraft.deploy.execute import execute
 from regraft.deploy.records import Current, Status
@@ -54,7 +53,6 @@ PROCESSES = 4
 """That share the brokers."""
 WARM_UP, AFTER = 6.0, 3.0
 """Seconds of traffic before the transformation, and after it."""
-TOKEN = "benchmark"
 STOP_SECONDS = 20.0
 LINE_BYTES = 2**24
 
@@ -90,10 +88,8 @@ async def observe(trial: Trial, plan: Plan, folder: Path) -> Seen:
         enter = stack.enter_async_context
         ensemble = await enter(Ensemble(1))
         shares = [await enter(_child("_apply_figures_brokers", str(folder))) for _ in range(PROCESSES)]
-        addresses, controls = await _linked(initial, shares)
+        addresses = await _linked(initial, shares, ensemble.hosts)
         layout, coord = Layout(), await enter(await Coord.connect(ensemble.hosts))
-        driven = {id: Driven(control, TOKEN) for id, control in controls.items()}
-        await enter(Agents(Configuration(ensemble.hosts), layout, driven))
         links = [link.ends for link in initial.links]
         first = Current(epoch=1, kind=initial.kind, brokers=list(initial.ids), links=links)
         await coord.create(layout.topology, encode(first))
@@ -121,22 +117,16 @@ async def observe(trial: Trial, plan: Plan, folder: Path) -> Seen:
         return Seen(outcome, clock, told["published"], np.load(arrivals), _queues(folder), faults)
 
 
-async def _linked(
-    topology: Topology, shares: list[Process]
-) -> tuple[dict[str, str], dict[str, tuple[str, int]]]:
-    """Where clients find the brokers, and agents."""
+async def _linked(topology: Topology, shares: list[Process], zookeeper: str) -> dict[str, str]:
+    """Where clients find the brokers, of which all links are up."""
     addresses: dict[str, tuple[str, int]] = {}
     for number, share in enumerate(shares):
         mine = {id: sorted(topology.neighbours[id]) for id in topology.ids[number :: len(shares)]}
-        await _say(share, json.dumps(Share(str(number), mine, TOKEN)._asdict()))
+        await _say(share, json.dumps(Share(str(number), mine, zookeeper)._asdict()))
     for share in shares:
         addresses |= json.loads(await _line(share))
-    controls: dict[str, tuple[str, int]] = {}
-    for share in shares:
-        await _say(share, json.dumps(addresses))
-    for share in shares:
-        controls |= {id: (host, port) for id, (host, port) in json.loads(await _line(share)).items()}
-    return {id: "{}:{}".format(*address) for id, address in addresses.items()}, controls
+    await _all(shares, json.dumps(addresses))
+    return {id: "{}:{}".format(*address) for id, address in addresses.items()}
 
 
 async def _present(coord: Coord, layout: Layout, topology: Topology) -> None:
