@@ -1,21 +1,24 @@
 """Few flows: wider filters inside, the same deliveries; limits that can not hold are proven."""
 
+from collections.abc import Mapping
+
 import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regraft.filters.dz import DzSet
-from regraft.model.routes import Matching, Publisher, RouteLimits, Routes, RouteWorkload, Subscriber
+from regraft.model.routes import Entry, Publisher, RouteLimits, Routes, RouteWorkload, Subscriber
 from regraft.model.switch_network import SwitchNetwork
 from regraft.routes.check import Checked, check
 from regraft.routes.embedding import embed
 from regraft.routes.embedding_flows import embed_few, flow_conflict
 from regraft.routes.interface import EmbedFilters, Tree
+from regraft.routes.least_table import least_table
 from regraft.routes.problem import Content, Problem, problem_of
 from regraft.routes.settings import Settings
-from regraft.routes.tables import Laid, make_tables
 
+POINTS = [format(number, "04b") for number in range(16)]
 filters = st.lists(st.text("01", min_size=1, max_size=4), min_size=1, max_size=3).map(tuple)
 
 
@@ -44,17 +47,42 @@ def tree_of(problem: Problem, publishers: tuple[int, ...]) -> Tree:
     )
 
 
+def entries(
+    problem: Problem, publishers: tuple[int, ...], filters: Mapping[int, DzSet], name: str | None
+) -> dict[str, list[Entry]]:
+    """Point by point: what comes to a switch leaves by the edges whose filters hold it."""
+    graph, hosts = problem.graph, problem.workload.subscribers
+    tables: dict[str, list[Entry]] = {}
+    for vertex, switch in enumerate(problem.network.switches):
+        said = [problem.advertised[each] for each in publishers if problem.publisher_at[each] == vertex]
+        coming = said + [part for edge, part in filters.items() if graph.target_list[edge] == vertex]
+        actions: dict[tuple[tuple[int, ...], tuple[str, ...]], list[str]] = {}
+        for point in POINTS:
+            if any(point in part for part in coming):
+                out = tuple(e for e in graph.leaving[vertex] if e in filters and point in filters[e])
+                deliver = tuple(
+                    s.id for s in hosts if s.switch == switch and point.startswith(s.subscription)
+                )
+                actions.setdefault((out, deliver), []).append(point)
+        actions.pop(((), ()), None)
+        table = least_table([(DzSet(points), action) for action, points in actions.items()])
+        tables[switch] = [Entry(dz, name, *(action or ((), ()))) for dz, action in table]
+    return tables
+
+
 def judged(problem: Problem, embedding: EmbedFilters, shared: bool) -> Checked:
     """Tables from these filters, one content per publisher or one for all, and what the judge says."""
     everyone = tuple(range(len(problem.advertised)))
-    laid = []
+    tables: dict[str, list[Entry]] = {switch: [] for switch in problem.network.switches}
     for publishers in [everyone] if shared else [(each,) for each in everyone]:
         region = DzSet(dz for each in publishers for dz in problem.advertised[each])
         tree, content = tree_of(problem, publishers), Content(publishers, region)
-        laid.append(Laid(content, tree, dict(embedding(problem, content, tree, Settings()))))
-    matching: Matching = "filter" if shared else "publisher"
-    tables = make_tables(problem, matching, laid)
-    return check(Routes(problem.network, problem.workload, matching, tables))
+        name = None if shared else problem.workload.publishers[publishers[0]].id
+        found = entries(problem, publishers, embedding(problem, content, tree, Settings()), name)
+        for switch, table in found.items():
+            tables[switch] += table
+    finished = {switch: tuple(table) for switch, table in tables.items()}
+    return check(Routes(problem.network, problem.workload, "filter" if shared else "publisher", finished))
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -108,11 +108,16 @@ def test_parts_that_keep_their_path_limits_keep_those_of_the_whole(
             tries += [tree_by_lot(fragment.graph, part, draw) for _ in range(5)]
             fitting = [each for each in tries if within(fragment.graph, part, each)]
             assert fitting  # what is used now is within the limits of the part
-            chosen |= max(fitting, key=lambda each: sum(depths(graph, each, part.roots[0]).values()))
+            longest: Tree = max(fitting, key=lambda each: depth_sum(graph, each, part.roots[0]))
+            chosen |= longest
     after = depths(graph, frozenset(chosen), demand.roots[0])
     for end, limit in zip(demand.terminals, demand.hops, strict=True):
         assert limit is not None
         assert after[end] <= limit
+
+
+def depth_sum(graph: Graph, tree: Tree, root: int) -> int:
+    return sum(depths(graph, tree, root).values())
 
 
 def within(graph: Graph, part: Demand, tree: Tree) -> bool:
