@@ -17,7 +17,18 @@ from typing import NoReturn
 import msgspec
 
 from regraft.broker.io.control_messages import BrokerState
-from regraft.coord import Conflict, Coord, CoordError, Layout, Presence, Record, Unknown
+from regraft.coord import (
+    Check,
+    Conflict,
+    Coord,
+    CoordError,
+    Layout,
+    Node,
+    Presence,
+    Record,
+    Set,
+    Unknown,
+)
 from regraft.coord.typed import encode, write
 from regraft.deploy.agent_core import Abort, Agent, Commit, Decide, Do, Known, Prepare, Report, View
 from regraft.deploy.driver import Address, Driver, Refused, Unreachable
@@ -161,7 +172,9 @@ class BrokerAgent:
             stages = {id: stage for id, stage in state.stages.items() if self._node_of(id)}
         run = self._nodes.get(self._layout.plan, Run)
         id = run.value.id if run is not None else ""
-        return View(Command(actions=tuple(paths)), actions, statuses, stages, self._refused, id)
+        command = self._nodes.get(self._layout.command(self._broker), Command)
+        version = command.node.version if command is not None else -1
+        return View(Command(actions=tuple(paths)), actions, statuses, stages, self._refused, id, version)
 
     def _node_of(self, id: str) -> str:
         """Of the action that a change of the broker belongs to, whether it is commanded or not; empty if
@@ -217,9 +230,12 @@ class BrokerAgent:
 
     async def _decide(self, do: Decide) -> None:
         try:
-            node = await self._coord.set(do.path, encode(do.doing), do.version)
+            same = Check(self._layout.command(self._broker), do.command)
+            written = Set(do.path, encode(do.doing), do.version)
+            _, node = await self._coord.transaction([same, written])
         except Conflict:
-            return  # somebody else has: the watch shows what
+            return  # somebody else has, or it is over: the watches show what
+        assert isinstance(node, Node)
         log.info("agent of %s: %s is %s %s", self._broker, do.doing.change, do.doing.state, do.doing.reason)
         self._nodes.wrote(do.path, do.doing, node)
         self._driver.changed.set()

@@ -60,11 +60,16 @@ class Report(NamedTuple):
 
 
 class Decide(NamedTuple):
-    """Write the action's state, if it still has this version."""
+    """Write the action's state, if it still has this version; and the broker's command its own.
+
+    The nodes of actions are made anew for every run, and count from 0 again; a decision that was long on its
+    way would fit one of a later run. Commands are never deleted, and change when an action is over.
+    """
 
     path: str
     version: int
     doing: Doing
+    command: int
 
 
 Do: TypeAlias = Prepare | Commit | Abort | Report | Decide
@@ -96,6 +101,8 @@ class View:
     """Changes that the broker did not want to prepare, and why."""
     run: str = ""
     """The run that the journal has now."""
+    commanded: int = 0
+    """Version of the command's node."""
 
 
 class Agent:
@@ -181,7 +188,7 @@ class Agent:
             waited = now - self._all_ready.setdefault(id, now)
             if waited < rank * RANK_SECONDS:
                 return []  # one is enough, and the others would only be in its way
-            return [Decide(path, version, doing.next(state=COMMITTED))]
+            return [Decide(path, version, doing.next(state=COMMITTED), view.commanded)]
         reason = next((f"{name}: {s.reason}" for name, s in stages.items() if s.stage == REFUSED), "")
         if view.stages is not None:
             mine, said = view.stages.get(id, ""), stages[self.broker].stage
@@ -192,7 +199,9 @@ class Agent:
         if not reason and now - self.since[id] > doing.seconds:
             missing = sorted(name for name, stage in stages.items() if stage.stage != READY)
             reason = f"not ready within {doing.seconds:g} s: {', '.join(missing)}"
-        return [Decide(path, version, doing.next(state=ABORTED, reason=reason))] if reason else []
+        if not reason:
+            return []
+        return [Decide(path, version, doing.next(state=ABORTED, reason=reason), view.commanded)]
 
     def _strays(self, view: View) -> list[Do]:
         """Changes that are over, of which the broker was told too late. The journal goes on only when all who

@@ -11,7 +11,7 @@ from regraft.coord import Record
 from regraft.coord.layout import Layout
 from regraft.deploy import agent_core, deployer_core
 from regraft.deploy.agent_core import Abort, Agent, Commit, Decide, Do, Prepare, Report
-from regraft.deploy.deployer_core import Deployer, Known, Put
+from regraft.deploy.deployer_core import Deployer, Known, Put, Same
 from regraft.deploy.records import Command, Current, Doing, Run, Status
 from regraft.model import BadInput
 from regraft.testing.broker_node import BrokerNode, World
@@ -88,7 +88,10 @@ class AgentNode(Shell):
         }
         near = {each for known in actions.values() for each in known.doing.change.brokers} | {name}
         statuses = {each: of_type(seen.get(LAYOUT.status(each)), Status) or Status() for each in near}
-        view = agent_core.View(command, actions, statuses, stages, self.refused, run.id if run else "")
+        own = seen.get(LAYOUT.command(name))
+        version = own.version if own is not None else -1
+        id = run.id if run else ""
+        view = agent_core.View(command, actions, statuses, stages, self.refused, id, version)
         for do in self.core.react(view, self.world.clock.now):
             self._later(lambda do=do: self._do(do, seen), 0.02)
 
@@ -98,7 +101,8 @@ class AgentNode(Shell):
             version = seen[path].version if path in seen else -1
             self.ensemble.commit([Put(path, do.status, version)])
         elif isinstance(do, Decide):
-            if self.ensemble.commit([Put(do.path, do.doing, do.version)]):
+            same = Same(LAYOUT.command(self.broker.name), do.command)
+            if self.ensemble.commit([same, Put(do.path, do.doing, do.version)]):
                 self.world.trace.note(self.name, f"{do.doing.change.id} {do.doing.state} {do.doing.reason}")
         elif self.broker.up:
             self._tell(do)

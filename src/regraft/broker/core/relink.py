@@ -25,7 +25,8 @@ hidden because something of the subtree covers it. So all that k knows through j
 **Crashes.** A part is remembered from prepare to done. Who finds one after a start, prepared but not
 committed, is in doubt: the links concerned stay down until the agent says commit or abort; nothing is known
 then, so that committing is a change of names. Who finds one committed goes on where the table says, with
-empty tables. Nobody waits for what a crash has taken, and no two wait for each other: k waits for what i
+empty tables. j then takes nothing that k calls "all" for all before `Moved`: k may have been told of the
+commit later, and not have counted the subtree. Nobody waits for what a crash has taken, and no two wait for each other: k waits for what i
 tells (until then it drops nothing of j's, which may have forgotten the subtree); i waits for what k tells;
 j for k's `Moved`, which is said again on every connection. If j has forgotten what was on its way to the
 subtree, it comes again from behind j; k then forgets its copies too, so that i gets all of it in order.
@@ -180,7 +181,11 @@ class Relink:
                 self._serve(part)
             return
         if part is not None and self._is(part, "shift", 1):
-            self._forget_subtree(part)
+            if part.committed:
+                self.tables.aware(link.name)
+                self._done(part)
+            else:
+                self._forget_subtree(part)
         self.unanswered[message.change] = link.name
 
     def _answer(self) -> None:
@@ -250,6 +255,8 @@ class Relink:
                 self._ready(part)
             elif self._is(part, "shift", 2):
                 self._tell(part)
+            elif self._is(part, "shift", 1):
+                continue  # until k has said `Moved`
             elif not part.role.new or self.forwarding.links[part.role.new].open:
                 self._done(part)
         if self.unanswered:
@@ -345,6 +352,8 @@ class Relink:
         if role.new and role.new not in links:
             self.tables.add_side(role.new)
             links[role.new] = Link(role.new)
+        if self._is(part, "shift", 1):
+            self.tables.sides[part.change.k].unaware = True
         if self._is(part, "shift", 2):
             j = part.change.j
             rest = self.tables.sides[j]

@@ -58,6 +58,8 @@ class Side:
         self.patient = False
         """What it does not repeat stays doubtful also when it has told all: it may have forgotten, and
         another neighbour may be about to tell it."""
+        self.unaware = False
+        """It may not know yet that a subtree is behind it now: "all" is not all before it says so."""
         self.elsewhere: set[str] | None = None
         """While it tells us with a veil: the homes behind that, of which another neighbour tells."""
         self.start_again()
@@ -66,6 +68,7 @@ class Side:
         """A new connection begins: nothing has been told on it."""
         self.said: set[All] = set()
         self.heard: set[All] = set()
+        self.heard_unaware: set[All] = set()
         self.added: dict[str, Filter] = {}
         self.removed: set[str] = set()
         self.placed_advertisements: list[str] = []

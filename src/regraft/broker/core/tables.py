@@ -196,15 +196,24 @@ class Tables:
             self._unsubscribe_from(name, id)
         for id in update.gone_advertisements:
             self._unadvertise_from(name, id)
+        heard = side.heard_unaware if side.unaware else side.heard
         if update.all_advertisements:
-            side.heard.add((ADVERTISEMENTS, update.but_moving))
+            heard.add((ADVERTISEMENTS, update.but_moving))
         if update.all_subscriptions:
-            side.heard.add((SUBSCRIPTIONS, update.but_moving))
+            heard.add((SUBSCRIPTIONS, update.but_moving))
         if side.heard:
             self.learn(name)
         if not side.patient:
             self.believe(name)
         self._placed(name, update)
+
+    def aware(self, name: str) -> None:
+        """The neighbour knows of everything that is behind it: what it has called all was all."""
+        side = self.sides[name]
+        side.unaware = False
+        side.heard |= side.heard_unaware
+        self.learn(name)
+        self.believe(name)
 
     def learn(self, name: str) -> None:
         """Whether all that is behind the neighbour is known now, for the first time in our life."""
