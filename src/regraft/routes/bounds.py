@@ -11,7 +11,7 @@ from regraft.routes.clustering_atoms import by_atoms
 from regraft.routes.contents import contents_of
 from regraft.routes.problem import Demand, Graph, Problem, demand_of
 from regraft.routes.settings import Settings
-from regraft.routes.steiner import prepared
+from regraft.routes.steiner_graph import prepared
 
 Key = tuple[int, tuple[int, ...]]
 """Root and terminals."""

@@ -17,7 +17,7 @@ from regraft.routes.flow_limits import Tables, within_flow_limits
 from regraft.routes.framework import Memory, Remembered, Run, initialise, interest, iterate
 from regraft.routes.limits import overloaded
 from regraft.routes.path_limits import too_far
-from regraft.routes.problem import Problem, problem_of
+from regraft.routes.problem import Graph, Problem, graph_of, problem_of
 from regraft.routes.registry import COMPONENTS, component, known_name
 from regraft.routes.settings import DEFAULTS, Settings
 from regraft.routes.stopwatch import Stopwatch, no_clock
@@ -42,6 +42,7 @@ class RouteState:
     """Switches whose tables had to be made."""
     memory: Memory = field(default_factory=Memory, repr=False)
     laid: tuple[Laid, ...] = field(default=(), repr=False)
+    graph: Graph | None = field(default=None, repr=False)
 
 
 def compute_routes(
@@ -65,7 +66,7 @@ def compute_routes(
     if isinstance(laid, Infeasible):
         return laid
     with run.watch.timing("tables"):
-        tables = make_tables(problem, "publisher", trees)
+        tables = make_tables(problem, trees)
     initial = _figures(run, trees, tables, _bound(run))
     return _finished(run, laid, None, initial, frozenset())
 
@@ -80,7 +81,11 @@ def update_routes(
     network, settings = before.routes.network, before.settings
     workload = before.routes.workload if workload is None else workload
     down = before.down if down is None else down
-    problem = _without(problem_of(network, workload), down)
+    problem = (
+        _without(problem_of(network, workload, before.graph), down)
+        if down != before.down
+        else (problem_of(network, workload, before.graph))
+    )
     if (no := too_far(problem) or overloaded(problem)) is not None:
         return no
     memory = _still_true(before.memory, problem, before.down, down)
@@ -96,7 +101,7 @@ def _without(problem: Problem, down: frozenset[str]) -> Problem:
     edges = problem.network.edges
     up = [number for number, edge in enumerate(edges) if edge.cable not in down]
     check_connected(replace(problem.network, edges=tuple(edges[number] for number in up)))
-    return replace(problem, graph=problem.graph.only(up)) if down else problem
+    return replace(problem, graph=graph_of(problem.network).only(up))
 
 
 def _still_true(memory: Memory, problem: Problem, before: frozenset[str], now: frozenset[str]) -> Memory:
@@ -123,7 +128,7 @@ def _finished(
         tables: Tables = dict(before.routes.tables) if before else {}
         for vertex in only or ():
             tables.pop(problem.network.switches[vertex], None)
-        tables |= make_tables(problem, settings.matching, laid, fewest, only)
+        tables |= make_tables(problem, laid, fewest, only)
         kept = within_flow_limits(problem, laid, tables, settings)
     if isinstance(kept, Infeasible):
         return kept
@@ -149,6 +154,7 @@ def _finished(
         tuple(problem.network.switches[vertex] for vertex in rebuilt),
         Memory(_parts(problem, laid), run.memory.trees),
         tuple(laid),
+        problem.graph,
     )
 
 

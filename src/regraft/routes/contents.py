@@ -1,10 +1,9 @@
 """From clusters to contents: whose events of which region are routed together (Content routes §6.3).
 
 With matching "publisher" the filters of each publisher are clustered on their own; with "filter" all are
-clustered together, and a content has every publisher that says something in its region.
+clustered together, each with the switches that its tree has to join, those of publishers among them; a
+content then has every publisher that says something in its region.
 """
-
-from collections.abc import Sequence
 
 from regraft.filters.dz import Dz, DzSet
 from regraft.routes.interface import ClusterFilters
@@ -24,9 +23,9 @@ def contents_for(
     problem: Problem, publisher: int, cluster: ClusterFilters, settings: Settings
 ) -> list[Content]:
     """The contents of one publisher."""
-    wanted = _wanted(problem, (publisher,))
+    wanted = _wanted(problem, publisher)
     return [
-        Content((publisher,), own)
+        Content((publisher,), own, own=True)
         for region in _clusters(wanted, cluster, settings)
         if (own := region & problem.advertised[publisher]).expressions
     ]
@@ -36,14 +35,17 @@ def whole_contents(problem: Problem) -> list[Content]:
     """One content per publisher, with all that is wanted of it: what shortest-path trees carry (§6.1)."""
     contents = []
     for publisher in range(len(problem.advertised)):
-        wanted = _wanted(problem, (publisher,))
+        wanted = _wanted(problem, publisher)
         if wanted:
-            contents.append(Content((publisher,), DzSet(wanted)))
+            contents.append(Content((publisher,), DzSet(wanted), own=True))
     return contents
 
 
 def _shared(problem: Problem, cluster: ClusterFilters, settings: Settings) -> list[Content]:
-    wanted = _wanted(problem, range(len(problem.advertised)))
+    wanted: dict[Dz, set[int]] = {}
+    for publisher, at in enumerate(problem.publisher_at):
+        for dz, switches in _wanted(problem, publisher).items():
+            wanted.setdefault(dz, {at}).update(switches, (at,))
     contents = []
     for region in _clusters(wanted, cluster, settings):
         publishers = tuple(
@@ -54,12 +56,10 @@ def _shared(problem: Problem, cluster: ClusterFilters, settings: Settings) -> li
     return contents
 
 
-def _wanted(problem: Problem, publishers: Sequence[int]) -> dict[Dz, set[int]]:
-    """Expression that a publisher and a subscriber share -> the switches at which it is wanted."""
+def _wanted(problem: Problem, publisher: int) -> dict[Dz, set[int]]:
+    """Expression that the publisher and a subscriber share -> the switches at which it is wanted."""
     masks, wanted = problem.masks, dict[Dz, set[int]]()
-    said = 0
-    for publisher in publishers:
-        said |= masks.advertised[publisher]
+    said = masks.advertised[publisher]
     parts: dict[int, DzSet] = {}
     for subscriber, subscribed in enumerate(masks.subscribed):
         if mask := subscribed & said:
@@ -74,3 +74,12 @@ def _clusters(wanted: dict[Dz, set[int]], cluster: ClusterFilters, settings: Set
     if not wanted:
         return []
     return cluster(list(wanted), settings, [frozenset(at) for at in wanted.values()])
+
+
+def apart(problem: Problem, content: Content) -> list[Content]:
+    """The same for each publisher on its own: where no tree serves all of them."""
+    return [
+        Content((publisher,), own, own=True)
+        for publisher in content.publishers
+        if (own := content.region & problem.advertised[publisher]).expressions and problem.interested(own)
+    ]

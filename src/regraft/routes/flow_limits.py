@@ -38,19 +38,19 @@ def within_flow_limits(
         return now, tables
     if (no := _can_not(problem)) is not None:
         return no
-    tables = make_tables(problem, settings.matching, now, fewest=True)
+    tables = make_tables(problem, now, fewest=True)
     if not too_long(problem, tables):
         return now, tables
     widen = component("embedding", "fewest-flows")
     now = [Laid(one.content, one.tree, dict(widen(problem, one.content, one.tree, settings))) for one in now]
-    tables = make_tables(problem, settings.matching, now, fewest=True)
+    tables = make_tables(problem, now, fewest=True)
     for _ in range(problem.graph.vertices):
         if not (over := too_long(problem, tables)):
             return now, tables
         moved = _around(problem, now, over[0][1], settings)
         if moved is None:
             break
-        tables_moved = make_tables(problem, settings.matching, moved, fewest=True)
+        tables_moved = make_tables(problem, moved, fewest=True)
         if _total(too_long(problem, tables_moved)) >= _total(over):
             break
         now, tables = moved, tables_moved

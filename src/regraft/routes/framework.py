@@ -16,7 +16,7 @@ import numpy as np
 from regraft.filters.dz import DzSet
 from regraft.model import Infeasible
 from regraft.model.routes import Publisher, Subscriber
-from regraft.routes.contents import contents_for, contents_of, whole_contents
+from regraft.routes.contents import apart, contents_for, contents_of, whole_contents
 from regraft.routes.cycle_feedback import without_cycles
 from regraft.routes.figures import load_of
 from regraft.routes.interface import Tree, Weighting
@@ -26,6 +26,7 @@ from regraft.routes.path_trees import as_tree
 from regraft.routes.problem import Content, Demand, Graph, Problem, demand_of
 from regraft.routes.registry import component
 from regraft.routes.settings import Settings
+from regraft.routes.shared_tree import too_dear
 from regraft.routes.stopwatch import Stopwatch
 from regraft.routes.tables import Laid
 
@@ -100,8 +101,15 @@ def iterate(run: Run, initial: Sequence[Laid]) -> list[Laid] | Infeasible:
     for round in range(settings.rounds):
         graph = problem.graph.with_weights(weighting.weights) if round else problem.graph
         trees = _optimise(run, graph, contents, demands, initial)
-        if isinstance(trees, Infeasible):
-            return trees
+        dear = [
+            tree is None or too_dear(graph, demand, tree, settings.apart_above)
+            for demand, tree in zip(demands, trees, strict=True)
+        ]
+        if any(dear):
+            contents, demands = _apart(problem, contents, dear)
+            trees = _optimise(run, graph, contents, demands, initial)
+        if None in trees:
+            return _no_tree(problem, contents[trees.index(None)])
         laid = [*kept, *_embedded(run, contents, trees)]
         load = load_of(problem, laid)
         score = (excess(problem, load), float(load.edges @ problem.graph.weights))
@@ -132,7 +140,9 @@ def _remembered(run: Run) -> tuple[list[Laid], list[Content]]:
     for number, publisher in enumerate(problem.workload.publishers):
         known = run.memory.parts.get(publisher.id)
         if known and known.publisher == publisher and known.interest == interest(problem, number):
-            kept += [Laid(Content((number,), region), tree, filters) for region, tree, filters in known.parts]
+            kept += [
+                Laid(Content((number,), region, True), tree, filters) for region, tree, filters in known.parts
+            ]
         else:
             with run.watch.timing("clustering"):
                 contents += contents_for(problem, number, cluster, settings)
@@ -150,7 +160,7 @@ def interest(problem: Problem, publisher: int) -> tuple[Subscriber, ...]:
 
 def _optimise(
     run: Run, graph: Graph, contents: Sequence[Content], demands: Sequence[Demand], current: Sequence[Laid]
-) -> list[Tree] | Infeasible:
+) -> list[Tree | None]:
     """A tree for each demand: remembered ones, and those of the sub graph program for all others."""
     settings, original = run.settings, graph is run.problem.graph
     found: dict[Key, Tree | None] = {}
@@ -173,14 +183,24 @@ def _optimise(
         for done, (key, (content, demand)) in enumerate(wanted.items()):
             found[key] = _one_subgraph(run, graph, content, demand, used)
             run.watch.tell("sub graphs", done + 1, len(wanted))
-    for key, (content, demand) in wanted.items():
+    for key, (_, demand) in wanted.items():
         if len(demand.roots) > 1 and (tree := found[key]) is not None:
             found[key] = without_cycles(graph, demand, tree, settings, run.watch)
-        if found[key] is None:
-            return _no_tree(run.problem, content)
     if original:
         run.memory.trees.update({key: tree for key, tree in found.items() if tree is not None})
-    return [tree for demand in demands if (tree := found[demand_key(demand)]) is not None]
+    return [found[demand_key(demand)] for demand in demands]
+
+
+def _apart(
+    problem: Problem, contents: Sequence[Content], dear: Sequence[bool]
+) -> tuple[list[Content], list[Demand]]:
+    """Where no shared tree is good enough, each publisher for itself."""
+    new = [
+        each
+        for content, bad in zip(contents, dear, strict=True)
+        for each in (apart(problem, content) if bad and not content.own else [content])
+    ]
+    return new, [demand_of(problem, content) for content in new]
 
 
 def demand_key(demand: Demand) -> Key:
@@ -258,15 +278,15 @@ def _serves(graph: Graph, demand: Demand, tree: Tree) -> bool:
     return True
 
 
-def _embedded(run: Run, contents: Sequence[Content], trees: Sequence[Tree]) -> list[Laid]:
+def _embedded(run: Run, contents: Sequence[Content], trees: Sequence[Tree | None]) -> list[Laid]:
     embed, laid = run.use("embedding"), []
     for content, tree in zip(contents, trees, strict=True):
+        assert tree is not None
         with run.watch.timing("embedding"):
             laid.append(Laid(content, tree, dict(embed(run.problem, content, tree, run.settings))))
     return laid
 
 
 def _no_tree(problem: Problem, content: Content) -> Infeasible:
-    names = ", ".join(problem.workload.publishers[each].id for each in content.publishers)
-    shared = " that they share" if len(content.publishers) > 1 else ""
-    return Infeasible(f"no tree{shared} keeps the path limits from {names}", limit="path length", where=names)
+    name = problem.workload.publishers[content.publishers[0]].id
+    return Infeasible(f"no tree from publisher {name} keeps the path limits", limit="path length", where=name)

@@ -1,7 +1,7 @@
 """What each component of the framework takes and gives (Content routes §5, Figure 6.1).
 
-One Protocol per kind of component, with the seed's inputs I and outputs O. A component is a plain function;
-`registry` finds it by kind and name. All are pure: time, randomness and processes stay outside.
+One Protocol per kind of component, with the seed's inputs I and outputs O. A component is a plain
+function; `registry` finds it by kind and name. All are pure: time, randomness and processes stay outside.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,8 +51,8 @@ class EmbedFilters(Protocol):
 class ClusterFilters(Protocol):
     """I_SC (5.48): dz-expressions (what publishers and subscribers share); O_SC (5.49): clusters.
 
-    `terminals[i]` are the switches at which `expressions[i]` is wanted, where that is known. The parts of
-    the result are disjoint and together cover all the expressions. Kind "clustering".
+    `terminals[i]` are the switches that the tree of `expressions[i]` has to join, where they are known. The
+    parts of the result are disjoint and together cover all the expressions. Kind "clustering".
     """
 
     def __call__(

@@ -1,8 +1,8 @@
 """A tree for a publisher from the paths to its subscribers (Content routes §5.1.1, (5.9)–(5.15), §6.1).
 
 `union_of_paths` adds the best path of every pair; `chosen_paths` chooses one path of each pair so that
-together they weigh the least. Paths that meet, part and meet again leave a switch with two ways in: of the edges
-taken, only those of a shortest-path tree within them are kept.
+together they weigh the least. Paths that meet, part and meet again leave a switch with two ways in: of the
+edges taken, only those of a shortest-path tree within them are kept.
 """
 
 from collections.abc import Iterable, Sequence

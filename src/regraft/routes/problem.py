@@ -137,6 +137,8 @@ class Content(NamedTuple):
 
     publishers: tuple[int, ...]
     region: DzSet
+    own: bool = False
+    """Whether the tables look at the publisher too; there is one then."""
 
 
 @dataclass(frozen=True)
@@ -179,13 +181,14 @@ class Problem:
         return min((limit for limit in (own, general) if limit is not None), default=None)
 
 
-def problem_of(network: SwitchNetwork, workload: RouteWorkload) -> Problem:
+def problem_of(network: SwitchNetwork, workload: RouteWorkload, graph: Graph | None = None) -> Problem:
+    """Numbers for names; `graph` is that of the network, if it is there already."""
     workload.check_within(network)
     number = network.number
     return Problem(
         network,
         workload,
-        graph_of(network),
+        graph_of(network) if graph is None else graph,
         tuple(number[publisher.switch] for publisher in workload.publishers),
         tuple(number[subscriber.switch] for subscriber in workload.subscribers),
         tuple(publisher.rate for publisher in workload.publishers),

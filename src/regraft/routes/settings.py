@@ -18,14 +18,20 @@ class Settings:
     subgraph: str = "steiner"
     cycles: str = "components"
     rebalancing: str = "suggestion"
-    matching: Matching = "publisher"
-    """Tables that look at publisher and dz-expression, or ("filter") at the dz-expression alone."""
+    matching: Matching = "filter"
+    """Tables that look at the dz-expression alone (the seed's), or at the publisher as well."""
+    apart_above: float = 0.01
+    """Publishers get trees of their own where a shared one costs more than this share on top."""
     paths_per_pair: int = 1
     """Shortest and next-best paths that a tree is chosen among."""
     rings: int = 2
     """Rings of neighbours around what is in use; the whole network if negative."""
     fragment_size: int = 12
     """Most switches of a fragment."""
+    balance: float = 2.0
+    """α of balanced trees: a path is at most so many times the shortest."""
+    centres: int = 3
+    """Most centre switches."""
     clusters: int = 4
     """K of (5.50) and of spectral clustering."""
     prefix: int = 2

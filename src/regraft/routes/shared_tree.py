@@ -12,6 +12,7 @@ from regraft.routes.hop_limits import hop_tree
 from regraft.routes.interface import Tree
 from regraft.routes.path_search import path_to, search
 from regraft.routes.problem import Cycle, Demand, Graph
+from regraft.routes.steiner_graph import prepared
 
 MOST_CORES = 6
 """Different cores that are tried: the terminals alone, with one publisher each, and with all of them."""
@@ -31,6 +32,19 @@ def shared_trees(
         if best is None or cost < best[0]:
             best = (cost, tree)
     return best[1] if best else None
+
+
+def too_dear(graph: Graph, demand: Demand, tree: Tree, tolerance: float) -> bool:
+    """Whether trees of their own would save the publishers more than this share of the cost."""
+    if len(demand.roots) < 2:
+        return False
+    rates = demand.rates or (demand.rate,) * len(demand.roots)
+    steiner = prepared(graph)
+    alone = sum(
+        rate * steiner.solve(root, demand.terminals).cost
+        for root, rate in zip(demand.roots, rates, strict=True)
+    )
+    return shared_cost(graph, demand, tree) > (1 + tolerance) * alone
 
 
 def shared_cost(graph: Graph, demand: Demand, tree: Tree) -> float:

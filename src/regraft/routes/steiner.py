@@ -1,135 +1,13 @@
-"""Steiner trees, near the least and with a proven bound, for very many demands (Content routes §5.1.4).
-
-Dual ascent gives a lower bound and the edges that prove it; trees grown over those edges and over all edges
-are improved by taking vertices in and out. Where every edge has an opposite of its own weight, any
-terminal may play the root: further roots are tried while tree and bound differ. What is left open can
-be closed by `steiner_program`.
-"""
+"""The Steiner component: least trees for single roots, shared ones for several (Content routes §5.1.4)."""
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import NamedTuple
 
-import numpy as np
-
-from regraft.routes import kernel_steiner as kernel
 from regraft.routes.hop_limits import shorten
 from regraft.routes.interface import Tree
 from regraft.routes.problem import Cycle, Demand, Graph
 from regraft.routes.settings import Settings
 from regraft.routes.shared_tree import shared_trees
-
-ROOTS = 4
-"""Terminals that play the root, at most, until tree and bound meet."""
-
-
-class Bounded(NamedTuple):
-    """A tree, its cost, and what no tree can go below. `tree` is None if a terminal can not be reached."""
-
-    tree: Tree | None
-    cost: float
-    bound: float
-
-    @property
-    def proven(self) -> bool:
-        return self.tree is not None and self.cost <= self.bound + 1e-6 * max(1.0, self.cost)
-
-
-class SteinerGraph:
-    """A graph prepared for many demands."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.costs = np.where(graph.allowed, graph.weights, np.inf)
-        self.first_out, self.leaving = kernel.by_end(graph.sources, graph.vertices, graph.allowed)
-        self.first_in, self.entering = kernel.by_end(graph.targets, graph.vertices, graph.allowed)
-        self.symmetric = is_symmetric(graph)
-        self._solved: dict[tuple[int, tuple[int, ...]], Bounded] = {}
-
-    def solve(self, root: int, terminals: Sequence[int]) -> Bounded:
-        """A tree from the root to the terminals, and the bound; what was solved once is remembered."""
-        key = (root, tuple(terminals))
-        if key not in self._solved:
-            self._solved[key] = self._solve(root, terminals)
-        return self._solved[key]
-
-    def _solve(self, root: int, terminals: Sequence[int], roots: int = ROOTS) -> Bounded:
-        wanted = np.zeros(self.graph.vertices, dtype=np.bool_)
-        wanted[list(terminals)] = True
-        wanted[root] = True
-        best: kernel.Ints | None = None
-        cost, bound = np.inf, 0.0
-        others = [each for each in terminals if each != root] if self.symmetric else []
-        for start in [root, *others[: roots - 1]]:
-            below, reduced = kernel.dual_ascent(
-                self.graph.sources, self.costs, self.first_in, self.entering, start, wanted
-            )
-            bound = max(bound, below)
-            for above in self._grown(root, wanted, reduced if start == root else None):
-                if (weight := kernel.weight_of(above, self.costs)) < cost - kernel.NOTHING:
-                    best, cost = above, weight
-            if start != root:
-                tried = self._through(start, root, wanted, reduced)
-                if tried is not None and (weight := kernel.weight_of(tried, self.costs)) < cost:
-                    best, cost = tried, weight
-            if best is None:
-                return Bounded(None, np.inf, np.inf)
-            if cost <= bound + 1e-6 * max(1.0, cost):
-                break
-        assert best is not None
-        return Bounded(frozenset(best[best >= 0].tolist()), float(cost), float(min(bound, cost)))
-
-    def _grown(self, root: int, wanted: kernel.Flags, reduced: kernel.Floats | None) -> list[kernel.Ints]:
-        """Trees over the edges that the bound rests on, or without it over all edges."""
-        graph, found = self.graph, []
-        costs = self.costs if reduced is None else np.where(reduced <= kernel.NOTHING, self.costs, np.inf)
-        for each in (costs, self.costs) if reduced is not None else (costs,):
-            above = kernel.grow(
-                graph.sources, graph.targets, each, self.first_out, self.leaving, root, wanted
-            )
-            if (above[wanted] == kernel.OUTSIDE).any():
-                continue
-            found.append(self._improved(root, wanted, above))
-        return found
-
-    def _through(
-        self, start: int, root: int, wanted: kernel.Flags, reduced: kernel.Floats
-    ) -> kernel.Ints | None:
-        """A tree that was grown from another terminal, turned so that it starts at the root."""
-        graph = self.graph
-        costs = np.where(reduced <= kernel.NOTHING, self.costs, np.inf)
-        above = kernel.grow(graph.sources, graph.targets, costs, self.first_out, self.leaving, start, wanted)
-        chosen = above != kernel.OUTSIDE
-        if not chosen[wanted].all():
-            return None
-        turned = kernel.span(
-            graph.sources, graph.targets, self.costs, self.first_out, self.leaving, root, chosen
-        )
-        kernel.prune(graph.sources, turned, wanted)
-        return self._improved(root, wanted, turned)
-
-    def _improved(self, root: int, wanted: kernel.Flags, above: kernel.Ints) -> kernel.Ints:
-        if not self.symmetric:
-            return above
-        graph = self.graph
-        return kernel.improve(
-            graph.sources, graph.targets, self.costs, self.first_out, self.leaving, root, wanted, above
-        )
-
-
-@lru_cache(maxsize=8)
-def prepared(graph: Graph) -> SteinerGraph:
-    """The same for the same graph: components and bounds share what was solved."""
-    return SteinerGraph(graph)
-
-
-def is_symmetric(graph: Graph) -> bool:
-    """Every usable edge has a usable opposite of its own weight."""
-    there = {
-        (int(graph.sources[edge]), int(graph.targets[edge]), float(graph.weights[edge]))
-        for edge in graph.edges
-    }
-    return all((target, source, weight) in there for source, target, weight in there)
+from regraft.routes.steiner_graph import prepared
 
 
 def steiner_trees(

@@ -1,15 +1,15 @@
 """From trees and filters to the tables of switches: `Entry` lines as few as exact filters allow.
 
 At a switch, the edges whose filters hold an event and the subscribers who want it are the event's action. The
-least table for "event -> action" is made by `least_table`. With matching "publisher", publishers whose
-events are handled alike at a switch share lines that name no publisher; only those that differ get their own.
+least table for "event -> action" is made by `least_table`. Where publishers have trees of their own, those
+whose events are handled alike at a switch share lines that name no publisher; the others get their own.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from regraft.filters.dz import DzSet
-from regraft.model.routes import Entry, Matching
+from regraft.model.routes import Entry
 from regraft.routes.atoms import Atoms, atoms_of
 from regraft.routes.interface import Tree
 from regraft.routes.least_table import least_table
@@ -66,7 +66,6 @@ class _Masks:
 
 def make_tables(
     problem: Problem,
-    matching: Matching,
     laid: Sequence[Laid],
     fewest: bool = False,
     only: Iterable[int] | None = None,
@@ -79,18 +78,15 @@ def make_tables(
     for subscriber, at in enumerate(problem.subscriber_at):
         subscribers_at.setdefault(at, []).append(subscriber)
     for one in laid:
-        _spread(masks, matching, one, subscribers_at, here)
+        _spread(masks, one, subscribers_at, here)
     switches = problem.network.switches
     return {
-        switches[vertex]: table
-        for vertex in sorted(wanted)
-        if (table := _table(masks, here[vertex], matching, fewest))
+        switches[vertex]: table for vertex in sorted(wanted) if (table := _table(masks, here[vertex], fewest))
     }
 
 
 def _spread(
     masks: _Masks,
-    matching: Matching,
     one: Laid,
     subscribers_at: Mapping[int, Sequence[int]],
     here: Mapping[int, dict[int | None, _Here]],
@@ -105,7 +101,7 @@ def _spread(
     for edge, filter in one.filters.items():
         at = graph.target_list[edge]
         arriving[at] = arriving.get(at, 0) | masks.of(filter)
-    keys = one.content.publishers if matching == "publisher" else (None,)
+    keys = one.content.publishers if one.content.own else (None,)
     for key in keys:
         of_key = -1 if key is None else masks.advertised[key]
         for vertex, mask in arriving.items():
@@ -137,13 +133,14 @@ def _add(
             known.delivers[name] = known.delivers.get(name, 0) | mask
 
 
-def _table(
-    masks: _Masks, here: Mapping[int | None, _Here], matching: Matching, fewest: bool
-) -> tuple[Entry, ...]:
-    if matching == "filter":
-        alone = here.get(None)
-        return () if alone is None else _entries(masks, None, _cases(alone), alone.arriving, fewest)
+def _table(masks: _Masks, here: Mapping[int | None, _Here], fewest: bool) -> tuple[Entry, ...]:
     cases = {key: _cases(found) for key, found in here.items() if key is not None}
+    if (all := here.get(None)) is not None:
+        # Regions are disjoint: a publisher's own lines leave the events of the lines for all alone, if exact.
+        entries = _entries(masks, None, _cases(all), all.arriving, fewest)
+        for key, own in cases.items():
+            entries += _entries(masks, masks.problem.workload.publishers[key].id, own, 0, fewest=False)
+        return entries
     shared, together, arriving = _shared(cases, here)
     entries = _entries(masks, None, shared, arriving, fewest) if len(together) > 1 else ()
     for key, own in cases.items():
