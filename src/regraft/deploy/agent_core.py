@@ -159,7 +159,7 @@ class Agent:
             return before
         stage = view.stages.get(id, "")
         if doing.state == PREPARING:
-            if id in view.refused and not stage:
+            if id in view.refused and not stage and not before.stage:  # told twice, it refuses the second
                 return Stage(stage=REFUSED, reason=view.refused[id])
             return Stage(stage=stage) if stage in ("prepared", READY) else before
         if doing.state == COMMITTED and not stage and before.stage in (READY, COMMITTED, DONE):

@@ -26,9 +26,9 @@ hidden because something of the subtree covers it. So all that k knows through j
 committed, is in doubt: the links concerned stay down until the agent says commit or abort; nothing is known
 then, so that committing is a change of names. Who finds one committed goes on where the table says, with
 empty tables. j then takes nothing that k calls "all" for all before `Moved`: k may have been told of the
-commit later, and not have counted the subtree. Nobody waits for what a crash has taken, and no two wait for each other: k waits for what i
-tells (until then it drops nothing of j's, which may have forgotten the subtree); i waits for what k tells;
-j for k's `Moved`, which is said again on every connection. If j has forgotten what was on its way to the
+commit later, and not have counted the subtree. Nobody waits for what a crash has taken, and no two wait for
+each other: k waits for what i tells (until then it drops nothing of j's, which may have forgotten the
+subtree); i waits for what k tells; j for k's `Moved`, which is said again on every connection. If j has forgotten what was on its way to the
 subtree, it comes again from behind j; k then forgets its copies too, so that i gets all of it in order.
 """
 
