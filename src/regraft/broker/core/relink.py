@@ -28,8 +28,9 @@ then, so that committing is a change of names. Who finds one committed goes on w
 empty tables. j then takes nothing that k calls "all" for all before `Moved`: k may have been told of the
 commit later, and not have counted the subtree. Nobody waits for what a crash has taken, and no two wait for
 each other: k waits for what i tells (until then it drops nothing of j's, which may have forgotten the
-subtree); i waits for what k tells; j for k's `Moved`, which is said again on every connection. If j has forgotten what was on its way to the
-subtree, it comes again from behind j; k then forgets its copies too, so that i gets all of it in order.
+subtree); i waits for what k tells; j for k's `Moved`, which is said again on every connection. If j has
+forgotten what was on its way to the subtree, it comes again from behind j; k then forgets its copies too, so
+that i gets all of it in order.
 """
 
 from regraft.broker.core.change import RECORD, Change, Part, parts_of, role_of, to_record
