@@ -129,6 +129,18 @@ class Overlay:
                     self.queues.pop(end)
                     self.do(who, self.brokers[who].closed(end, 0.0))
 
+    def restart(self, name: str) -> None:
+        """With what it has stored, and links that have all been lost."""
+        for number, (who, peer) in list(self.ends.items()):
+            if who == name and number in self.queues:
+                self.queues.pop(number)
+                self.queues.pop(peer)
+                self.do(self.ends[peer][0], self.brokers[self.ends[peer][0]].closed(peer, 0.0))
+        life = self.brokers[name].life + 1
+        around = self.brokers[name].configured
+        self.brokers[name] = Broker(name, around, life=life, stored=dict(self.stored[name]))
+        self.do(name, self.brokers[name].start())
+
     def tables(self) -> dict[str, dict[str, tuple[list[str], list[str]]]]:
         return {
             name: {
@@ -366,6 +378,28 @@ def test_a_broker_that_restarts_after_a_shift_knows_its_new_neighbours() -> None
     again = Broker("a", ["b"], life=2, stored=overlay.stored["a"])
     assert list(again.tables.sides) == ["c"]
     assert list(Broker("a", ["d"], life=2, stored=overlay.stored["a"]).tables.sides) == ["d"]
+
+
+def test_a_broker_that_forgot_the_subtree_waits_until_its_new_neighbour_counts_it() -> None:
+    """j is told of the commit before k: what k calls all by then leaves the subtree out."""
+    overlay = Overlay([("i", "j"), ("j", "k")], 0)
+    overlay.client("p", "i").advertise("TRUE")
+    overlay.say("p")
+    overlay.change(shift("c0", "i", "j", "k"))
+    overlay.run()
+    overlay.restart("j")
+    j = overlay.brokers["j"]
+    overlay.do("j", j.commit("c0"))
+    overlay.run()
+    assert overlay.brokers["k"].forwarding.links["j"].connection is not None
+    assert not j.tables.sides["k"].knows_advertisements
+    assert j.relink.stages() == {"c0": "committed"}
+    for name in ("i", "k"):
+        overlay.do(name, overlay.brokers[name].commit("c0"))
+    overlay.run()
+    assert j.tables.sides["k"].knows_advertisements
+    assert [entry.client for entry in j.tables.sides["k"].advertisements.values()] == ["p"]
+    assert {(name, "c0", "done") for name in "ijk"} <= set(overlay.reports)
 
 
 def test_a_change_that_does_not_fit_the_links_is_refused() -> None:
