@@ -30,7 +30,7 @@ def test_the_first_broker_of_the_change_decides_and_the_others_wait_for_it() -> 
     for rank, name in enumerate("ijk"):
         agent = Agent(name)
         assert len(decisions(agent.react(seen, 100.0))) == (1 if rank == 0 else 0)
-        late = decisions(agent.react(seen, 100.0 + rank * RANK_SECONDS))
+        late = decisions(agent.react(seen, 100.001 + rank * RANK_SECONDS))
         assert [each.doing.state for each in late] == [COMMITTED]
 
 
