@@ -11,18 +11,20 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from regraft.broker.io.running import run
-from regraft.client import Event, Session, Subscription, connect
+from regraft.client import Event, Subscription, connect
 from regraft.lab.ipitt_workload import PUBLISHERS, publications, subscriptions
 
 ADVERTISED = "x >= 0 AND x <= 1000 AND y >= 0 AND y <= 1000"
+SESSIONS = 1_000
+"""Subscribers beyond so many share sessions: heartbeats alone would keep this machine busy."""
 AT_ONCE = 50
 """Clients that connect at the same time."""
 PATIENCE = 180.0
@@ -67,16 +69,18 @@ async def publish(brief: Brief, file: Path, line: Line) -> None:
 async def subscribe(brief: Brief, file: Path, line: Line) -> None:
     filters = list(subscriptions(len(brief.homes), brief.seed).filters())
     came: list[tuple[int, float, float, float]] = []
+    taking: list[asyncio.Task[None]] = []
     async with AsyncExitStack() as stack:
         gate = asyncio.Semaphore(AT_ONCE)
 
-        async def enter(number: int) -> asyncio.Task[None]:
+        async def enter(where: str, numbers: list[int]) -> None:
             async with gate:
-                placed = _subscribed(brief.homes[number], filters[number])
-                subscription = await stack.enter_async_context(placed)
-            return asyncio.create_task(_take(number, subscription, came))
+                session = await stack.enter_async_context(connect(where, timeout=PATIENCE))
+                for number in numbers:
+                    subscription = await session.subscribe(filters[number])
+                    taking.append(asyncio.create_task(_take(number, subscription, came)))
 
-        taking = await asyncio.gather(*[enter(number) for number in range(len(brief.homes))])
+        await asyncio.gather(*[enter(*each) for each in sessions(brief.homes)])
         print("ready", flush=True)
         await line()
         for task in taking:
@@ -86,11 +90,14 @@ async def subscribe(brief: Brief, file: Path, line: Line) -> None:
         await line()
 
 
-@asynccontextmanager
-async def _subscribed(where: str, filter: str) -> AsyncIterator[Subscription]:
-    session: Session
-    async with connect(where, timeout=PATIENCE) as session:
-        yield await session.subscribe(filter)
+def sessions(homes: list[str]) -> Iterator[tuple[str, list[int]]]:
+    """Subscribers that share a session, and where: one each, as far as there are not too many."""
+    size = -(-len(homes) // SESSIONS)
+    by_home: dict[str, list[int]] = {}
+    for number, home in enumerate(homes):
+        by_home.setdefault(home, []).append(number)
+    for home, numbers in by_home.items():
+        yield from ((home, numbers[first : first + size]) for first in range(0, len(numbers), size))
 
 
 async def _take(
