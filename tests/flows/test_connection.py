@@ -21,6 +21,7 @@ from regraft.flows import (
 )
 from regraft.flows.installing import carry_out
 from regraft.flows.openflow.wire import HEADER, write_message
+from regraft.flows.rules import Barrier
 from regraft.model import BadInput
 from regraft.model.routes import Publisher, RouteWorkload, Subscriber
 from regraft.model.switch_network import SwitchNetwork
@@ -55,7 +56,7 @@ class FakeSwitch:
                 body = await reader.readexactly(length - HEADER.size)
                 self.received.append(kind)
                 writer.write(self.answer(kind, xid, body))
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             writer.close()
 
     def answer(self, kind: int, xid: int, _body: bytes) -> bytes:
@@ -152,11 +153,12 @@ def test_a_refused_rule_is_named_with_the_reason_and_the_rest_is_put_back(tmp_pa
 
 
 class Breaking(FakeSwitch):
-    """Closes the connection at the first barrier, as often as the test says."""
+    """Closes the connection at a barrier, as often as the test says, after it has answered some."""
 
-    def __init__(self, times: int, holds: int = 5) -> None:
+    def __init__(self, times: int, holds: int = 5, first: int = 0) -> None:
         super().__init__()
         self.times = times
+        self.first = first
         self.holds = holds
 
     async def serve(self, reader: Reader, writer: Writer) -> None:
@@ -164,7 +166,8 @@ class Breaking(FakeSwitch):
         await super().serve(reader, writer)
 
     def answer(self, kind: int, xid: int, body: bytes) -> bytes:
-        if kind == BARRIER and self.times:
+        self.first -= kind == BARRIER
+        if kind == BARRIER and self.first < 0 and self.times:
             self.times -= 1
             self.writer.transport.abort()
             return b""
@@ -187,8 +190,13 @@ def test_a_connection_that_breaks_again_and_again_is_told(tmp_path: Path) -> Non
 
 
 def test_a_switch_that_restarted_and_lost_its_rules_is_told(tmp_path: Path) -> None:
+    prepared = sum(isinstance(each, Barrier) for each in change(None, rules()).phases[0].messages["a"]) + 1
     with pytest.raises(SwitchFault, match="has lost its rules: install all of them again"):
-        tried(tmp_path, Breaking(times=1, holds=0).serve)
+        tried(tmp_path, Breaking(times=1, holds=0, first=prepared).serve)
+
+
+def test_a_switch_that_restarts_before_it_had_rules_is_no_fault(tmp_path: Path) -> None:
+    tried(tmp_path, Breaking(times=1, holds=0).serve)
 
 
 @pytest.mark.parametrize(

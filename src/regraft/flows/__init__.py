@@ -9,8 +9,9 @@ from regraft.flows.block import DEFAULT_BLOCK, DEFAULT_BLOCK_IPV4, AddressBlock
 from regraft.flows.changing import Change, change
 from regraft.flows.connection import Patience
 from regraft.flows.errors import Refused, SwitchFault, Unreachable
-from regraft.flows.installing import install, installed
+from regraft.flows.installing import install, installed, update
 from regraft.flows.rendering import FlowRules, render
+from regraft.flows.switch_files import Switches, read_switches
 from regraft.flows.wiring import Host, Wiring, wire
 
 __all__ = [
@@ -23,11 +24,14 @@ __all__ = [
     "Patience",
     "Refused",
     "SwitchFault",
+    "Switches",
     "Unreachable",
     "Wiring",
     "change",
     "install",
     "installed",
+    "read_switches",
     "render",
+    "update",
     "wire",
 ]

@@ -75,11 +75,17 @@ class AddressBlock:
             return self.whole
         return Prefix(start | int(dz, 2) << (self.digits - len(dz)), length + len(dz))
 
+    def holds(self, prefix: Prefix) -> bool:
+        """Whether the prefix lies within the block."""
+        start, length = self.whole
+        count = prefix.length - length
+        return 0 <= count <= self.digits and (prefix.address ^ start) >> self.digits == 0
+
     def dz(self, prefix: Prefix) -> str:
         """The expression that has this prefix."""
         start, length = self.whole
         count = prefix.length - length
-        if not 0 <= count <= self.digits or (prefix.address ^ start) >> self.digits:
+        if not self.holds(prefix):
             raise BadInput("prefix", f"{text(self.family, prefix)} is not within the block {self.network}")
         own = prefix.address - start
         if own & ((1 << (self.digits - count)) - 1):

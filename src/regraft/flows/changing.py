@@ -19,7 +19,7 @@ Every message may be sent again, so a change that was interrupted is repeated fr
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from regraft.flows.parts import Part, PartIndex
 from regraft.flows.rendering import FlowRules
@@ -32,7 +32,9 @@ from regraft.flows.rules import (
     FlowMod,
     Match,
     Message,
+    Output,
     Phase,
+    Readdress,
     Rule,
     SetMark,
     by_key,
@@ -90,12 +92,21 @@ def change(old: FlowRules | None, new: FlowRules) -> Change:
 
 def _moved(old: FlowRules, new: FlowRules) -> frozenset[Port]:
     """Ports whose hosts are at another port afterwards."""
-    hosts = (
-        (old.wiring.hosts[name], new.wiring.hosts[name])
-        for name in old.wiring.hosts
-        if name in new.wiring.hosts
-    )
-    return frozenset(Port(was.switch, was.port) for was, now in hosts if was[:2] != now[:2])
+    before, after = _places(old), _places(new)
+    return frozenset(port for address, ports in before.items() for port in ports - after.get(address, ports))
+
+
+def _places(rules: FlowRules) -> dict[int, set[Port]]:
+    """Address -> where its host sends or receives, as the rules have it: a wiring may know more."""
+    places: dict[int, set[Port]] = {}
+    for switch, held in rules.switches.items():
+        for rule in held:
+            if rule.match.source is not None and rule.match.in_port is not None:
+                places.setdefault(rule.match.source, set()).add(Port(switch, rule.match.in_port))
+            for action, then in pairwise(rule.actions):
+                if isinstance(action, Readdress) and isinstance(then, Output):
+                    places.setdefault(action.address, set()).add(Port(switch, then.port))
+    return places
 
 
 def ordered(old: Iterable[Rule], new: Iterable[Rule]) -> tuple[Message, ...]:

@@ -6,14 +6,15 @@ again from its beginning, which is harmless (see `changing`); unless the switch 
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from regraft.flows.errors import Refused, SwitchFault, Unreachable
 from regraft.flows.openflow.codec import FlowStats, write_flow_mod
 from regraft.flows.openflow.session import Failed, Finished, Held, Ready, Session
 from regraft.flows.openflow.wire import Garbage
-from regraft.flows.rules import FlowMod, Message
+from regraft.flows.rules import Command, FlowMod, Message
 from regraft.model import BadInput
 
 CHUNK = 256
@@ -82,32 +83,42 @@ class Connection:
         """Returns when the switch has confirmed all of them; raises at the first that it refuses."""
         for attempt in range(self.patience.attempts):
             try:
-                await self._carry_out(messages, done)
-                return
+                with self._told():
+                    if attempt:
+                        await self.connect()
+                        if not _starts_afresh(messages):
+                            await self._check_rules()
+                    await self._carry_out(messages, done)
+                    return
             except (OSError, EOFError) as fault:
                 self.close()
                 reason = _words(fault)
-            except TimeoutError:
-                self.close()
-                raise Unreachable(self.name, self.address, "does not answer") from None
-            except Garbage as fault:
-                self.close()
-                raise self._garbage(fault) from None
-            if attempt + 1 < self.patience.attempts:
-                await self.connect()
-                if not await self.count():
-                    raise SwitchFault(
-                        self.name, self.address, "has lost its rules: install all of them again"
-                    )
         raise Unreachable(self.name, self.address, f"the connection breaks again and again: {reason}")
-
-    async def count(self) -> int:
-        """How many rules of ours the switch holds."""
-        return sum(held.number for held in await self._ask(counted=True))
 
     async def rules(self) -> list[FlowStats]:
         """The rules of ours that the switch holds, as it gives them back."""
-        return [rule for held in await self._ask(counted=False) for rule in held.rules]
+        try:
+            with self._told():
+                return [rule for held in await self._ask(counted=False) for rule in held.rules]
+        except (OSError, EOFError) as fault:
+            raise Unreachable(self.name, self.address, _words(fault)) from None
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """No answer, or one that is none, is told in one line; a broken connection is left to the caller."""
+        try:
+            yield
+        except TimeoutError:
+            self.close()
+            raise Unreachable(self.name, self.address, "does not answer") from None
+        except Garbage as fault:
+            self.close()
+            raise self._garbage(fault) from None
+
+    async def _check_rules(self) -> None:
+        """After the connection was lost: a switch that restarted needs more than the difference."""
+        if not sum(held.number for held in await self._ask(counted=True)):
+            raise SwitchFault(self.name, self.address, "has lost its rules: install all of them again")
 
     async def _greet(self) -> None:
         await self._flush()
@@ -216,6 +227,12 @@ def check_address(address: str, place: str) -> None:
     if kind == "tcp" and host and port.isdecimal() and 0 < int(port) < 1 << 16:
         return
     raise BadInput(place, f"{address!r} is no address of a switch: unix:PATH or tcp:HOST:PORT")
+
+
+def _starts_afresh(messages: Sequence[Message]) -> bool:
+    return (
+        bool(messages) and isinstance(messages[0], FlowMod) and messages[0].command is Command.DELETE_WITHIN
+    )
 
 
 def _refusal(refused: Failed, sent: dict[int, FlowMod]) -> str:

@@ -14,7 +14,7 @@ from regraft.flows.connection import Connection, Patience, check_address
 from regraft.flows.errors import Refused
 from regraft.flows.openflow.codec import read_rule
 from regraft.flows.rendering import FlowRules
-from regraft.flows.rules import Phase, Rule
+from regraft.flows.rules import IN_CHANGE, Phase, Rule, SetMark
 from regraft.model import BadInput
 
 Progress = Callable[[int], None]
@@ -39,6 +39,35 @@ def install(
     made = change(before, rules)
     asyncio.run(carry_out(made, switches, patience, progress))
     return made
+
+
+def update(
+    rules: FlowRules,
+    switches: Mapping[str, str],
+    patience: Patience = PATIENCE,
+    progress: Progress | None = None,
+) -> Change:
+    """`install` over whatever the switches hold: rules of ours are read from them, and the difference sent.
+
+    Where an earlier change was interrupted or the rules are of another block, all switches start afresh.
+    """
+    held = installed({name: switches[name] for name in rules.switches if name in switches}, patience)
+    every = [rule for each in held.values() for rule in each]
+    foreign = any(_in_change(rule) or not _within(rule, rules) for rule in every)
+    known = {name: tuple(each) for name, each in held.items() if each}
+    before = None if foreign else FlowRules(rules.block, rules.wiring, known)
+    return install(rules, switches, before, patience, progress)
+
+
+def _in_change(rule: Rule) -> bool:
+    return rule.match.mark is not None or SetMark(IN_CHANGE) in rule.actions
+
+
+def _within(rule: Rule, rules: FlowRules) -> bool:
+    block, match = rules.block, rule.match
+    if match.prefix is None:
+        return True
+    return match.family == block.family and block.holds(match.prefix)
 
 
 async def carry_out(
