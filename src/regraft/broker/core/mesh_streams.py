@@ -145,6 +145,8 @@ class Streams:
     def __init__(self) -> None:
         self.by_name: dict[str, Stream] = {}
         self.by_topic: dict[str, dict[str, Stream]] = {}
+        self._lives: dict[tuple[str, str], list[Stream]] = {}
+        """Of one client on one topic, in the order in which we saw them."""
         self.bytes = 0
         self.now = 0.0
         self.unsure: dict[str, float] = {}
@@ -156,12 +158,11 @@ class Streams:
         if stream is None:
             stream = self.by_name[name] = Stream(name)
             stream.position = position
-            siblings = self.by_topic.setdefault(stream.topic, {})
-            client = name.partition("#")[0] + "#"
-            for old in [each for each in siblings if each.startswith(client)][:-1]:
-                if not siblings[old].copies:
-                    self.drop(siblings[old])
-            siblings[name] = stream
+            for old in self._lives.get(_whose(stream), [])[:-1]:
+                if not old.copies:
+                    self.drop(old)
+            self.by_topic.setdefault(stream.topic, {})[name] = stream
+            self._lives.setdefault(_whose(stream), []).append(stream)
             stream.touched = self.now
         return stream
 
@@ -182,6 +183,10 @@ class Streams:
 
     def drop(self, stream: Stream) -> None:
         del self.by_name[stream.name], self.by_topic[stream.topic][stream.name]
+        lives = self._lives[_whose(stream)]
+        lives.remove(stream)
+        if not lives:
+            del self._lives[_whose(stream)]
         self.unsure.pop(stream.name, None)
 
     def quiet(self, since: float) -> list[Stream]:
@@ -196,3 +201,7 @@ class Streams:
         """What is kept on a topic, each stream's in order."""
         for stream in self.on(topic):
             yield from [stream.copies[seq] for seq in stream.order]
+
+
+def _whose(stream: Stream) -> tuple[str, str]:
+    return stream.name.partition("#")[0], stream.topic
