@@ -30,6 +30,7 @@ COMMANDS = {
     "apply": "apply_command:apply",
     "topology": "topology_command:topology",
     "measure": "measure_command:measure",
+    "routes": "routes_command:routes",
     "znode": "znode_command:znode",
 }
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from regraft.model import Infeasible
 from regraft.model.routes import Entry
+from regraft.routes.embedding_flows import flow_conflict
 from regraft.routes.interface import Tree
 from regraft.routes.problem import Problem, demand_of
 from regraft.routes.registry import component
@@ -36,7 +37,7 @@ def within_flow_limits(
     now = list(laid)
     if not too_long(problem, tables):
         return now, tables
-    if (no := _can_not(problem)) is not None:
+    if (no := flow_conflict(problem)) is not None:
         return no
     tables = make_tables(problem, now, fewest=True)
     if not too_long(problem, tables):
@@ -64,37 +65,6 @@ def within_flow_limits(
 
 def _total(over: Sequence[tuple[int, str, int]]) -> int:
     return sum(excess for excess, _, _ in over)
-
-
-def _can_not(problem: Problem) -> Infeasible | None:
-    """A switch needs one line for each different set of its subscribers that some event goes to."""
-    masks, limits = problem.masks, problem.workload.limits
-    said = 0
-    for advertised in masks.advertised:
-        said |= advertised
-    at: dict[int, list[int]] = {}
-    for subscriber, vertex in enumerate(problem.subscriber_at):
-        at.setdefault(vertex, []).append(masks.subscribed[subscriber] & said)
-    for vertex, wants in at.items():
-        switch = problem.network.switches[vertex]
-        most = limits.flows_of(switch)
-        if most is None:
-            continue
-        parts = [said]
-        for want in wants:
-            parts = [each for part in parts for each in (part & want, part & ~want) if each]
-        everybody = 0
-        for want in wants:
-            everybody |= want
-        needed = sum(1 for part in parts if part & everybody)
-        if needed > most:
-            return Infeasible(
-                f"switch {switch} needs {needed} flows for its own subscribers, {most} are allowed",
-                limit="flows",
-                where=switch,
-                proven=True,
-            )
-    return None
 
 
 def _around(problem: Problem, laid: Sequence[Laid], switch: str, settings: Settings) -> list[Laid] | None:

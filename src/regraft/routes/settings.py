@@ -1,8 +1,21 @@
 """The configuration: which component by name for each kind, and the numbers they are run with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
+from regraft.model import BadInput
+from regraft.model.fields import a_number, a_text, a_whole_number, an_object
 from regraft.model.routes import Matching
+
+LEAST = {
+    "paths_per_pair": 1,
+    "fragment_size": 2,
+    "clusters": 1,
+    "rounds": 1,
+    "processes": 1,
+    "balance": 1.001,
+}
+"""Numbers that make no sense below."""
 
 
 @dataclass(frozen=True)
@@ -46,3 +59,21 @@ class Settings:
 
 
 DEFAULTS = Settings()
+
+
+def settings_from(document: Any) -> Settings:
+    """The settings of a parsed JSON document; what it does not name stays as it is by default."""
+    known = {each.name: each.default for each in fields(Settings)}
+    given: dict[str, Any] = {}
+    for key, value in an_object(document, "").items():
+        if key not in known:
+            raise BadInput(key, f"unknown setting, there are {', '.join(known)}")
+        if isinstance(known[key], str):
+            given[key] = a_text(value, key)
+        elif isinstance(known[key], int):
+            given[key] = a_whole_number(value, key, -1 if key == "rings" else int(LEAST.get(key, 0)), 10**9)
+        else:
+            given[key] = a_number(value, key, LEAST.get(key, 0))
+    if given.get("matching", "filter") not in ("publisher", "filter"):
+        raise BadInput("matching", f"must be 'publisher' or 'filter', not {given['matching']!r}")
+    return Settings(**given)
