@@ -9,7 +9,7 @@ event, not for a sample.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,14 +72,33 @@ class _Line:
             flags[self.span(dz)] = True
         return flags
 
-    def painted(self, entries: Sequence[tuple[int, Entry]]) -> Points:
-        """Point -> the entry that handles it, -1 for none: the publisher's own go over those for all."""
-        row = np.full(len(self.volumes), -1, dtype=np.int64)
-        for number, entry in sorted(
-            entries, key=lambda item: (item[1].publisher is not None, len(item[1].dz))
-        ):
+    def paint(self, row: Points, entries: Iterable[tuple[int, Entry]]) -> Points:
+        """Point -> the entry that handles it: longer expressions go over shorter ones."""
+        for number, entry in entries:
             row[self.span(entry.dz)] = number
         return row
+
+
+class _Tables:
+    """The tables by switch and publisher; those for everybody are painted once."""
+
+    def __init__(self, routes: Routes, line: _Line) -> None:
+        self.line = line
+        self.own: dict[tuple[str, str], list[tuple[int, Entry]]] = {}
+        self.base: dict[str, Points] = {}
+        for switch, table in routes.tables.items():
+            everybody = []
+            for number, entry in sorted(enumerate(table), key=lambda item: len(item[1].dz)):
+                if entry.publisher is None:
+                    everybody.append((number, entry))
+                else:
+                    self.own.setdefault((switch, entry.publisher), []).append((number, entry))
+            self.base[switch] = line.paint(np.full(len(line.volumes), -1, dtype=np.int64), everybody)
+
+    def entries(self, switch: str, publisher: str) -> Points | None:
+        """Point -> the place of its entry in the table, -1 for none: a publisher's own go over the others."""
+        own, base = self.own.get((switch, publisher)), self.base.get(switch)
+        return base if own is None or base is None else self.line.paint(base.copy(), own)
 
 
 def check(routes: Routes, most_faults: int = 20) -> Checked:
@@ -93,14 +112,12 @@ def check(routes: Routes, most_faults: int = 20) -> Checked:
     faults = _misplaced(routes)
     if not faults:
         line = _Line(routes)
-        tables: dict[str, dict[str | None, list[tuple[int, Entry]]]] = {}
-        for switch, table in routes.tables.items():
-            of: dict[str | None, list[tuple[int, Entry]]] = tables.setdefault(switch, {})
-            for number, entry in enumerate(table):
-                of.setdefault(entry.publisher, []).append((number, entry))
+        tables = _Tables(routes, line)
         wants = {one.id: line.within(one.subscription) for one in routes.workload.subscribers}
         for publisher in routes.workload.publishers:
-            faults += _trace(routes, line, tables, wants, publisher, found)
+            journey = _Journey(routes, line, tables, publisher)
+            journey.run(found)
+            faults += journey.wrong(wants, found)
         found.cost = float(found.rate_on @ np.array([edge.weight for edge in network.edges]))
         faults += _over_limits(routes, found)
     found.faults = faults[:most_faults]
@@ -136,92 +153,86 @@ class _Visit:
     hops: int
 
 
-def _trace(
-    routes: Routes,
-    line: _Line,
-    tables: Mapping[str, Mapping[str | None, list[tuple[int, Entry]]]],
-    wants: Mapping[str, Flags],
-    publisher: Publisher,
-    found: Checked,
-) -> list[str]:
-    """One publisher's events through the network: what they load, what they reach."""
-    network, size = routes.network, len(line.volumes)
-    advertised = line.within(publisher.advertisement)
-    volume = float(line.volumes[advertised].sum())
-    rates = line.volumes * (publisher.rate / volume if volume else 0.0)
-    faults: list[str] = []
-    seen: dict[str, Flags] = {}
-    counts = {
-        host: np.zeros(size, dtype=np.int64) for host, wanted in wants.items() if (wanted & advertised).any()
-    }
-    useful: list[Flags] = []
-    visits: list[_Visit] = []
-    queue = deque([_Visit(publisher.switch, np.flatnonzero(advertised), -1, -1, 0)])
-    while queue:
-        visit = queue.popleft()
-        before = seen.setdefault(visit.switch, np.zeros(size, dtype=np.bool_))
-        if before[visit.points].any():
-            faults.append(f"events of {publisher.id} come to {visit.switch} a second time")
-            visit.points = visit.points[~before[visit.points]]
+class _Journey:
+    """All events of one publisher on their way: what they load, whom they reach."""
+
+    def __init__(self, routes: Routes, line: _Line, tables: _Tables, publisher: Publisher) -> None:
+        self.routes, self.line, self.tables, self.publisher = routes, line, tables, publisher
+        self.size = len(line.volumes)
+        self.advertised = line.within(publisher.advertisement)
+        volume = float(line.volumes[self.advertised].sum())
+        self.rates = line.volumes * (publisher.rate / volume if volume else 0.0)
+        self.seen: dict[str, Flags] = {}
+        self.reached: dict[str, Points] = {}
+        self.useful: list[Flags] = []
+        self.visits: list[_Visit] = []
+        self.faults: list[str] = []
+
+    def run(self, found: Checked) -> None:
+        queue = deque([_Visit(self.publisher.switch, np.flatnonzero(self.advertised), -1, -1, 0)])
+        while queue:
+            visit = queue.popleft()
+            self._come(visit)
+            found.load_at[visit.switch] += float(self.rates[visit.points].sum())
+            for edge, points in self._leave(visit, found).items():
+                found.rate_on[edge] += float(self.rates[points].sum())
+                target = self.routes.network.edges[edge].target
+                queue.append(_Visit(target, points, edge, len(self.visits) - 1, visit.hops + 1))
+        self._count_false_positives(found)
+
+    def _come(self, visit: _Visit) -> None:
+        """Events that were here before are a fault, and go no further: a loop would never end."""
+        before = self.seen.setdefault(visit.switch, np.zeros(self.size, dtype=np.bool_))
+        again = before[visit.points]
+        if again.any():
+            self.faults.append(f"events of {self.publisher.id} come to {visit.switch} a second time")
+            visit.points = visit.points[~again]
         before[visit.points] = True
-        number = len(visits)
-        visits.append(visit)
-        useful.append(np.zeros(size, dtype=np.bool_))
-        found.load_at[visit.switch] += float(rates[visit.points].sum())
-        of = tables.get(visit.switch, {})
-        entries = [*of.get(None, ()), *of.get(publisher.id, ())]
-        taken = line.painted(entries)[visit.points]
-        came = network.edges[visit.by].cable if visit.by >= 0 else None
+        self.visits.append(visit)
+        self.useful.append(np.zeros(self.size, dtype=np.bool_))
+
+    def _leave(self, visit: _Visit, found: Checked) -> dict[int, Points]:
+        """What the table says: deliveries are noted, and what leaves by each edge is returned."""
+        entries = self.tables.entries(visit.switch, self.publisher.id)
+        if entries is None:
+            return {}
+        edges, taken = self.routes.network.edges, entries[visit.points]
+        came = edges[visit.by].cable if visit.by >= 0 else None
         leaving: dict[int, list[Points]] = {}
-        for place in np.unique(taken[taken >= 0]):
-            entry, points = routes.tables[visit.switch][place], visit.points[taken == place]
+        for place in set(taken.tolist()) - {-1}:
+            entry, points = self.routes.tables[visit.switch][place], visit.points[taken == place]
             for host in entry.deliver:
-                useful[number][points] = True
-                counts.setdefault(host, np.zeros(size, dtype=np.int64))[points] += 1
+                self.useful[-1][points] = True
+                self.reached.setdefault(host, np.zeros(self.size, dtype=np.int64))[points] += 1
                 found.longest_path = max(found.longest_path, visit.hops)
                 found.path_to[host] = max(found.path_to.get(host, 0), visit.hops)
             for edge in entry.out:
-                if network.edges[edge].cable != came:
+                if edges[edge].cable != came:
                     leaving.setdefault(edge, []).append(points)
-        for edge, parts in leaving.items():
-            points = np.concatenate(parts)
-            found.rate_on[edge] += float(rates[points].sum())
-            queue.append(_Visit(network.edges[edge].target, points, edge, number, visit.hops + 1))
-    _count_false_positives(visits, useful, rates, found)
-    return faults + _wrong(publisher, advertised, wants, counts, rates, found)
+        return {edge: np.concatenate(parts) for edge, parts in leaving.items()}
 
+    def _count_false_positives(self, found: Checked) -> None:
+        """Backwards: an edge was worth it for the points that reached somebody behind it."""
+        for number in range(len(self.visits) - 1, 0, -1):
+            visit = self.visits[number]
+            reached = self.useful[number][visit.points]
+            self.useful[visit.before][visit.points[reached]] = True
+            found.false_positives += float(self.rates[visit.points[~reached]].sum())
 
-def _count_false_positives(
-    visits: Sequence[_Visit], useful: Sequence[Flags], rates: NDArray[np.float64], found: Checked
-) -> None:
-    """Backwards: an edge was worth it for the points that reached somebody behind it."""
-    for number in range(len(visits) - 1, 0, -1):
-        visit = visits[number]
-        reached = useful[number][visit.points]
-        useful[visit.before][visit.points[reached]] = True
-        found.false_positives += float(rates[visit.points[~reached]].sum())
-
-
-def _wrong(
-    publisher: Publisher,
-    advertised: Flags,
-    wants: Mapping[str, Flags],
-    counts: Mapping[str, Points],
-    rates: NDArray[np.float64],
-    found: Checked,
-) -> list[str]:
-    """Lost, foreign and repeated events at subscribers."""
-    faults = []
-    for host, count in counts.items():
-        wanted = wants[host] & advertised
-        found.deliveries += float(rates[wanted & (count > 0)].sum())
-        if (wanted & (count == 0)).any():
-            faults.append(f"events of {publisher.id} do not reach {host}")
-        if (~wanted & (count > 0)).any():
-            faults.append(f"events of {publisher.id} reach {host}, who does not want them")
-        if (count > 1).any():
-            faults.append(f"events of {publisher.id} reach {host} more than once")
-    return faults
+    def wrong(self, wants: Mapping[str, Flags], found: Checked) -> list[str]:
+        """Lost, foreign and repeated events at subscribers."""
+        faults, name = self.faults, self.publisher.id
+        nothing = np.zeros(self.size, dtype=np.int64)
+        for host, wanted_of_all in wants.items():
+            count, wanted = self.reached.get(host, nothing), wanted_of_all & self.advertised
+            found.deliveries += float(self.rates[wanted & (count > 0)].sum())
+            if (wanted & (count == 0)).any():
+                faults.append(f"events of {name} do not reach {host}")
+            if (~wanted & (count > 0)).any():
+                faults.append(f"events of {name} reach {host}, who does not want them")
+            if (count > 1).any():
+                faults.append(f"events of {name} reach {host} more than once")
+        return faults
 
 
 def _over_limits(routes: Routes, found: Checked) -> list[str]:

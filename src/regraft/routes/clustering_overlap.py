@@ -59,28 +59,29 @@ def waste(wanted: Sequence[frozenset[int]], volumes: Sequence[float], labels: Se
 
 def _joined(rows: Rows, weights: Floats, count: int) -> NDArray[np.int64]:
     """Pairs of clusters are joined, those that add the least first."""
-    rows, weights = rows.copy(), weights.copy()
-    labels = np.arange(len(rows))
-    added = np.array([_added(rows, weights, one) for one in range(len(rows))])
+    sets, weights = rows.astype(np.float64), weights.copy()
+    labels, sizes = np.arange(len(rows)), sets.sum(axis=1)
+    added = _added(sets @ sets.T, sizes, weights, sizes[:, None], weights[:, None])
+    np.fill_diagonal(added, np.inf)
     for _ in range(len(rows) - count):
         one, other = divmod(int(added.argmin()), len(rows))
-        rows[one] |= rows[other]
+        np.maximum(sets[one], sets[other], out=sets[one])
+        sizes[one] = sets[one].sum()
         weights[one] += weights[other]
         labels[labels == other] = one
         added[other, :] = added[:, other] = np.inf
-        gone = np.isinf(added[one]) & (np.arange(len(rows)) != one)
-        added[one] = np.where(gone, np.inf, _added(rows, weights, one))
+        offers = _added(sets @ sets[one], sizes, weights, sizes[one], weights[one])
+        added[one] = np.where(np.isinf(added[one]), np.inf, offers)
         added[:, one] = added[one]
     return labels
 
 
-def _added(rows: Rows, weights: Floats, one: int) -> Floats:
-    """The waste that joining `one` with each other cluster adds; inf with itself."""
-    sizes = rows.sum(axis=1)
-    union = sizes + sizes[one] - (rows & rows[one]).sum(axis=1)
-    result: Floats = weights * (union - sizes) + weights[one] * (union - sizes[one])
-    result[one] = np.inf
-    return result
+def _added(
+    shared: Floats, sizes: Floats, weights: Floats, size: Floats | float, weight: Floats | float
+) -> Floats:
+    """The waste that joining a cluster of this size and weight with each other one adds."""
+    union = sizes + size - shared
+    return weights * (union - sizes) + weight * (union - size)
 
 
 def _improved(labels: NDArray[np.int64], rows: Rows, weights: Floats) -> NDArray[np.int64]:

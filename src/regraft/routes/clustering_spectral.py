@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
-from scipy.linalg import eigh
 
 from regraft.filters.dz import Dz, DzSet
 from regraft.routes.clustering_pieces import pieces_of
 from regraft.routes.settings import Settings
+from regraft.routes.spectrum import leading_vectors
 
 
 def by_spectrum(
@@ -33,7 +33,7 @@ def spectral(similar: NDArray[np.float64], count: int, seed: int = 0) -> list[in
     if size <= count:
         return list(range(size))
     scale = 1.0 / np.sqrt(np.maximum(similar.sum(axis=1), 1e-12))
-    _, vectors = eigh(similar * scale[:, None] * scale[None, :], subset_by_index=(size - count, size - 1))
+    vectors = leading_vectors(similar * scale[:, None] * scale[None, :], count)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     rows = vectors / np.maximum(lengths, 1e-12)
     _, labels = kmeans2(rows, count, minit="++", rng=np.random.default_rng(seed), missing="warn")

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from regraft.routes.interface import Fragment, Fragmentation, Tree
 from regraft.routes.problem import Demand, Graph
+from regraft.routes.spectrum import leading_vectors
 
 
 def whole(graph: Graph, demands: Sequence[Demand], trees: Sequence[Tree], size: int) -> Fragmentation:
@@ -185,7 +185,8 @@ def blocks(graph: Graph, trees: Sequence[Tree], size: int) -> list[int]:
 def _halves(weight: NDArray[np.float64], members: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     inside = weight[np.ix_(members, members)]
     laplacian = np.diag(inside.sum(axis=1)) - inside
-    _, vectors = eigh(laplacian, subset_by_index=(0, 1))
-    order = np.argsort(vectors[:, 1], kind="stable")
+    # The least eigenvalues of the Laplacian are the largest of its difference from a multiple of the unit.
+    turned = 2.0 * laplacian.max() * np.eye(len(members)) - laplacian
+    order = np.argsort(leading_vectors(turned, 2)[:, 0], kind="stable")
     middle = len(members) // 2
     return [members[np.sort(order[:middle])], members[np.sort(order[middle:])]]
