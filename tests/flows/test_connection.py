@@ -146,7 +146,7 @@ def test_a_refused_rule_is_named_with_the_reason_and_the_rest_is_put_back(tmp_pa
 
     full = Full()
     with pytest.raises(
-        Refused, match=r"add table=1,priority=18,to=ff18::/17: the rule was refused: the table is full"
+        Refused, match=r"add table=1,priority=17,to=ff18::/17: the rule was refused: the table is full"
     ):
         tried(tmp_path, full.serve)
     assert full.deleted

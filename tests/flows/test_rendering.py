@@ -28,9 +28,9 @@ def forwarding(rules: tuple[Rule, ...]) -> list[Rule]:
     return [rule for rule in rules if rule.table == ROUTES and rule.match.prefix]
 
 
-def test_the_longer_expression_has_the_higher_priority_and_a_publishers_own_wins() -> None:
-    entries = (Entry("0", None, (0,), ()), Entry("01", None, (), ()), Entry("01", "p", (0,), ()))
-    short, long, own = forwarding(render(routes(entries)).switches["a"])
+def test_the_longer_expression_has_the_higher_priority_and_a_publishers_own_come_first() -> None:
+    entries = (Entry("", "p", (0,), ()), Entry("01", None, (), ()), Entry("0", None, (0,), ()))
+    own, long, short = forwarding(render(routes(entries)).switches["a"])
     assert short.priority < long.priority < own.priority
     assert short.match.source is long.match.source is None
     assert own.match.source == render(routes(entries)).wiring.hosts["p"].address

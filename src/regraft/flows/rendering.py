@@ -21,9 +21,13 @@ LOWEST = 16
 DOOR = 1
 
 
+OWN = 1 << 8
+"""Added for a rule of a single publisher; no expression is so long."""
+
+
 def priority(dz: str, of_publisher: bool) -> int:
-    """The longer expression wins; of two as long the one for a single publisher."""
-    return LOWEST + 2 * len(dz) + of_publisher
+    """A publisher's own rules before those for everybody; of either, the longer expression wins."""
+    return LOWEST + len(dz) + (OWN if of_publisher else 0)
 
 
 @dataclass(frozen=True)

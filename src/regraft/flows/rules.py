@@ -1,8 +1,9 @@
 """Rules of a switch as values: what they look at, what they do, and the messages that change them.
 
 Two tables. `DOORS` lets events in: a publisher's port with its address and its advertisement, the cables
-between switches; it puts the mark on them. `ROUTES` forwards them: one rule per entry of a `Routes`, the
-longer prefix has the higher priority (Content routes §4.3). In both, what no rule knows is dropped.
+between switches; it puts the mark on them. `ROUTES` forwards them: one rule per entry of a `Routes`, a
+publisher's own above those for everybody, the longer prefix above the shorter (Content routes §4.3). In
+both, what no rule knows is dropped.
 
 Nothing here knows how a rule is written on the wire (see `openflow`).
 """

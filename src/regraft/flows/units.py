@@ -137,16 +137,16 @@ def _is_tree(
 
 
 class _Lookup:
-    """The rules of a unit at one switch, by longest expression."""
+    """The rules of a unit at one switch: a source's own first, by longest expression, then those for all."""
 
     def __init__(self, table: Table) -> None:
         self.ports_of = {part: rule.ports for part, rule in table.items()}
         self.lengths = sorted({len(part.dz) for part in table}, reverse=True)
 
     def ports(self, source: int | None, dz: str) -> frozenset[int]:
-        for length in self.lengths:
-            if length <= len(dz):
-                for asked in (source, None):
+        for asked in (source, None):
+            for length in self.lengths:
+                if length <= len(dz):
                     found = self.ports_of.get(Part(asked, dz[:length]))
                     if found is not None:
                         return found

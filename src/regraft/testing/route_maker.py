@@ -1,8 +1,9 @@
 """Networks, workloads and simple correct `Routes` for tests: random spanning trees, filters without slack.
 
 Made without `routes`, so that what is tested against them does not depend on it. A part of the event space
-is routed on one tree of all publishers ("filter") or on a tree of each publisher's own ("publisher");
-"mixed" does the one for expressions that begin with 0 and the other for those that begin with 1.
+is routed on one tree of all publishers ("filter") or on a tree of each publisher's own ("publisher").
+"mixed" does the one for expressions that begin with 0 and the other for those that begin with 1, and the
+first publisher has a tree of its own for everything.
 """
 
 from collections.abc import Iterable, Mapping
@@ -58,11 +59,17 @@ def tree_routes(network: SwitchNetwork, workload: RouteWorkload, style: Style, r
         for switch in network.switches:
             tables[switch] += _entries(network, workload, tree, switch, part, None)
     if style != "filter":
-        for publisher in workload.publishers:
-            part = DzSet(publisher.advertisement) & DzSet([""] if style == "publisher" else ["1"])
+        for number, publisher in enumerate(workload.publishers):
+            instead = style == "mixed" and number == 0
+            part = DzSet(publisher.advertisement) & DzSet([""] if instead or style == "publisher" else ["1"])
             tree = _spanning_tree(network, rng)
             for switch in network.switches:
-                tables[switch] += _entries(network, workload, tree, switch, part, publisher)
+                own = _entries(network, workload, tree, switch, part, publisher)
+                tables[switch] += own
+                if instead:
+                    # What its own tree does not want here must not take the tree of all.
+                    known = {entry.dz for entry in own}
+                    tables[switch] += (Entry(dz, publisher.id, (), ()) for dz in part if dz not in known)
     matching: Matching = "filter" if style == "filter" else "publisher"
     return Routes(network, workload, matching, {switch: tuple(held) for switch, held in tables.items()})
 
