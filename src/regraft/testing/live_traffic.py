@@ -39,7 +39,7 @@ class LiveTraffic:
         if number % WINDOW == WINDOW - 1:
             self.wait(range(number - WINDOW + 1, number + 1), wanted)
 
-    def wait(self, numbers: Iterable[int], wanted: RouteWorkload, seconds: float = 3.0) -> None:
+    def wait(self, numbers: Iterable[int], wanted: RouteWorkload, seconds: float = 10.0) -> None:
         """Until these have arrived where they are wanted, or time is up."""
         until = time.monotonic() + seconds
         missing = True
