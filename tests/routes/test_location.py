@@ -12,18 +12,20 @@ from regraft.routes.location import locate
 
 
 def distances(size: int, seed: int) -> np.ndarray:
-    graph = nx.gnp_random_graph(size, 0.5, seed=seed)
-    nx.add_path(graph, range(size))
+    """Of a network whose ways back are longer or shorter than the ways forth."""
+    draw = np.random.default_rng(seed)
+    graph = nx.gnp_random_graph(size, 0.5, seed=seed, directed=True)
+    nx.add_cycle(graph, range(size))
+    for _, _, edge in graph.edges(data=True):
+        edge["weight"] = int(draw.integers(1, 5))
     return np.asarray(nx.floyd_warshall_numpy(graph, nodelist=range(size)))
 
 
 def cost(
     places: tuple[int, ...], distance: np.ndarray, old: np.ndarray, w: np.ndarray, v: np.ndarray
 ) -> float:
-    """(5.66) as it is printed."""
-    between = sum(
-        (v[j, k] + v[k, j]) * distance[places[j], places[k]] for k in range(len(places)) for j in range(k)
-    )
+    """(5.66) as it is printed, each direction of a pair with its own weight."""
+    between = sum(v[j, k] * distance[places[j], places[k]] for j, k in np.ndindex(v.shape))
     return float(between + sum(w[j, i] * distance[places[j], old[i]] for j, i in np.ndindex(w.shape)))
 
 
@@ -42,7 +44,7 @@ def test_a_chain_of_facilities_is_placed_best(seed: int, count: int, data: st.Da
     w = np.array([[data.draw(weights) for _ in old] for _ in range(count)], dtype=float)
     v = np.zeros((count, count))
     for j in range(count - 1):
-        v[j, j + 1] = data.draw(weights)
+        v[j, j + 1], v[j + 1, j] = data.draw(weights), data.draw(weights)
     found = locate(distance, old, w, v)
     assert found.optimal
     assert found.cost == pytest.approx(cost(found.places, distance, old, w, v))
@@ -53,7 +55,8 @@ def test_a_chain_of_facilities_is_placed_best(seed: int, count: int, data: st.Da
 def test_facilities_that_all_exchange_are_placed_best(seed: int) -> None:
     draw = np.random.default_rng(seed)
     distance, old = distances(5, seed), np.array([0, 1, 3, 4])
-    w, v = draw.integers(0, 4, (3, 4)).astype(float), np.triu(draw.integers(1, 4, (3, 3)), 1).astype(float)
+    w, v = draw.integers(0, 4, (3, 4)).astype(float), draw.integers(1, 4, (3, 3)).astype(float)
+    np.fill_diagonal(v, 0.0)
     found = locate(distance, old, w, v)
     assert found.optimal
     assert found.cost == pytest.approx(least(distance, old, w, v))
@@ -64,3 +67,13 @@ def test_without_time_there_is_still_a_place_for_each() -> None:
     found = locate(distance, old, np.ones((3, 2)), np.triu(np.ones((3, 3)), 1), seconds=0.0)
     assert len(found.places) == 3
     assert found.cost >= least(distance, old, np.ones((3, 2)), np.triu(np.ones((3, 3)), 1)) - 1e-9
+
+
+def test_what_comes_from_existing_facilities_counts_in_its_own_direction() -> None:
+    one_way = np.array([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0], [1.0, 2.0, 0.0]])  # round 0 → 1 → 2 → 0
+    old, nothing, v = np.array([0, 2]), np.zeros((1, 2)), np.zeros((1, 1))
+    coming, going = np.array([[3.0, 0.0]]), np.array([[0.0, 2.0]])
+    found = locate(one_way, old, going, v, coming)
+    assert found.places == (0,)  # to stay at 0 costs 2 · 2 to reach 2; at 2 it would cost 3 · 2 to get there
+    assert locate(one_way, old, nothing, v, coming + going).places == (0,)
+    assert locate(one_way, old, 2 * going, v, coming).places == (2,)

@@ -5,9 +5,11 @@ distance of switches. The program is
 
     min  Σ v[j,k] · d(F_j, F_k)  +  Σ w[j,i] · d(F_j, G_i)
 
-over one switch for every new facility F_j. Where the pairs with v > 0 form a forest (one facility, or a
-virtual subscriber that feeds a virtual publisher, or a chain of merge points) tables of least costs from the
-leaves to the root give the optimum in O(f·n²); otherwise an integer program does.
+over one switch for every new facility F_j. Where cables are one-way or weigh more back than forth, the
+direction counts: v[j,k] is for the way from j to k, and what comes from an existing facility has weights of
+its own. Where the pairs with v > 0 form a forest (one facility, or a virtual subscriber that feeds virtual
+publishers, or a chain of merge points) tables of least costs from the leaves to the root give the optimum in
+O(f·n²); otherwise an integer program does.
 """
 
 from typing import NamedTuple
@@ -30,11 +32,22 @@ class Location(NamedTuple):
     optimal: bool
 
 
-def locate(distance: Matrix, old: NDArray[np.int64], w: Matrix, v: Matrix, seconds: float = 10.0) -> Location:
-    """Place as many facilities as `w` has rows; `old` are the switches of the existing ones."""
-    v = np.triu(v + v.T, 1)
-    near = w @ distance[old, :]  # cost of facility j at switch r towards the existing ones
-    links: list[tuple[int, int]] = [(int(j), int(k)) for j, k in np.argwhere(v > 0)]
+def locate(
+    distance: Matrix,
+    old: NDArray[np.int64],
+    w: Matrix,
+    v: Matrix,
+    coming: Matrix | None = None,
+    seconds: float = 10.0,
+) -> Location:
+    """Place as many facilities as `w` has rows; `old` are the switches of the existing ones.
+
+    `coming[j,i]` is as `w[j,i]`, for the way from G_i to F_j.
+    """
+    near = w @ distance[:, old].T  # cost of facility j at switch r towards the existing ones
+    if coming is not None:
+        near = near + coming @ distance[old, :]
+    links: list[tuple[int, int]] = [(int(j), int(k)) for j, k in np.argwhere(np.triu(v + v.T, 1) > 0)]
     between = nx.Graph(links)
     between.add_nodes_from(range(len(w)))
     if nx.is_forest(between):
@@ -56,7 +69,8 @@ def _by_tables(between: "nx.Graph[int]", distance: Matrix, near: Matrix, v: Matr
         steps = list(nx.dfs_edges(between, root))
         best: dict[int, NDArray[np.int64]] = {}
         for parent, child in reversed(steps):
-            ways = total[child][None, :] + max(v[parent, child], v[child, parent]) * distance
+            apart = v[parent, child] * distance + v[child, parent] * distance.T
+            ways = total[child][None, :] + apart
             best[child] = ways.argmin(axis=1)
             total[parent] = total[parent] + ways.min(axis=1)
         places[root] = int(total[root].argmin())
@@ -70,7 +84,7 @@ def _by_program(
 ) -> Location:
     """x[j,r]: facility j is at switch r; z[j,k,r,q] ≥ x[j,r] + x[k,q] − 1 as flows between the two rows."""
     f, n = near.shape
-    largest = max(float(near.max()), float(v.max() * distance.max())) or 1.0
+    largest = max(float(near.max()), float(2 * v.max() * distance.max())) or 1.0
     model = cp_model.CpModel()
     x = [[model.new_bool_var(f"x[{j},{r}]") for r in range(n)] for j in range(f)]
     costs: list[cp_model.LinearExprT] = []
@@ -82,7 +96,8 @@ def _by_program(
         for r in range(n):
             model.add(sum(z[r]) == x[j][r])
             model.add(sum(row[r] for row in z) == x[k][r])
-            costs += [round(v[j, k] * distance[r, q] / largest * SCALE) * z[r][q] for q in range(n)]
+            apart = v[j, k] * distance[r, :] + v[k, j] * distance[:, r]
+            costs += [round(apart[q] / largest * SCALE) * z[r][q] for q in range(n)]
     model.minimize(sum(costs))
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from regraft.routes.hop_limits import shorten
 from regraft.routes.interface import Tree
-from regraft.routes.location import locate
+from regraft.routes.location import Matrix, locate
 from regraft.routes.path_search import path_to, search
 from regraft.routes.problem import Cycle, Demand, Graph
 from regraft.routes.settings import Settings
@@ -75,7 +75,8 @@ def _merged(graph: Graph, demand: Demand, count: int) -> set[int]:
     old = np.array([root, *demand.terminals])
     places: tuple[int, ...] = ()
     for _ in range(MOST_TURNS):
-        found = locate(_finite(distance), old, *_weights(group, count)).places
+        out, between, coming = _weights(group, count)
+        found = locate(_finite(distance), old, out, between, coming).places
         nearest = distance[np.ix_(np.array(found[1:]), terminals)].argmin(axis=0)
         if found == places:
             break
@@ -88,14 +89,15 @@ def _merged(graph: Graph, demand: Demand, count: int) -> set[int]:
     return edges
 
 
-def _weights(group: NDArray[np.int64], count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """w and v of (5.66): facility 0 is the virtual subscriber, old facility 0 the publisher."""
+def _weights(group: NDArray[np.int64], count: int) -> tuple[Matrix, Matrix, Matrix]:
+    """w, v of (5.66), and what comes in: facility 0 is the virtual subscriber, old facility 0 the root."""
     w = np.zeros((1 + count, 1 + len(group)))
-    w[0, 0] = 1.0
     w[1 + group, 1 + np.arange(len(group))] = 1.0
     v = np.zeros((1 + count, 1 + count))
     v[0, 1:] = 1.0
-    return w, v
+    coming = np.zeros_like(w)
+    coming[0, 0] = 1.0
+    return w, v, coming
 
 
 def _first_groups(between: NDArray[np.float64], count: int) -> NDArray[np.int64]:
