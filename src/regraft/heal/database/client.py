@@ -1,0 +1,182 @@
+"""How brokers and commands use the destination database: the closest first, another one when it is away.
+
+On failure: a database that does not answer within the limit, or answers garbage, is passed over for a while
+and the next one is asked; when none is left, `DatabasesAway` says what each of them said.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+
+import msgspec
+
+from regraft.coord import Coord, Layout
+from regraft.heal.database.connection import Connection, DatabaseAway
+from regraft.heal.database.metadata import Here, living
+from regraft.heal.database.protocol import (
+    Answer,
+    Ask,
+    AskGrant,
+    GetAdaptations,
+    GetBrokers,
+    GetRules,
+    PutAdaptation,
+    PutBroker,
+    PutRules,
+    Release,
+)
+from regraft.heal.database.records import Adaptation, BrokerRecord, RuleSet, RuleText
+from regraft.heal.grant import Grant, Request
+from regraft.heal.rules import Checked, check, parse
+from regraft.model import BadInput, RegraftError
+
+SECONDS = 2.0
+PASSED_OVER = 1.0
+RULES_WAIT = 10.0
+
+
+class DatabasesAway(RegraftError):
+    """No destination database answers."""
+
+
+class Denied(msgspec.Struct, frozen=True):
+    """The expected no of the database."""
+
+    reason: str
+
+
+class DatabaseClient:
+    """`addresses`: of all databases, the closest first."""
+
+    def __init__(self, addresses: Sequence[tuple[str, int]], seconds: float = SECONDS) -> None:
+        if not addresses:
+            raise BadInput("destination database", "no address is known")
+        self._connections = [Connection(host, port) for host, port in addresses]
+        self._seconds = seconds
+        self._away: dict[int, float] = {}
+
+    @classmethod
+    async def found(cls, coord: Coord, layout: Layout, region: str = "") -> "DatabaseClient":
+        """All that live now, those of our region first."""
+        databases = await living(coord, f"{layout.root}/heal")
+        if not databases:
+            raise BadInput(f"{layout.root}/heal/alive", "no destination database is running")
+        return cls(closest(databases, region))
+
+    async def close(self) -> None:
+        for connection in self._connections:
+            await connection.close()
+
+    async def request(self, request: Request, patience: float = 30.0) -> Grant | Denied:
+        """Until it is our turn."""
+        deadline = asyncio.get_running_loop().time() + patience
+        while True:
+            answer = await self._call(AskGrant(request=request), deadline)
+            if answer.grant is not None:
+                return answer.grant
+            if not answer.again:
+                return Denied(answer.refused)
+            if asyncio.get_running_loop().time() >= deadline:
+                return Denied(f"no grant in {patience:g} s: {answer.refused}")
+
+    async def release(self, grant: str, adaptation: Adaptation | None = None) -> None:
+        """The adaptation is over; it is written down, and the next may begin."""
+        if adaptation is not None:
+            await self._done(PutAdaptation(adaptation=adaptation))
+        await self._done(Release(grant=grant))
+
+    async def put_broker(self, record: BrokerRecord) -> int:
+        """How many databases have it now."""
+        return (await self._done(PutBroker(record=record))).copies
+
+    async def brokers(self, ids: Iterable[str] = ()) -> dict[str, BrokerRecord]:
+        """Of all, if none is named; unknown ones are missing from the answer."""
+        answer = await self._done(GetBrokers(ids=tuple(ids)))
+        return {record.id: record for record in answer.brokers}
+
+    async def adaptations(self, most: int = 100) -> tuple[Adaptation, ...]:
+        """The newest first."""
+        return (await self._done(GetAdaptations(most=most))).adaptations
+
+    # Rules
+
+    async def rules(self) -> RuleSet:
+        return (await self._done(GetRules())).rules or RuleSet()
+
+    async def put_rules(
+        self,
+        rules: Mapping[str, str],
+        definitions: Mapping[str, float | str | bool],
+        *,
+        instead: bool = False,
+    ) -> RuleSet | Denied:
+        """Texts by name, beside those that are stored, or `instead` of them all. `Denied` with the reason."""
+        before = await self.rules()
+        kept = {} if instead else {rule.name: rule.text for rule in before.rules}
+        texts = {**kept, **rules}
+        wanted = RuleSet(
+            rules=tuple(RuleText(name=name, text=text) for name, text in texts.items()),
+            definitions={**({} if instead else before.definitions), **definitions},
+        )
+        deadline = asyncio.get_running_loop().time() + self._seconds
+        answer = await self._call(PutRules(rules=wanted, expected=before.version), deadline)
+        return answer.rules if answer.rules is not None else Denied(answer.refused)
+
+    async def follow_rules(self) -> AsyncIterator[Checked]:
+        """The rules now, and after each change; for as long as the iteration goes on."""
+        version = -1
+        while True:
+            try:
+                deadline = asyncio.get_running_loop().time() + RULES_WAIT + self._seconds
+                answer = await self._call(GetRules(since=version, wait=RULES_WAIT), deadline)
+            except DatabasesAway:
+                await asyncio.sleep(PASSED_OVER)
+                continue
+            if answer.rules is not None and answer.rules.version > version:
+                version = answer.rules.version
+                yield checked_rules(answer.rules)
+
+    async def _done(self, ask: Ask) -> Answer:
+        """What can not be refused but for trouble."""
+        answer = await self._call(ask, asyncio.get_running_loop().time() + self._seconds)
+        if answer.refused:
+            raise DatabasesAway(f"the destination database refuses: {answer.refused}")
+        return answer
+
+    async def _call(self, ask: Ask, deadline: float) -> Answer:
+        """The first answer that is one; trouble of one database is no answer while another may do."""
+        reasons: list[str] = []
+        trouble: Answer | None = None
+        for place in self._order():
+            connection = self._connections[place]
+            loop = asyncio.get_running_loop()
+            wait = RULES_WAIT if isinstance(ask, GetRules) and ask.wait else 0.0
+            left = min(self._seconds + wait, max(0.1, deadline - loop.time()))
+            try:
+                answer = await connection.call(ask, left)
+            except DatabaseAway as fault:
+                self._away[place] = loop.time()
+                reasons.append(str(fault))
+                continue
+            self._away.pop(place, None)
+            if not answer.again:
+                return answer
+            trouble = answer
+        if trouble is not None:
+            return trouble
+        raise DatabasesAway("; ".join(reasons))
+
+    def _order(self) -> list[int]:
+        """The closest first; those that were away a moment ago last."""
+        now = asyncio.get_running_loop().time()
+        late = {place for place, at in self._away.items() if now - at < PASSED_OVER}
+        return sorted(range(len(self._connections)), key=lambda place: (place in late, place))
+
+
+def closest(databases: Mapping[str, Here], region: str) -> list[tuple[str, int]]:
+    order = sorted(databases, key=lambda id: (databases[id].region != region, id))
+    return [(databases[id].host, databases[id].port) for id in order]
+
+
+def checked_rules(rules: RuleSet) -> Checked:
+    """What was stored, ready to be evaluated."""
+    return check(parse(rules.text), rules.definitions, version=rules.version) if rules.rules else Checked()

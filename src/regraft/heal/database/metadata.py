@@ -1,0 +1,190 @@
+"""The first layer (Mimosa Pudica §3.2): replicated metadata in ZooKeeper, followed by watches.
+
+    ROOT/heal
+      alive/ID       ephemeral: a database and its address
+      placement      which databases hold which brokers
+      grants         the queue of requests (`grants`)
+      rules          the version of the rules and the sha256 of their text
+    ROOT/topology    the map: written by the deployer, only read here
+
+On failure: what was read last is kept and `fresh` turns false; writes end with `CoordUnreachable`. One server
+of an ensemble of three may be lost. A node that holds garbage is reported (`faults`) and its last good value
+kept.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import msgspec
+
+from regraft.coord import Conflict, Coord, CoordError, Corrupt, Layout, Presence, Record, State, Stored
+from regraft.coord.layout import decoded, encoded
+from regraft.coord.typed import decode, encode, read, watch, write
+from regraft.heal.database.grants import Queue
+from regraft.heal.database.records import Map
+
+ATTEMPTS = 100
+
+
+class Here(Record, frozen=True, kw_only=True):
+    """A database that lives."""
+
+    host: str
+    port: int
+    region: str = ""
+    store: str = ""
+
+
+class Placement(Record, frozen=True, kw_only=True):
+    holders: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    regions: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Grants(Record, frozen=True, kw_only=True):
+    queue: Queue = Queue()
+
+
+class Head(Record, frozen=True, kw_only=True):
+    """Of the rules; the text is in every second-layer database under its sha256."""
+
+    version: int = 0
+    sha256: str = ""
+
+
+class Current(Record, frozen=True, kw_only=True):
+    """The topology as the deployer writes it."""
+
+    epoch: int
+    kind: str
+    brokers: list[str]
+    links: list[tuple[str, str]]
+
+
+R = TypeVar("R", bound=Record)
+
+
+class Kept(Generic[R]):
+    """A node's value as it was seen last, and the place where it is changed."""
+
+    def __init__(self, path: str, type: type[R], default: R | None) -> None:
+        self.path = path
+        self.type = type
+        self.default = default
+        self.stored: Stored[R] | None = None
+
+    @property
+    def value(self) -> R | None:
+        return self.stored.value if self.stored else self.default
+
+
+class Metadata:
+    """Of one database node. `changed` is notified after each change."""
+
+    def __init__(self, coord: Coord, layout: Layout) -> None:
+        self.root = f"{layout.root}/heal"
+        self.placement = Kept(f"{self.root}/placement", Placement, Placement())
+        self.grants = Kept(f"{self.root}/grants", Grants, Grants())
+        self.head = Kept(f"{self.root}/rules", Head, Head())
+        self.current = Kept(layout.topology, Current, None)
+        self.alive: dict[str, Here] = {}
+        self.changed = asyncio.Condition()
+        self.faults: list[str] = []
+        self._coord = coord
+        self._tasks: list[asyncio.Task[None]] = []
+        self._presence: Presence | None = None
+
+    @property
+    def fresh(self) -> bool:
+        return self._coord.state is State.CONNECTED
+
+    @property
+    def map(self) -> Map | None:
+        current = self.current.value
+        if current is None:
+            return None
+        return Map(epoch=current.epoch, kind=current.kind, brokers=current.brokers, links=current.links)
+
+    async def start(self) -> None:
+        """Everything has been read once when this returns."""
+        for kept in (self.placement, self.grants, self.head, self.current):
+            with contextlib.suppress(Corrupt):
+                kept.stored = await read(self._coord, kept.path, kept.type)  # type: ignore[arg-type]
+            self._tasks.append(asyncio.create_task(self._follow(kept)))  # type: ignore[arg-type]
+        await self._coord.ensure(f"{self.root}/alive")
+        self.alive = await living(self._coord, self.root)
+        self._tasks.append(asyncio.create_task(self._follow_alive()))
+
+    async def announce(self, id: str, here: Here) -> None:
+        """From now on others ask us. A node of our own earlier life is replaced."""
+        path = f"{self.root}/alive/{encoded(id)}"
+        self._presence = Presence(self._coord, path, encode(here), replace=True)
+        await self._presence.__aenter__()
+        await self._presence.established()
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._presence is not None:
+            await self._presence.__aexit__(None, None, None)
+
+    async def change(self, kept: Kept[R], step: Callable[[R], R | None]) -> R:
+        """Compare and set: `step` is asked again until its answer is what is stored; None: leave it.
+
+        The value seen last is tried first: one request if nobody was faster.
+        """
+        for attempt in range(ATTEMPTS):
+            if attempt > 0:
+                kept.stored = await read(self._coord, kept.path, kept.type)
+            before = kept.value
+            assert before is not None
+            after = step(before)
+            if after is None or after == before:
+                if attempt > 0 or kept.stored is None:
+                    return before
+                continue  # decided on what may be old: look once
+            try:
+                node = await write(self._coord, kept.path, after, kept.stored.node if kept.stored else None)
+            except Conflict:
+                continue
+            kept.stored = Stored(after, node)
+            await self._notify()
+            return after
+        raise CoordError(f"{kept.path}: others were faster {ATTEMPTS} times")
+
+    async def _follow(self, kept: Kept[R]) -> None:
+        async for stored in watch(self._coord, kept.path, kept.type):
+            if isinstance(stored, Corrupt):
+                self.note(str(stored))
+                continue
+            if stored is None or kept.stored is None or stored.node.mzxid >= kept.stored.node.mzxid:
+                kept.stored = stored
+                await self._notify()
+
+    async def _follow_alive(self) -> None:
+        async for _ in self._coord.watch_children(f"{self.root}/alive"):
+            with contextlib.suppress(CoordError):
+                self.alive = await living(self._coord, self.root)
+                await self._notify()
+
+    async def _notify(self) -> None:
+        async with self.changed:
+            self.changed.notify_all()
+
+    def note(self, fault: str) -> None:
+        """The last faults, for whoever looks."""
+        self.faults = [*self.faults[-99:], fault]
+
+
+async def living(coord: Coord, root: str) -> dict[str, Here]:
+    """The databases that live, by id; one that says garbage of itself is left out."""
+    found: dict[str, Here] = {}
+    for name in await coord.children(f"{root}/alive"):
+        path = f"{root}/alive/{name}"
+        node = await coord.get(path)
+        with contextlib.suppress(Corrupt):
+            if node is not None:
+                found[decoded(name, f"{root}/alive")] = decode(path, node.data, Here)
+    return found

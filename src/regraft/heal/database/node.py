@@ -1,0 +1,147 @@
+"""A destination database: a server that stores and answers, and decides nothing (Mimosa Pudica §3.2).
+
+On failure: without its store it answers from its peers; without ZooKeeper it goes on answering what it knows,
+but grants nothing and stores no rules. When it comes back after a crash it first gets what it missed.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from regraft.coord import Configuration, Coord, CoordError, CoordUnreachable, Layout
+from regraft.heal.database.answers import Answers
+from regraft.heal.database.metadata import Here, Metadata
+from regraft.heal.database.protocol import CALLS, Answer, Call, frame, receive
+from regraft.heal.database.records import Garbled
+from regraft.heal.database.replicas import Replicas
+from regraft.heal.database.store import Store
+
+MOST_CALLS = 1_000
+"""At a time, on one connection."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds. `grant`: after so long in turn, a request whose asker has died makes way for the next."""
+
+    grant: float = 10.0
+    sweep: float = 5.0
+    lost: float = 5.0
+    """What a database held is copied elsewhere when it has been away for so long."""
+    check: float = 0.25
+
+
+class DatabaseNode:
+    """`async with DatabaseNode("d1", store_of("sqlite:d1.db"), Configuration(hosts)) as node: node.port`"""
+
+    def __init__(
+        self,
+        id: str,
+        store: Store,
+        configuration: Configuration,
+        layout: Layout | None = None,
+        *,
+        address: tuple[str, int] = ("127.0.0.1", 0),
+        region: str = "",
+        timing: Timing | None = None,
+    ) -> None:
+        self.id = id
+        self.host, self.port = address
+        self.region = region
+        self._store = store
+        self._configuration = configuration
+        self._layout = layout or Layout()
+        self._timing = timing or Timing()
+        self._stack = contextlib.AsyncExitStack()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    @property
+    def faults(self) -> list[str]:
+        """The last things that went wrong, each with its reason."""
+        return self._metadata.faults
+
+    async def __aenter__(self) -> "DatabaseNode":
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def _start(self) -> None:
+        coord = await self._stack.enter_async_context(await Coord.open(self._configuration))
+        self._metadata = Metadata(coord, self._layout)
+        self._stack.push_async_callback(self._metadata.stop)
+        self._stack.push_async_callback(self._store.close)
+        await self._store.open()
+        await self._metadata.start()
+        self._replicas = Replicas(self.id, self._store, self._metadata)
+        self._stack.push_async_callback(self._replicas.close)
+        self._answers = Answers(self._replicas, self._metadata, self._timing.grant)
+        server = await asyncio.start_server(self._serve, self.host, self.port)
+        self.port = server.sockets[0].getsockname()[1]
+        self._stack.callback(server.close)
+        await self._replicas.sweep()
+        here = Here(host=self.host, port=self.port, region=self.region, store=self._store.name)
+        await self._metadata.announce(self.id, here)
+        self._begin(self._regularly(self._timing.sweep, self._replicas.sweep))
+        self._begin(self._regularly(self._timing.check, self._answers.expire))
+        self._begin(self._answers.follow_losses(self._timing.lost))
+
+    async def stop(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in list(self._writers):
+            writer.close()
+        await self._stack.aclose()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _regularly(self, seconds: float, work: Any) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await work()
+            except CoordError as fault:
+                self._metadata.note(str(fault))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        peer = f"caller {writer.get_extra_info('peername')}"
+        room = asyncio.Semaphore(MOST_CALLS)
+        try:
+            while True:
+                call: Call = await receive(reader, CALLS, peer)
+                await room.acquire()
+                self._begin(self._answer(call, writer, room))
+        except Garbled as fault:
+            self._metadata.note(str(fault))
+            writer.write(frame(Answer(number=0, refused=fault.reason)))
+        except (EOFError, OSError):
+            pass
+        finally:
+            self._writers.discard(writer)
+            writer.close()
+
+    async def _answer(self, call: Call, writer: asyncio.StreamWriter, room: asyncio.Semaphore) -> None:
+        try:
+            answer = await self._answers.to(call.number, call.ask)
+        except CoordUnreachable as fault:
+            answer = Answer(number=call.number, refused=str(fault), again=True)
+        except CoordError as fault:
+            answer = Answer(number=call.number, refused=str(fault))
+        finally:
+            room.release()
+        with contextlib.suppress(OSError):
+            writer.write(frame(answer))
+            await writer.drain()

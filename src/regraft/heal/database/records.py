@@ -1,0 +1,133 @@
+"""What the destination database keeps (Mimosa Pudica §3.2): brokers, the map of paths, rules, adaptations.
+
+The second layer holds these as JSON; a record that does not decode, or says what can not be, is `Garbled`: it
+is refused with the reason, and another replica is asked.
+"""
+
+import hashlib
+from typing import TypeVar
+
+import msgspec
+
+from regraft.model import RegraftError
+from regraft.model.intents import Intent
+
+STATES = ("up", "down", "left")
+MAX_NOTES = 65_536
+
+
+class Garbled(RegraftError):
+    """A database answered what no database of ours says."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
+        self.place = place
+        self.reason = reason
+
+
+class BrokerRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """`heir`: who has its clients since it died. `notes` are the owner's own: sessions, components.
+
+    Of two records of one broker the one with the higher `stamp` holds, so replicas agree in the end, whatever
+    order they were written in. `version` counts the writes, `writer` is the database that took the last one.
+    """
+
+    id: str
+    host: str = ""
+    port: int = 0
+    region: str = ""
+    life: int = 0
+    state: str = "up"
+    heir: str = ""
+    notes: dict[str, str] = {}
+    version: int = 0
+    writer: str = ""
+
+    @property
+    def stamp(self) -> tuple[int, str]:
+        return self.version, self.writer
+
+
+class RuleText(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule as stored; `version` counts its changes."""
+
+    name: str
+    text: str
+    version: int = 1
+
+
+class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
+    """All rules, in the order in which they were stored first; `version` counts the changes of the set."""
+
+    version: int = 0
+    rules: tuple[RuleText, ...] = ()
+    definitions: dict[str, float | str | bool] = {}
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(rule.text for rule in self.rules)
+
+
+class Adaptation(msgspec.Struct, frozen=True, kw_only=True):
+    """One adaptation: why, by which rules and leader, how long its four phases took, what became of it."""
+
+    id: str
+    kind: str
+    cause: str
+    at: float
+    """Seconds since 1970."""
+    rules: tuple[str, ...] = ()
+    leader: str = ""
+    view: int = 0
+    intents: tuple[Intent, ...] = ()
+    timeout_ms: float = 0.0
+    vote_ms: float = 0.0
+    election_ms: float = 0.0
+    adaptation_ms: float = 0.0
+    outcome: str = "done"
+    reason: str = ""
+
+
+class Map(msgspec.Struct, frozen=True, kw_only=True):
+    """The tree that all paths follow, as the deployer keeps it in ZooKeeper; `epoch` grows with changes."""
+
+    epoch: int = 0
+    kind: str = "tree"
+    brokers: list[str] = []
+    links: list[tuple[str, str]] = []
+
+
+T = TypeVar("T")
+
+
+def encoded(value: object) -> bytes:
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def decoded(data: bytes | str, type: type[T], place: str) -> T:
+    try:
+        return msgspec.json.decode(data, type=type)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise Garbled(place, f"holds no {type.__name__}: {str(fault).splitlines()[0]}") from None
+
+
+def broker_record(data: bytes | str, id: str, place: str) -> BrokerRecord:
+    return checked(decoded(data, BrokerRecord, f"{place}: broker {id!r}"), id, place)
+
+
+def checked(record: BrokerRecord, id: str, place: str) -> BrokerRecord:
+    """The record of this broker, and of no other."""
+    where = f"{place}: broker {id!r}"
+    if record.id != id:
+        raise Garbled(where, f"is the record of {record.id!r}")
+    if record.state not in STATES:
+        raise Garbled(where, f"its state must be one of {', '.join(STATES)}, not {record.state[:20]!r}")
+    if not 0 <= record.port < 65_536 or record.life < 0 or record.version < 0:
+        raise Garbled(where, "port, life and version must not be negative, and a port is below 65536")
+    if sum(len(key) + len(text) for key, text in record.notes.items()) > MAX_NOTES:
+        raise Garbled(where, f"its notes are longer than {MAX_NOTES} characters")
+    return record
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

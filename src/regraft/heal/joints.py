@@ -1,0 +1,144 @@
+"""A gap in the overlay as a small problem: its living neighbours, and the traffic between them. Pure.
+
+Behind each neighbour hangs a part of the tree that stays as it is. A traffic class (OCBR §2) with members in
+two or more parts has to get from neighbour to neighbour, whichever way they are joined; what it costs inside
+the parts is the same for every join. So a class is a row of a 0/1 matrix over the neighbours, with its
+demand.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from regraft.model import Ends, Topology, ends
+from regraft.model.traffic import Traffic
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """k neighbours of a gap. `classes[t, i]`: class t has members behind neighbour i."""
+
+    names: tuple[str, ...]
+    classes: Floats
+    demand: Floats
+    link_costs: Floats
+    """k × k: C_l of the link that could join two of them."""
+    broker_costs: Floats
+    capacity: tuple[int, ...]
+    """Links that each may get."""
+
+    @property
+    def uniform(self) -> bool:
+        """Every link costs the same, and so does every neighbour: then the links' loads alone decide."""
+        k = len(self.names)
+        links = self.link_costs[~np.eye(k, dtype=bool)]
+        return bool(np.ptp(links) == 0 and np.ptp(self.broker_costs) == 0) if k > 1 else True
+
+    @property
+    def free(self) -> bool:
+        """The degree limit can not be felt."""
+        return min(self.capacity, default=0) >= len(self.names) - 1
+
+    def cost(self, links: list[tuple[int, int]]) -> float:
+        """OCBR's function (1) over the new links and the neighbours, of a tree over all of them."""
+        if not len(self.demand):
+            return 0.0
+        sides = sides_of(len(self.names), links)
+        inside = self.classes @ sides.T
+        crossing = ((inside > 0) & (inside < self.classes.sum(axis=1, keepdims=True))).astype(np.float64)
+        of_links = crossing @ np.array([self.link_costs[link] for link in links])
+        incident = np.zeros((len(links), len(self.names)))
+        for number, link in enumerate(links):
+            incident[number, list(link)] = 1
+        visited = (crossing @ incident > 0).astype(np.float64)
+        return float(self.demand @ (of_links + visited @ self.broker_costs))
+
+
+def sides_of(k: int, links: list[tuple[int, int]]) -> Floats:
+    """For each link of a tree: 1 for the neighbours on the side away from neighbour 0."""
+    near: list[list[tuple[int, int]]] = [[] for _ in range(k)]
+    for number, (i, j) in enumerate(links):
+        near[i].append((j, number))
+        near[j].append((i, number))
+    sides = np.zeros((len(links), k))
+    order, above = [(0, -1)], {0: -1}
+    for place, _ in order:
+        for other, number in near[place]:
+            if number != above[place]:
+                above[other] = number
+                order.append((other, number))
+    for place, number in reversed(order):
+        if number >= 0:
+            sides[number, place] = 1
+            parent = next(end for end in links[number] if end != place)
+            if above[parent] >= 0:
+                sides[above[parent]] += sides[number]
+    return sides
+
+
+def joint_of(
+    topology: Topology,
+    gap: frozenset[str],
+    gone: frozenset[str],
+    traffic: Traffic,
+    costs: Mapping[Ends, float],
+    capacity: Mapping[str, int],
+) -> Joint:
+    near = topology.neighbours
+    around = {each for broker in gap for each in near[broker]} - gone
+    # The neighbour with the fewest links comes first: where nothing else decides, it gets the others.
+    names = tuple(sorted(around, key=lambda name: (len(near[name]), name)))
+    rows = _rows(traffic, _bits(topology, gap, gone, names))
+    cost_of = {broker.id: broker.cost for broker in topology.brokers if broker.id in around}
+    link_costs = np.array(
+        [[0.0 if a == b else costs.get(ends(a, b), 1.0) for b in names] for a in names], dtype=np.float64
+    ).reshape(len(names), len(names))
+    return Joint(
+        names,
+        _matrix(list(rows), len(names)),
+        np.array(list(rows.values()), dtype=np.float64),
+        link_costs,
+        np.array([cost_of[name] for name in names], dtype=np.float64),
+        tuple(capacity[name] for name in names),
+    )
+
+
+def _bits(
+    topology: Topology, gap: frozenset[str], gone: frozenset[str], names: tuple[str, ...]
+) -> dict[str, int]:
+    """Behind which neighbour each living broker is: one bit for each neighbour."""
+    near = topology.neighbours
+    bits = dict.fromkeys(gap, 0)
+    for number, name in enumerate(names):
+        bits[name] = 1 << number
+        waiting = [name]
+        while waiting:
+            for other in near[waiting.pop()]:
+                if other not in bits:
+                    bits[other] = 1 << number
+                    waiting.append(other)
+    return bits | dict.fromkeys(gone, 0)
+
+
+def _rows(traffic: Traffic, bits: Mapping[str, int]) -> dict[int, float]:
+    """The demand of each set of neighbours; classes behind one neighbour need no join."""
+    rows: dict[int, float] = {}
+    of = bits.__getitem__
+    for members, demand in traffic:
+        touched = 0
+        for bit in map(of, members):
+            touched |= bit
+        if touched & (touched - 1) and demand > 0:  # two bits or more
+            rows[touched] = rows.get(touched, 0.0) + demand
+    return rows
+
+
+def _matrix(sets: list[int], k: int) -> Floats:
+    width = (k + 7) // 8
+    packed = np.frombuffer(b"".join(each.to_bytes(width, "little") for each in sets), dtype=np.uint8)
+    bits = np.unpackbits(packed.reshape(-1, width), axis=1, bitorder="little", count=k)
+    return bits.astype(np.float64)

@@ -1,0 +1,120 @@
+"""The cheapest tree over the neighbours of a gap. Pure.
+
+Where all links cost the same, a tree's cost is the sum over its links of the demand of the classes that the
+link separates. A cut tree (Gomory and Hu 1961) is then the cheapest of all: along any other tree the ends of
+each link of the cut tree are separated by some link, which carries at least as much (Hu 1974); that needs no
+more of the demands than that their cuts are symmetric and submodular, so it holds for classes of many
+members, too. One is found with k − 1 minimum cuts (Gusfield 1990).
+
+Where costs differ or degrees are limited, that tree (or one that keeps the degrees) is improved by exchanging
+one link at a time. Complexity: k − 1 minimum cuts (`cuts`), then at most `EXCHANGES` evaluations of
+O(k² · classes), fewer with many classes.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regraft.heal.cuts import cuts_of
+from regraft.heal.joints import Joint, sides_of
+from regraft.model import Infeasible
+
+Links = list[tuple[int, int]]
+EXCHANGES = 24
+EVALUATED = 20_000
+"""Classes in all of them together."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """`exact`: proven to be the cheapest."""
+
+    links: Links = field(default_factory=list)
+    cost: float = 0.0
+    exact: bool = True
+
+
+def best_tree(joint: Joint) -> Tree | Infeasible:
+    k = len(joint.names)
+    if k < 2:
+        return Tree()
+    if min(joint.capacity) < 1 or sum(joint.capacity) < 2 * (k - 1):
+        full = joint.names[joint.capacity.index(min(joint.capacity))]
+        return Infeasible("joining takes more links than its neighbours may get", "max_degree", full, True)
+    if k == 2:
+        return Tree([(0, 1)], joint.cost([(0, 1)]), True)
+    links, exact = cut_tree(joint)
+    if not joint.free and _over(joint, links):
+        links = within_degrees(joint)
+        exact = False
+    cost = joint.cost(links)
+    if not (joint.uniform and exact):
+        links, cost = _exchanged(joint, links, cost)
+    return Tree(sorted((min(link), max(link)) for link in links), cost, exact and joint.uniform)
+
+
+def cut_tree(joint: Joint) -> tuple[Links, bool]:
+    """Gusfield's way: a cut between each point and its parent so far; who is on its side goes along."""
+    k = len(joint.names)
+    cuts = cuts_of(joint)
+    parent = [0] * k
+    for s in range(1, k):
+        t = parent[s]
+        side = cuts.side(s, t)
+        for i in range(k):
+            if i != s and i in side and parent[i] == t:
+                parent[i] = s
+        if parent[t] in side:
+            parent[s], parent[t] = parent[t], s
+    return [(s, above) for s, above in enumerate(parent) if s != above], cuts.exact
+
+
+def within_degrees(joint: Joint) -> Links:
+    """A tree that keeps the degree limit: each joins where it exchanges most; who may get one link comes last.
+
+    A broker that may get two or more never lessens the room for those after it, so nobody is left over.
+    """
+    k = len(joint.names)
+    together = (
+        joint.classes.T @ (joint.classes * joint.demand[:, None]) if len(joint.demand) else np.zeros((k, k))
+    )
+    order = sorted(range(k), key=lambda i: (joint.capacity[i] < 2, -together[i].sum(), i))
+    room = list(joint.capacity)
+    placed, links = [order[0]], []
+    for i in order[1:]:
+        j = max(
+            (j for j in placed if room[j] > 0), key=lambda j: (together[i, j] / joint.link_costs[i, j], -j)
+        )
+        links.append((i, j))
+        room[i] -= 1
+        room[j] -= 1
+        placed.append(i)
+    return links
+
+
+def _over(joint: Joint, links: Links) -> bool:
+    degrees = np.bincount(np.array(links).ravel(), minlength=len(joint.names))
+    return bool(np.any(degrees > np.array(joint.capacity)))
+
+
+def _exchanged(joint: Joint, links: Links, cost: float) -> tuple[Links, float]:
+    """One link for another while that is cheaper: the dearest first, by the cheapest that closes the gap."""
+    left = max(4, min(EXCHANGES, EVALUATED // max(1, len(joint.demand))))
+    improved = True
+    while improved and left > 0:
+        improved = False
+        for number in sorted(range(len(links)), key=lambda n: -joint.link_costs[links[n]]):
+            side = sides_of(len(joint.names), links)[number] > 0
+            pairs = [(int(a), int(b)) for a in np.flatnonzero(side) for b in np.flatnonzero(~side)]
+            pairs.sort(key=lambda pair: float(joint.link_costs[pair]))
+            for pair in pairs[: max(2, EXCHANGES // len(links))]:
+                other = [*links[:number], pair, *links[number + 1 :]]
+                if pair == links[number] or _over(joint, other):
+                    continue
+                left -= 1
+                if (cheaper := joint.cost(other)) < cost - 1e-12:
+                    links, cost, improved = other, cheaper, True
+                    break
+            if left <= 0 or improved:
+                break
+    return links, cost
