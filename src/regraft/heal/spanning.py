@@ -70,7 +70,7 @@ def cut_tree(joint: Joint) -> tuple[Links, bool]:
 
 
 def within_degrees(joint: Joint) -> Links:
-    """A tree that keeps the degree limit: each joins where it exchanges most; who may get one link comes last.
+    """A tree that keeps the degree limit: each joins where it exchanges most; who may get one link is last.
 
     A broker that may get two or more never lessens the room for those after it, so nobody is left over.
     """

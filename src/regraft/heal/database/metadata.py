@@ -108,13 +108,18 @@ class Metadata:
 
     async def start(self) -> None:
         """Everything has been read once when this returns."""
-        for kept in (self.placement, self.grants, self.head, self.current):
-            with contextlib.suppress(Corrupt):
-                kept.stored = await read(self._coord, kept.path, kept.type)  # type: ignore[arg-type]
-            self._tasks.append(asyncio.create_task(self._follow(kept)))  # type: ignore[arg-type]
+        await self._begin(self.placement)
+        await self._begin(self.grants)
+        await self._begin(self.head)
+        await self._begin(self.current)
         await self._coord.ensure(f"{self.root}/alive")
         self.alive = await living(self._coord, self.root)
         self._tasks.append(asyncio.create_task(self._follow_alive()))
+
+    async def _begin(self, kept: Kept[R]) -> None:
+        with contextlib.suppress(Corrupt):  # the watch reports it
+            kept.stored = await read(self._coord, kept.path, kept.type)
+        self._tasks.append(asyncio.create_task(self._follow(kept)))
 
     async def announce(self, id: str, here: Here) -> None:
         """From now on others ask us. A node of our own earlier life is replaced."""
