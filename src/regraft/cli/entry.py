@@ -31,6 +31,8 @@ COMMANDS = {
     "topology": "topology_command:topology",
     "measure": "measure_command:measure",
     "routes": "routes_command:routes",
+    "rules": "rules_command:rules",
+    "brokers": "brokers_command:brokers",
     "znode": "znode_command:znode",
 }
 

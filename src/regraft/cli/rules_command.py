@@ -1,0 +1,220 @@
+"""`regraft rules`: check rules, store them in the destination database, list those that hold."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regraft.cli.running_directory import directory_option
+from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
+from regraft.model import BadInput
+
+if TYPE_CHECKING:
+    from regraft.coord import Coord, Layout
+    from regraft.heal.database.records import RuleSet
+    from regraft.heal.rules import Checked, Rule
+
+FILES = click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+SEED = click.option("--seed", is_flag=True, help="Also the four rules that Regraft brings along.")
+DEFINE = click.option(
+    "--define",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A value that rules leave open; RULE.NAME for one rule.",
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+Definitions = dict[str, float | str | bool]
+
+
+@click.group()
+def rules() -> None:
+    """Adaptation rules: what is done when brokers fail, are overloaded, join or leave."""
+
+
+@rules.command("check")
+@FILES
+@SEED
+@DEFINE
+@JSON
+def check_(files: tuple[Path, ...], seed: bool, define: tuple[str, ...], as_json: bool) -> None:
+    """Check rules without storing them: grammar, events, actions, types, conflicts.
+
+    \b
+    Example:
+      regraft rules check overload.ponder --define most=0.9
+    """
+    from regraft.heal.rules import conflicts
+
+    found, checked = _read(files, seed, definitions(define))
+    against = [str(each) for each in conflicts(checked)]
+    if as_json:
+        click.echo(json.dumps({"rules": [_described(rule) for rule in found], "conflicts": against}))
+        return
+    for conflict in against:
+        click.echo(f"conflict: {conflict}", err=True)
+    click.echo(f"{len(found)} rules, {len(against)} conflicts")
+
+
+@rules.command()
+@FILES
+@SEED
+@DEFINE
+@click.option(
+    "--instead", is_flag=True, help="Instead of all that are stored; otherwise beside them, by name."
+)
+@zookeeper_options
+@directory_option("Where `regraft up` says which ZooKeeper it uses.")
+@JSON
+def put(
+    files: tuple[Path, ...],
+    seed: bool,
+    define: tuple[str, ...],
+    instead: bool,
+    zookeeper: Zookeeper,
+    directory: Path,
+    as_json: bool,
+) -> None:
+    """Store rules in the destination database; running brokers follow them at once.
+
+    \b
+    Example:
+      regraft rules put --seed overload.ponder --define 'User Defined=3'
+    """
+    from regraft.cli.running_zookeeper import connected
+    from regraft.heal.database.client import checked_rules
+    from regraft.heal.rules import conflicts
+
+    values = definitions(define)
+    found, _ = _read(files, seed, values, partly=not instead)
+    texts = {rule.name: rule.source for rule in found}
+    stored = connected(
+        zookeeper, directory, lambda coord, layout: _put(coord, layout, texts, values, instead)
+    )
+    against = [str(each) for each in conflicts(checked_rules(stored))]
+    if as_json:
+        names = [rule.name for rule in stored.rules]
+        click.echo(json.dumps({"version": stored.version, "rules": names, "conflicts": against}))
+        return
+    for conflict in against:
+        click.echo(f"conflict: {conflict}", err=True)
+    click.echo(f"version {stored.version}: {len(stored.rules)} rules")
+
+
+@rules.command("list")
+@zookeeper_options
+@directory_option("Where `regraft up` says which ZooKeeper it uses.")
+@click.option("--text", is_flag=True, help="Print the rules themselves, as they can be stored again.")
+@JSON
+def list_(zookeeper: Zookeeper, directory: Path, text: bool, as_json: bool) -> None:
+    """List the rules that hold."""
+    from regraft.cli.running_zookeeper import connected
+    from regraft.heal.rules import parse
+
+    stored = connected(zookeeper, directory, _stored)
+    if as_json:
+        rows = [
+            _described(parse(rule.text)[0]) | {"version": rule.version, "text": rule.text}
+            for rule in stored.rules
+        ]
+        click.echo(
+            json.dumps({"version": stored.version, "rules": rows, "definitions": dict(stored.definitions)})
+        )
+        return
+    if text:
+        click.echo(stored.text)
+        return
+    _show(stored)
+
+
+def definitions(given: tuple[str, ...]) -> Definitions:
+    """NAME=VALUE: a number, true, false, or text."""
+    found: Definitions = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not (name.strip() and equals):
+            raise BadInput("--define", f"must be NAME=VALUE, not {each!r}")
+        found[name.strip()] = _value(value.strip())
+    return found
+
+
+def _value(text: str) -> float | str | bool:
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _read(
+    files: tuple[Path, ...], seed: bool, values: Mapping[str, float | str | bool], *, partly: bool = False
+) -> "tuple[tuple[Rule, ...], Checked]":
+    """All rules of the files, checked; `partly`: the database knows further values."""
+    from regraft.heal.rules import SEED_RULES, Checked, check, parse
+    from regraft.model.files import as_text, read_bytes
+
+    if not files and not seed:
+        raise BadInput("FILES", "name a file with rules, or --seed")
+    texts = {"the seed's rules": SEED_RULES} if seed else {}
+    texts |= {str(file): as_text(read_bytes(file)) for file in files}
+    found: dict[str, Rule] = {}
+    checked: list[Any] = []
+    for place, text in texts.items():
+        for rule in parse(text, place):
+            if rule.name in found:
+                raise BadInput(f"{place}:{rule.at}", f"the rule {rule.name!r} stands twice")
+            found[rule.name] = rule
+            if not partly:
+                checked += check([rule], values, place=place).rules
+    return tuple(found.values()), Checked(tuple(checked))
+
+
+def _described(rule: "Rule") -> dict[str, Any]:
+    return {
+        "name": rule.name,
+        "event": rule.on.name,
+        "actions": [call.action for call in rule.do],
+        "priority": rule.priority,
+    }
+
+
+async def _stored(coord: "Coord", layout: "Layout") -> "RuleSet":
+    from regraft.heal.database.client import DatabaseClient
+
+    client = await DatabaseClient.found(coord, layout)
+    try:
+        return await client.rules()
+    finally:
+        await client.close()
+
+
+async def _put(
+    coord: "Coord", layout: "Layout", texts: Mapping[str, str], values: Definitions, instead: bool
+) -> "RuleSet":
+    from regraft.heal.database.client import DatabaseClient, Denied
+
+    client = await DatabaseClient.found(coord, layout)
+    try:
+        stored = await client.put_rules(texts, values, instead=instead)
+    finally:
+        await client.close()
+    if isinstance(stored, Denied):
+        raise BadInput("", stored.reason)
+    return stored
+
+
+def _show(stored: "RuleSet") -> None:
+    from rich.table import Table
+
+    from regraft.cli.printing import console, shown
+    from regraft.heal.rules import parse
+
+    table = Table("rule", "version", "on", "do", "priority", box=None, pad_edge=False)
+    for text in stored.rules:
+        rule = parse(text.text)[0]
+        actions = " -> ".join(call.action for call in rule.do)
+        table.add_row(shown(rule.name), str(text.version), rule.on.name, actions, str(rule.priority))
+    console().print(table)
+    click.echo(f"version {stored.version}: {len(stored.rules)} rules")
