@@ -28,7 +28,8 @@ from regraft.model.switch_network import SwitchNetwork
 from regraft.testing.route_maker import tree_routes
 
 HASTY = Patience(connect=0.3, answer=0.3, attempts=2, pause=0.01, drain=0.0)
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
 FEATURES = write_message(6, 0, bytes(24))
 FLOW_MOD, MULTIPART, BARRIER = 14, 18, 20
 
