@@ -5,29 +5,31 @@ Steiner tree. So the sum over all kinds of events of rate times a bound on that 
 look at and however filters are clustered.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from regraft.model.routes import Subscriber
 from regraft.routes.clustering_atoms import by_atoms
-from regraft.routes.contents import contents_of
+from regraft.routes.contents import contents_for
 from regraft.routes.problem import Demand, Graph, Problem, demand_of
-from regraft.routes.settings import Settings
+from regraft.routes.settings import DEFAULTS
 from regraft.routes.steiner_graph import prepared
 
-Key = tuple[int, tuple[int, ...]]
-"""Root and terminals."""
 
-
-def finest_demands(problem: Problem) -> list[Demand]:
-    """What has to be carried at least: one demand for each publisher and each set of terminals."""
-    contents = contents_of(problem, by_atoms, Settings(matching="publisher"))
+def finest_demands(problem: Problem, publisher: int) -> list[Demand]:
+    """What a publisher has to send at least: one demand for each set of terminals."""
+    contents = contents_for(problem, publisher, by_atoms, DEFAULTS)
     return [demand_of(problem, content) for content in contents]
 
 
-def lower_bound(graph: Graph, demands: Sequence[Demand], known: Mapping[Key, float] = {}) -> float:
-    """Σ rate · bound; demands have one root each. `known` are bounds that were computed before."""
-    steiner, total = prepared(graph), 0.0
-    for demand in demands:
-        key = (demand.roots[0], demand.terminals)
-        bound = known[key] if key in known else steiner.solve(*key).bound
-        total += demand.rate * bound
-    return total
+def interest(problem: Problem, publisher: int) -> tuple[Subscriber, ...]:
+    """The subscribers who want something of a publisher."""
+    masks = problem.masks
+    said = masks.advertised[publisher]
+    everyone = zip(problem.workload.subscribers, masks.subscribed, strict=True)
+    return tuple(subscriber for subscriber, wanted in everyone if wanted & said)
+
+
+def lower_bound(graph: Graph, demands: Sequence[Demand]) -> float:
+    """Σ rate · bound; demands have one root each."""
+    steiner = prepared(graph)
+    return sum(demand.rate * steiner.solve(demand.roots[0], demand.terminals).bound for demand in demands)

@@ -11,17 +11,18 @@ from dataclasses import dataclass, field, replace
 from regraft.model import Infeasible
 from regraft.model.routes import RouteFigures, Routes, RouteTree, RouteWorkload
 from regraft.model.switch_network import SwitchNetwork, check_connected
-from regraft.routes.bounds import finest_demands, lower_bound
+from regraft.routes.bounds import finest_demands, interest, lower_bound
 from regraft.routes.figures import false_positives, load_of, longest_path
 from regraft.routes.flow_limits import Tables, within_flow_limits
-from regraft.routes.framework import Memory, Remembered, Run, initialise, interest, iterate
+from regraft.routes.framework import Memory, Run, content_key, initialise, iterate
+from regraft.routes.laid import Laid
 from regraft.routes.limits import overloaded
 from regraft.routes.path_limits import too_far
 from regraft.routes.problem import Graph, Problem, graph_of, problem_of
 from regraft.routes.registry import COMPONENTS, component, known_name
 from regraft.routes.settings import DEFAULTS, Settings
 from regraft.routes.stopwatch import Stopwatch, no_clock
-from regraft.routes.tables import Laid, make_tables
+from regraft.routes.tables import make_tables
 from regraft.routes.touched import touched_switches
 
 Report = Callable[[str, int, int], None]
@@ -110,12 +111,8 @@ def _still_true(memory: Memory, problem: Problem, before: frozenset[str], now: f
         return Memory()
     usable = problem.graph.allowed
     trees = {key: tree for key, tree in memory.trees.items() if all(usable[edge] for edge in tree)}
-    parts = {
-        id: known
-        for id, known in memory.parts.items()
-        if all(usable[edge] for _, tree, _ in known.parts for edge in tree)
-    }
-    return Memory(parts, trees)
+    contents = {key: laid for key, laid in memory.contents.items() if all(usable[edge] for edge in laid.tree)}
+    return Memory(contents, trees, dict(memory.bounds) if before == now else {})
 
 
 def _finished(
@@ -152,7 +149,7 @@ def _finished(
         down,
         run.solved,
         tuple(problem.network.switches[vertex] for vertex in rebuilt),
-        Memory(_parts(problem, laid), run.memory.trees),
+        Memory({content_key(problem, one.content): one for one in laid}, run.memory.trees, run.memory.bounds),
         tuple(laid),
         problem.graph,
     )
@@ -171,13 +168,20 @@ def _figures(run: Run, laid: list[Laid], tables: Tables, bound: float) -> RouteF
         float(load.edges @ problem.graph.weights),
         bound,
         foreign,
-        longest_path(problem, laid),
+        longest_path(laid),
     )
 
 
 def _bound(run: Run) -> float:
+    """Σ over publishers; only those for whom something changed are computed."""
+    problem, total = run.problem, 0.0
     with run.watch.timing("bound"):
-        return lower_bound(run.problem.graph, finest_demands(run.problem))
+        for number, publisher in enumerate(problem.workload.publishers):
+            key = (publisher, interest(problem, number))
+            if key not in run.memory.bounds:
+                run.memory.bounds[key] = lower_bound(problem.graph, finest_demands(problem, number))
+            total += run.memory.bounds[key]
+    return total
 
 
 def _trees(problem: Problem, laid: list[Laid]) -> tuple[RouteTree, ...]:
@@ -190,20 +194,3 @@ def _trees(problem: Problem, laid: list[Laid]) -> tuple[RouteTree, ...]:
         )
         for one in laid
     )
-
-
-def _parts(problem: Problem, laid: list[Laid]) -> dict[str, Remembered]:
-    """By publisher, for trees of one publisher each."""
-    found: dict[int, list[Laid]] = {publisher: [] for publisher in range(len(problem.advertised))}
-    for one in laid:
-        if len(one.content.publishers) > 1:
-            return {}
-        found[one.content.publishers[0]].append(one)
-    return {
-        problem.workload.publishers[publisher].id: Remembered(
-            problem.workload.publishers[publisher],
-            interest(problem, publisher),
-            tuple((one.content.region, one.tree, one.filters) for one in parts),
-        )
-        for publisher, parts in found.items()
-    }

@@ -48,9 +48,7 @@ def _shared(problem: Problem, cluster: ClusterFilters, settings: Settings) -> li
             wanted.setdefault(dz, {at}).update(switches, (at,))
     contents = []
     for region in _clusters(wanted, cluster, settings):
-        publishers = tuple(
-            number for number, advertised in enumerate(problem.advertised) if advertised.overlaps(region)
-        )
+        publishers = problem.saying(region)
         if publishers and problem.interested(region):
             contents.append(Content(publishers, region))
     return contents

@@ -11,10 +11,11 @@ from regraft.model import Infeasible
 from regraft.model.routes import Entry
 from regraft.routes.embedding_flows import flow_conflict
 from regraft.routes.interface import Tree
+from regraft.routes.laid import Laid, lay
 from regraft.routes.problem import Problem, demand_of
 from regraft.routes.registry import component
 from regraft.routes.settings import Settings
-from regraft.routes.tables import Laid, make_tables
+from regraft.routes.tables import make_tables
 
 Tables = dict[str, tuple[Entry, ...]]
 
@@ -43,7 +44,7 @@ def within_flow_limits(
     if not too_long(problem, tables):
         return now, tables
     widen = component("embedding", "fewest-flows")
-    now = [Laid(one.content, one.tree, dict(widen(problem, one.content, one.tree, settings))) for one in now]
+    now = [lay(problem, one.content, one.tree, widen, settings) for one in now]
     tables = make_tables(problem, now, fewest=True)
     for _ in range(problem.graph.vertices):
         if not (over := too_long(problem, tables)):
@@ -81,6 +82,6 @@ def _around(problem: Problem, laid: Sequence[Laid], switch: str, settings: Setti
             continue
         tree: Tree | None = optimise(open_graph, [demand], (), settings)[0]
         if tree is not None:
-            now[place] = Laid(one.content, tree, dict(widen(problem, one.content, tree, settings)))
+            now[place] = lay(problem, one.content, tree, widen, settings)
             moved += 1
     return now if moved else None

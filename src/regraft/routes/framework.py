@@ -6,20 +6,19 @@ cycles (which come back as constraints), re-balance weights; repeat while a limi
 computed for an earlier state of the network is kept in a `Memory` and used again where nothing changed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from regraft.filters.dz import DzSet
 from regraft.model import Infeasible
-from regraft.model.routes import Publisher, Subscriber
-from regraft.routes.contents import apart, contents_for, contents_of, whole_contents
+from regraft.routes.contents import apart, contents_of, whole_contents
 from regraft.routes.cycle_feedback import without_cycles
 from regraft.routes.figures import load_of
 from regraft.routes.interface import Tree, Weighting
+from regraft.routes.laid import Laid, lay
 from regraft.routes.limits import capacities, excess, relieved
 from regraft.routes.parallel import optimise_in_parts
 from regraft.routes.path_trees import as_tree
@@ -28,25 +27,21 @@ from regraft.routes.registry import component
 from regraft.routes.settings import Settings
 from regraft.routes.shared_tree import too_dear
 from regraft.routes.stopwatch import Stopwatch
-from regraft.routes.tables import Laid
 
 Key = tuple[Any, ...]
 
 
-class Remembered(NamedTuple):
-    """A publisher's part of the routes: region, tree and filters of each of its contents."""
-
-    publisher: Publisher
-    interest: tuple[Subscriber, ...]
-    parts: tuple[tuple[DzSet, Tree, Mapping[int, DzSet]], ...]
-
-
 @dataclass(frozen=True)
 class Memory:
-    """What stays true when somebody comes or goes: parts by publisher id, trees by demand."""
+    """What stays true when somebody comes or goes.
 
-    parts: dict[str, Remembered] = field(default_factory=dict)
+    Contents with the same publishers and subscribers keep tree and filters, demands of the same switches
+    their trees, publishers whose subscribers are the same their share of the lower bound.
+    """
+
+    contents: dict[Key, Laid] = field(default_factory=dict)
     trees: dict[Key, Tree] = field(default_factory=dict)
+    bounds: dict[Key, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -80,8 +75,7 @@ def initialise(run: Run) -> list[Laid]:
         with run.watch.timing("trees"):
             tree = build(problem.graph, root, paths)
         with run.watch.timing("embedding"):
-            filters = embed(problem, content, tree, settings)
-        laid.append(Laid(content, tree, dict(filters)))
+            laid.append(lay(problem, content, tree, embed, settings))
         run.watch.tell("shortest-path trees", done + 1, len(contents))
     return laid
 
@@ -89,7 +83,7 @@ def initialise(run: Run) -> list[Laid]:
 def iterate(run: Run, initial: Sequence[Laid]) -> list[Laid] | Infeasible:
     """The iteration phase: rounds until no limit is broken; the best round counts."""
     problem, settings = run.problem, run.settings
-    kept, contents = _remembered(run)
+    kept, contents = _contents(run)
     demands = [demand_of(problem, content) for content in contents]
     first = Weighting(
         problem.graph.weights,
@@ -130,32 +124,35 @@ def iterate(run: Run, initial: Sequence[Laid]) -> list[Laid] | Infeasible:
     return best[1]
 
 
-def _remembered(run: Run) -> tuple[list[Laid], list[Content]]:
-    """What is known of publishers for whom nothing changed, and the contents of all others."""
-    problem, settings, cluster = run.problem, run.settings, run.use("clustering")
-    if settings.matching == "filter":
-        with run.watch.timing("clustering"):
-            return [], contents_of(problem, cluster, settings)
-    kept, contents = [], []
-    for number, publisher in enumerate(problem.workload.publishers):
-        known = run.memory.parts.get(publisher.id)
-        if known and known.publisher == publisher and known.interest == interest(problem, number):
-            kept += [
-                Laid(Content((number,), region, True), tree, filters) for region, tree, filters in known.parts
-            ]
-        else:
-            with run.watch.timing("clustering"):
-                contents += contents_for(problem, number, cluster, settings)
-        run.watch.tell("clustering", number + 1, len(problem.advertised))
-    return kept, contents
+def _contents(run: Run) -> tuple[list[Laid], list[Content]]:
+    """Contents that are laid already because nothing about them changed, and all others."""
+    problem, kept, new = run.problem, list[Laid](), list[Content]()
+    with run.watch.timing("clustering"):
+        contents = contents_of(problem, run.use("clustering"), run.settings)
+    for content in contents:
+        parts = [content]
+        if content_key(problem, content) not in run.memory.contents and not content.own:
+            parts = apart(problem, content)  # they may have been laid apart
+            if any(content_key(problem, part) not in run.memory.contents for part in parts):
+                parts = [content]
+        for part in parts:
+            known = run.memory.contents.get(content_key(problem, part))
+            if known is None:
+                new.append(part)
+            else:
+                kept.append(known._replace(content=part))
+    return kept, new
 
 
-def interest(problem: Problem, publisher: int) -> tuple[Subscriber, ...]:
-    """The subscribers who want something of a publisher."""
-    masks = problem.masks
-    said = masks.advertised[publisher]
-    everyone = zip(problem.workload.subscribers, masks.subscribed, strict=True)
-    return tuple(subscriber for subscriber, wanted in everyone if wanted & said)
+def content_key(problem: Problem, content: Content) -> Key:
+    """Who publishes and who wants it: contents of the same key have the same trees and filters."""
+    publishers, subscribers = problem.workload.publishers, problem.workload.subscribers
+    return (
+        tuple(publishers[each] for each in content.publishers),
+        content.region,
+        content.own,
+        tuple(subscribers[each] for each in problem.interested(content.region)),
+    )
 
 
 def _optimise(
@@ -283,7 +280,7 @@ def _embedded(run: Run, contents: Sequence[Content], trees: Sequence[Tree | None
     for content, tree in zip(contents, trees, strict=True):
         assert tree is not None
         with run.watch.timing("embedding"):
-            laid.append(Laid(content, tree, dict(embed(run.problem, content, tree, run.settings))))
+            laid.append(lay(run.problem, content, tree, embed, run.settings))
     return laid
 
 

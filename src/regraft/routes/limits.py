@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from regraft.model import Infeasible
 from regraft.routes.figures import Load, load_of
 from regraft.routes.interface import EmbedFilters
+from regraft.routes.laid import Laid, lay
 from regraft.routes.problem import Problem, demand_of
 from regraft.routes.registry import component
 from regraft.routes.settings import Settings
-from regraft.routes.tables import Laid
 
 TOLERANCE = 1e-9
 
@@ -125,7 +125,7 @@ def _around(
         if over <= 0:
             break
         one = laid[place]
-        now[place] = Laid(one.content, tree, dict(embed(problem, one.content, tree, settings)))
+        now[place] = lay(problem, one.content, tree, embed, settings)
         over -= rate
         if load_of(problem, now).switches.max() > 0 and _newly_full(problem, now, load, most):
             now[place] = one

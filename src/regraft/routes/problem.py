@@ -170,11 +170,18 @@ class Problem:
 
     def interested(self, region: DzSet) -> list[int]:
         """The subscribers who want something of the region."""
-        masks = self.masks
-        if not masks.atoms.divides(region):
-            return [each for each, subscribed in enumerate(self.subscribed) if subscribed.overlaps(region)]
-        mask = masks.atoms.mask(region)
-        return [each for each, subscribed in enumerate(masks.subscribed) if subscribed & mask]
+        return self._overlapping(region, self.subscribed, self.masks.subscribed)
+
+    def saying(self, region: DzSet) -> tuple[int, ...]:
+        """The publishers who say something in the region."""
+        return tuple(self._overlapping(region, self.advertised, self.masks.advertised))
+
+    def _overlapping(self, region: DzSet, parts: Sequence[DzSet], masks: Sequence[int]) -> list[int]:
+        atoms = self.masks.atoms
+        if not atoms.divides(region):
+            return [each for each, part in enumerate(parts) if part.overlaps(region)]
+        mask = atoms.mask(region)
+        return [each for each, part in enumerate(masks) if part & mask]
 
     def hop_limit(self, subscriber: int) -> int | None:
         own, general = self.workload.subscribers[subscriber].path_limit, self.workload.limits.path_length

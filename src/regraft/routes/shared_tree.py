@@ -6,11 +6,11 @@ which somebody wants it, whoever published it. The core of the tree joins the te
 switch joins the core by its shortest path, and pays only for its own events.
 """
 
+import heapq
 from collections.abc import Callable, Sequence
 
 from regraft.routes.hop_limits import hop_tree
 from regraft.routes.interface import Tree
-from regraft.routes.path_search import path_to, search
 from regraft.routes.problem import Cycle, Demand, Graph
 from regraft.routes.steiner_graph import prepared
 
@@ -51,23 +51,24 @@ def shared_cost(graph: Graph, demand: Demand, tree: Tree) -> float:
     """Each root's events cross the edges that lie between it and the terminals: Σ rate · weight."""
     rates = demand.rates or (demand.rate,) * len(demand.roots)
     return sum(
-        rate * graph.weigh(reached(graph, tree, root)) for root, rate in zip(demand.roots, rates, strict=True)
+        rate * graph.weigh(edge for edge, _ in reached(graph, tree, root))
+        for root, rate in zip(demand.roots, rates, strict=True)
     )
 
 
-def reached(graph: Graph, tree: Tree, root: int) -> list[int]:
-    """The edges that events from the root cross: on by every edge but the cable they came by."""
+def reached(graph: Graph, tree: Tree, root: int) -> list[tuple[int, int]]:
+    """The edges that events from the root cross, and how many they have crossed then.
+
+    They go on by every edge but the cable they came by.
+    """
     leaving: dict[int, list[int]] = {}
     for edge in tree:
         leaving.setdefault(graph.source_list[edge], []).append(edge)
-    crossed: list[int] = []
-    open_edges = list(leaving.get(root, ()))
-    while open_edges:
-        edge = open_edges.pop()
-        crossed.append(edge)
-        cable = graph.cable_list[edge]
-        after = leaving.get(graph.target_list[edge], ())
-        open_edges += [each for each in after if graph.cable_list[each] != cable]
+    cables, targets = graph.cable_list, graph.target_list
+    crossed = [(edge, 1) for edge in leaving.get(root, ())]
+    for edge, depth in crossed:
+        cable = cables[edge]
+        crossed += [(after, depth + 1) for after in leaving.get(targets[edge], ()) if cables[after] != cable]
     return crossed
 
 
@@ -145,25 +146,31 @@ def _attached(graph: Graph, demand: Demand, core: set[int]) -> dict[int, int] | 
     inside = inside or set(demand.terminals[:1])
     if len(cables) != len(inside) - 1:  # the core itself is no tree
         return None
+    onwards = _towards(graph, inside)
     for root in demand.roots:
-        if root in inside:
-            continue
-        path = _to_nearest(graph, root, inside)
-        if path is None:
-            return None
-        for edge in path:
-            cables[graph.cable_list[edge]] = edge
-            inside |= {graph.source_list[edge], graph.target_list[edge]}
+        at = root
+        while at not in inside:
+            if onwards[at] < 0:
+                return None
+            cables[graph.cable_list[onwards[at]]] = onwards[at]
+            at = graph.target_list[onwards[at]]
     return cables
 
 
-def _to_nearest(graph: Graph, root: int, inside: set[int]) -> tuple[int, ...] | None:
-    above = search(graph, root, goal=None)
-    paths = [path for vertex in inside if (path := path_to(graph, above, root, vertex)) is not None]
-    best = min(paths, key=lambda path: (graph.weigh(path), len(path)), default=None)
-    if best is None:
-        return None
-    for place, edge in enumerate(best):  # the first switch of the tree that the path comes to is enough
-        if graph.target_list[edge] in inside:
-            return best[: place + 1]
-    return best
+def _towards(graph: Graph, inside: set[int]) -> list[int]:
+    """For each vertex the edge by which its shortest path to the nearest vertex inside begins."""
+    distance = [float("inf")] * graph.vertices
+    onwards = [-1] * graph.vertices
+    heap = [(0.0, vertex) for vertex in sorted(inside)]
+    for _, vertex in heap:
+        distance[vertex] = 0.0
+    while heap:
+        far, vertex = heapq.heappop(heap)
+        if far > distance[vertex]:
+            continue
+        for edge in graph.entering[vertex]:
+            before, further = graph.source_list[edge], far + graph.weight_list[edge]
+            if further < distance[before]:
+                distance[before], onwards[before] = further, edge
+                heapq.heappush(heap, (further, before))
+    return onwards

@@ -11,23 +11,15 @@ from typing import NamedTuple
 from regraft.filters.dz import DzSet
 from regraft.model.routes import Entry
 from regraft.routes.atoms import Atoms, atoms_of
-from regraft.routes.interface import Tree
+from regraft.routes.laid import Laid
 from regraft.routes.least_table import least_table
-from regraft.routes.problem import Content, Problem
+from regraft.routes.problem import Problem
 
 Action = tuple[tuple[int, ...], tuple[str, ...]]
 """Edges to leave by, subscribers to deliver to."""
 
 NOWHERE: Action = ((), ())
 WHOLE = DzSet(("",))
-
-
-class Laid(NamedTuple):
-    """A content on its tree, with the filter of each edge."""
-
-    content: Content
-    tree: Tree
-    filters: Mapping[int, DzSet]
 
 
 class _Here(NamedTuple):

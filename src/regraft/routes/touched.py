@@ -3,8 +3,8 @@
 from collections.abc import Hashable, Sequence
 
 from regraft.model.routes import RouteWorkload, Subscriber
+from regraft.routes.laid import Laid
 from regraft.routes.problem import Problem
-from regraft.routes.tables import Laid
 
 
 def touched_switches(
@@ -24,8 +24,7 @@ def _signs(problem: Problem, laid: Sequence[Laid], workload: RouteWorkload) -> d
         sign = (
             tuple((publisher.id, publisher.advertisement) for publisher in publishers),
             one.content.region,
-            # The same object where nothing was computed anew; several publishers are always anew.
-            id(one.filters) if len(publishers) == 1 else frozenset(one.filters.items()),
+            id(one.filters),  # the same object where nothing was computed anew
         )
         vertices = {number[publisher.switch] for publisher in publishers}
         vertices |= {graph.source_list[edge] for edge in one.tree}
