@@ -64,11 +64,7 @@ class Postgres:
 
     def start(self) -> None:
         """On the port and data that it has; also after `kill`."""
-        settings = [
-            f"port={self.port}",
-            "listen_addresses=127.0.0.1",
-            f"unix_socket_directories={self._place}",
-        ]
+        settings = [f"port={self.port}", "listen_addresses=127.0.0.1", "unix_socket_directories="]
         command = [str(self._bin / "postgres"), "-D", str(self._place / "data")]
         for each in settings:
             command += ["-c", each]
@@ -94,7 +90,16 @@ class Postgres:
         """As a crash does: the server and all its helpers at once."""
         process, self._process = self._process, None
         if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            for pid in _below(process.pid):  # its helpers have groups of their own
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             process.wait()
             (self._place / "data" / "postmaster.pid").unlink(missing_ok=True)
+
+
+def _below(pid: int) -> list[int]:
+    """The process and all that it started, as far as they are still its own."""
+    children: list[int] = []
+    with contextlib.suppress(OSError):
+        children = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [pid, *(each for child in children for each in _below(child))]

@@ -5,7 +5,6 @@ from functools import partial
 
 import msgspec
 
-from regraft.coord import CoordError
 from regraft.heal.database import grants
 from regraft.heal.database.grants import Queue
 from regraft.heal.database.group import concerned, grant_of
@@ -47,11 +46,15 @@ MOST_RULES_WAIT = 30.0
 
 
 class Answers:
-    def __init__(self, replicas: Replicas, metadata: Metadata, patience: float) -> None:
+    """`patience`: seconds for a grant; `grace`: for a database that is away, before it counts as lost."""
+
+    def __init__(self, replicas: Replicas, metadata: Metadata, patience: float, grace: float) -> None:
         self._replicas = replicas
         self._metadata = metadata
         self._patience = patience
+        self._grace = grace
         self._seen: dict[str, float] = {}
+        self._missed: dict[str, float] = {}
 
     async def to(self, number: int, ask: Ask) -> Answer:
         match ask:
@@ -163,6 +166,8 @@ class Answers:
     async def _brokers(self, ask: GetBrokers) -> Answer:
         if ask.here:
             return Answer(number=0, brokers=tuple((await self._replicas.own(ask.ids)).values()))
+        if not ask.ids:
+            await self._metadata.refresh(self._metadata.placement)
         ids = ask.ids or tuple(self._replicas.holders)
         return Answer(number=0, brokers=tuple((await self._replicas.brokers(ids)).values()))
 
@@ -202,43 +207,38 @@ class Answers:
             kept = await self._metadata.change(self._metadata.placement, step)
         return set(kept.holders.get(record.id, ()))
 
-    async def follow_losses(self, grace: float) -> None:
-        """What a lost database held is copied to another; the living one with the lowest id does that."""
-        while True:
-            alive = frozenset(self._metadata.alive)
-            async with self._metadata.changed:
-                await self._metadata.changed.wait()
-            if frozenset(self._metadata.alive) == alive:
-                continue
-            await asyncio.sleep(grace)
-            if self._replicas.me == min(self._metadata.alive, default=""):
-                try:
-                    await self._copy_lost()
-                except CoordError as fault:
-                    self._metadata.note(str(fault))
+    async def mend(self) -> None:
+        """What has too few copies is copied to another; the living database with the lowest id does that."""
+        now = asyncio.get_running_loop().time()
+        alive = self._metadata.alive
+        held = {each for holders in self._replicas.holders.values() for each in holders}
+        self._missed = {each: self._missed.get(each, now) for each in held - alive.keys()}
+        if self._replicas.me != min(alive, default=""):
+            return
+        lost = {each for each, since in self._missed.items() if now - since > self._grace}
+        short = [id for id, holders in self._replicas.holders.items() if _too_few(holders, lost, len(alive))]
+        if short:
+            await self._copy(short)
 
-    async def _copy_lost(self) -> None:
-        living = {id: here.region for id, here in self._metadata.alive.items()}
+    async def _copy(self, ids: list[str]) -> None:
+        """Records first, then the placement: who is asked for a record has it."""
         kept = self._metadata.placement.value or Placement()
-        before = kept.holders
-        after = placed({id: kept.regions.get(id, "") for id in before}, living, before)
-        for database, ids in lacking(before, after).items():
-            records = await self._replicas.brokers(ids)
+        before = {id: kept.holders[id] for id in ids}
+        living = {id: here.region for id, here in self._metadata.alive.items()}
+        moved = placed({id: kept.regions.get(id, "") for id in ids}, living, kept.holders)
+        for database, some in lacking(before, moved).items():
+            records = await self._replicas.brokers(some)
             keep = Keep(brokers=tuple(records.values()))
             if database == self._replicas.me:
                 await self._replicas.keep_all(keep)
             else:
                 await self._replicas.ask(database, keep)
-        await self._metadata.change(
-            self._metadata.placement,
-            lambda now: Placement(
-                holders={
-                    **now.holders,
-                    **{id: to for id, to in after.items() if now.holders.get(id) == before.get(id)},
-                },
-                regions=now.regions,
-            ),
-        )
+
+        def step(now: Placement) -> Placement:
+            still = {id: to for id, to in moved.items() if now.holders.get(id) == before[id]}
+            return Placement(holders={**now.holders, **still}, regions=now.regions)
+
+        await self._metadata.change(self._metadata.placement, step)
 
     # Rules
 
@@ -290,6 +290,10 @@ class Answers:
         if kept != head:
             return Answer(number=0, refused=f"the rules are at version {kept.version}, not {ask.expected}")
         return Answer(number=0, rules=after, copies=copies)
+
+
+def _too_few(holders: tuple[str, ...], lost: set[str], alive: int) -> bool:
+    return bool(lost & set(holders)) or len(holders) < min(REPLICAS, alive)
 
 
 def _versions(before: RuleSet, after: RuleSet) -> tuple[RuleText, ...]:

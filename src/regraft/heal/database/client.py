@@ -32,6 +32,7 @@ from regraft.model import BadInput, RegraftError
 SECONDS = 2.0
 PASSED_OVER = 1.0
 RULES_WAIT = 10.0
+PAUSE = 0.05
 
 
 class DatabasesAway(RegraftError):
@@ -67,10 +68,14 @@ class DatabaseClient:
             await connection.close()
 
     async def request(self, request: Request, patience: float = 30.0) -> Grant | Denied:
-        """Until it is our turn."""
+        """Until it is our turn; `Denied` if that does not come in time, or can not."""
         deadline = asyncio.get_running_loop().time() + patience
         while True:
-            answer = await self._call(AskGrant(request=request), deadline)
+            try:
+                answer = await self._call(AskGrant(request=request))
+            except DatabasesAway as fault:
+                answer = Answer(number=0, refused=str(fault), again=True)
+                await asyncio.sleep(PAUSE)
             if answer.grant is not None:
                 return answer.grant
             if not answer.again:
@@ -117,8 +122,7 @@ class DatabaseClient:
             rules=tuple(RuleText(name=name, text=text) for name, text in texts.items()),
             definitions={**({} if instead else before.definitions), **definitions},
         )
-        deadline = asyncio.get_running_loop().time() + self._seconds
-        answer = await self._call(PutRules(rules=wanted, expected=before.version), deadline)
+        answer = await self._call(PutRules(rules=wanted, expected=before.version))
         return answer.rules if answer.rules is not None else Denied(answer.refused)
 
     async def follow_rules(self) -> AsyncIterator[Checked]:
@@ -126,8 +130,7 @@ class DatabaseClient:
         version = -1
         while True:
             try:
-                deadline = asyncio.get_running_loop().time() + RULES_WAIT + self._seconds
-                answer = await self._call(GetRules(since=version, wait=RULES_WAIT), deadline)
+                answer = await self._call(GetRules(since=version, wait=RULES_WAIT), RULES_WAIT)
             except DatabasesAway:
                 await asyncio.sleep(PASSED_OVER)
                 continue
@@ -137,24 +140,20 @@ class DatabaseClient:
 
     async def _done(self, ask: Ask) -> Answer:
         """What can not be refused but for trouble."""
-        answer = await self._call(ask, asyncio.get_running_loop().time() + self._seconds)
+        answer = await self._call(ask)
         if answer.refused:
             raise DatabasesAway(f"the destination database refuses: {answer.refused}")
         return answer
 
-    async def _call(self, ask: Ask, deadline: float) -> Answer:
+    async def _call(self, ask: Ask, wait: float = 0.0) -> Answer:
         """The first answer that is one; trouble of one database is no answer while another may do."""
         reasons: list[str] = []
         trouble: Answer | None = None
         for place in self._order():
-            connection = self._connections[place]
-            loop = asyncio.get_running_loop()
-            wait = RULES_WAIT if isinstance(ask, GetRules) and ask.wait else 0.0
-            left = min(self._seconds + wait, max(0.1, deadline - loop.time()))
             try:
-                answer = await connection.call(ask, left)
+                answer = await self._connections[place].call(ask, self._seconds + wait)
             except DatabaseAway as fault:
-                self._away[place] = loop.time()
+                self._away[place] = asyncio.get_running_loop().time()
                 reasons.append(str(fault))
                 continue
             self._away.pop(place, None)

@@ -159,6 +159,12 @@ class Metadata:
             return after
         raise CoordError(f"{kept.path}: others were faster {ATTEMPTS} times")
 
+    async def refresh(self, kept: Kept[R]) -> None:
+        """What others were told before this call is seen; without a connection, what was seen last."""
+        with contextlib.suppress(CoordError):
+            await self._coord.sync()
+            kept.stored = await read(self._coord, kept.path, kept.type)
+
     async def _follow(self, kept: Kept[R]) -> None:
         async for stored in watch(self._coord, kept.path, kept.type):
             if isinstance(stored, Corrupt):

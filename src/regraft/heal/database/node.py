@@ -83,7 +83,7 @@ class DatabaseNode:
         await self._metadata.start()
         self._replicas = Replicas(self.id, self._store, self._metadata)
         self._stack.push_async_callback(self._replicas.close)
-        self._answers = Answers(self._replicas, self._metadata, self._timing.grant)
+        self._answers = Answers(self._replicas, self._metadata, self._timing.grant, self._timing.lost)
         server = await asyncio.start_server(self._serve, self.host, self.port)
         self.port = server.sockets[0].getsockname()[1]
         self._stack.callback(server.close)
@@ -92,7 +92,7 @@ class DatabaseNode:
         await self._metadata.announce(self.id, here)
         self._begin(self._regularly(self._timing.sweep, self._replicas.sweep))
         self._begin(self._regularly(self._timing.check, self._answers.expire))
-        self._begin(self._answers.follow_losses(self._timing.lost))
+        self._begin(self._regularly(self._timing.sweep, self._answers.mend))
 
     async def stop(self) -> None:
         for task in list(self._tasks):

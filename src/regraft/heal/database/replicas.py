@@ -44,6 +44,8 @@ class Replicas:
         wanted = tuple(dict.fromkeys(ids))
         found = {self.me: await self.own(wanted)}
         missing = [id for id in wanted if id not in found[self.me]]
+        if any(id not in self.holders for id in missing):  # placed a moment ago, perhaps
+            await self._metadata.refresh(self._metadata.placement)
         holders = self.holders
         tried: set[str] = set()
         while missing and (plan := asked(missing, holders, self.me, tried)):
