@@ -85,29 +85,25 @@ def _added(
 
 
 def _improved(labels: NDArray[np.int64], rows: Rows, weights: Floats) -> NDArray[np.int64]:
-    """Move one kind of piece to another cluster while that lessens the waste; every move does, so it ends."""
-    labels = labels.copy()
-    clusters = np.unique(labels)
-    members = np.stack([rows[labels == cluster].sum(axis=0) for cluster in clusters]).astype(np.int64)
-    place = np.searchsorted(clusters, labels)
+    """Move the kind of piece that gains most to another cluster while that lessens the waste, so it ends."""
+    clusters, place = np.unique(labels, return_inverse=True)
+    sets = rows.astype(np.float64)
+    members = np.stack([sets[place == cluster].sum(axis=0) for cluster in range(len(clusters))])
     total = np.bincount(place, weights=weights, minlength=len(clusters))
-    moved = len(clusters) > 1
-    while moved:
-        moved = False
-        for kind, row in enumerate(rows):
-            home = place[kind]
-            sizes = (members > 0).sum(axis=1)
-            without = int(((members[home] - row) > 0).sum())
-            saved = total[home] * sizes[home] - (total[home] - weights[kind]) * without
-            union = sizes + (row & (members == 0)).sum(axis=1)
-            cost = (total + weights[kind]) * union - total * sizes
-            cost[home] = saved
-            best = int(cost.argmin())
-            if cost[best] < saved - 1e-12:
-                members[home] -= row
-                members[best] += row
-                total[home] -= weights[kind]
-                total[best] += weights[kind]
-                place[kind] = best
-                moved = True
+    kinds = np.arange(len(rows))
+    while len(clusters) > 1:
+        sizes = (members > 0).sum(axis=1)
+        alone = (sets * (members[place] == 1)).sum(axis=1)  # terminals that no other kind of the cluster has
+        leaves = total[place] * sizes[place] - (total[place] - weights) * (sizes[place] - alone)
+        union = sizes + sets @ (members == 0).T
+        gain = leaves[:, None] - (total + weights[:, None]) * union + total * sizes
+        gain[kinds, place] = 0.0
+        kind, best = divmod(int(gain.argmax()), len(clusters))
+        if gain[kind, best] <= 1e-12:
+            break
+        home, place[kind] = place[kind], best
+        members[home] -= sets[kind]
+        members[best] += sets[kind]
+        total[home] -= weights[kind]
+        total[best] += weights[kind]
     return place
