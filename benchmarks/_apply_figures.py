@@ -8,12 +8,13 @@ the sweep can be stopped and started again.
 import argparse
 import json
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks._apply_figures_run import topologies
+from benchmarks._apply_figures_run import STATE, topologies
 from benchmarks._table import Line
 from rich.console import Console
 from rich.progress import Progress
@@ -77,7 +78,8 @@ def figures(arguments: argparse.Namespace, folder: Path) -> Iterator[Line]:
 
 
 def sweep(sweeps: Sweeps, shapes: Sequence[str], out: Path, search: float) -> Rows:
-    """Plans first: planning is not to disturb a run."""
+    """Plans first: planning is not to disturb a run. Who ends the sweep ends the run that is under way."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     (out / "plans").mkdir(parents=True, exist_ok=True)
     records = Executions(out / "runs.csv")
     wanted = list(sweeps.trials(shapes))
@@ -117,14 +119,17 @@ def run_one(trial: Trial, out: Path, search: float) -> Execution:
     if plan is None:
         return Execution("no plan", reason, planning_s=planning)
     place = out / "runs" / trial.name
-    place.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
     (place / "trial.json").write_text(json.dumps(trial))
     shutil.copyfile(plan, place / "plan.json")
     result = place / "execution.json"
-    result.unlink(missing_ok=True)
     command = [sys.executable, "-m", "benchmarks._apply_figures_run", str(place)]
     with (place / "log").open("w+") as log:
-        limit, _, _ = run_limited(command, log, log, RUN_SECONDS, MEMORY_MB)
+        try:
+            limit, _, _ = run_limited(command, log, log, RUN_SECONDS, MEMORY_MB)
+        finally:
+            shutil.rmtree(place / STATE, ignore_errors=True)
         if not result.exists():
             log.seek(0)
             said = log.read().strip().splitlines()

@@ -8,8 +8,8 @@ the next run. FOLDER has `trial.json` and `plan.json`; afterwards also `executio
 import asyncio
 import json
 import logging
+import shutil
 import sys
-import tempfile
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -55,6 +55,8 @@ WARM_UP, AFTER = 6.0, 3.0
 """Seconds of traffic before the transformation, and after it."""
 STOP_SECONDS = 20.0
 LINE_BYTES = 2**24
+STATE = "state"
+"""Folder of the brokers' journals; removed also by who has killed this process."""
 
 
 class Seen(NamedTuple):
@@ -272,8 +274,13 @@ async def _all(processes: list[Process], line: str) -> dict[str, str]:
 def main(folder: Path) -> None:
     trial = Trial(*json.loads((folder / "trial.json").read_text()))
     plan = read_plan(folder / "plan.json")
-    with tempfile.TemporaryDirectory(prefix="regraft-bench-") as place:
-        seen = run(observe(trial, plan, Path(place)))
+    state = folder / STATE
+    shutil.rmtree(state, ignore_errors=True)
+    state.mkdir()
+    try:
+        seen = run(observe(trial, plan, state))
+    finally:
+        shutil.rmtree(state, ignore_errors=True)
     save(folder, *execution(trial, plan, seen))
 
 
