@@ -285,7 +285,7 @@ def test_overlapping_requests_are_granted_in_order_of_arrival_whichever_database
             waiting = []
             for client, target, asker in [(two, "b5", "b6"), (one, "b3", "b2"), (two, "b2", "b1")]:
                 waiting.append(asyncio.create_task(wait(client, target, asker)))
-                await until(lambda: len(all.nodes[0]._answers._queue.entries) == len(waiting) + 1)
+                await until(lambda: len(all.nodes[0]._answers.turns._queue.entries) == len(waiting) + 1)
             await asyncio.sleep(0.05)
             assert order == []
             await one.release(first.id)

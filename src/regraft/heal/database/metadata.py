@@ -80,7 +80,7 @@ class Kept(Generic[R]):
 
 
 class Metadata:
-    """Of one database node. `changed` is notified after each change."""
+    """Of one database node. `changes` counts what was seen to change; `news` waits for the next."""
 
     def __init__(self, coord: Coord, layout: Layout) -> None:
         self.root = f"{layout.root}/heal"
@@ -89,7 +89,8 @@ class Metadata:
         self.head = Kept(f"{self.root}/rules", Head, Head())
         self.current = Kept(layout.topology, Current, None)
         self.alive: dict[str, Here] = {}
-        self.changed = asyncio.Condition()
+        self.changes = 0
+        self._changed = asyncio.Condition()
         self.faults: list[str] = []
         self._coord = coord
         self._tasks: list[asyncio.Task[None]] = []
@@ -181,8 +182,18 @@ class Metadata:
                 await self._notify()
 
     async def _notify(self) -> None:
-        async with self.changed:
-            self.changed.notify_all()
+        self.changes += 1
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def news(self, seen: int, deadline: float) -> bool:
+        """Waits until `changes` is no longer what the caller has seen; False when the time is over."""
+        try:
+            async with asyncio.timeout_at(deadline), self._changed:
+                await self._changed.wait_for(lambda: self.changes != seen)
+        except TimeoutError:
+            return False
+        return True
 
     def note(self, fault: str) -> None:
         """The last faults, for whoever looks."""

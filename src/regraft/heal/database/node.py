@@ -91,8 +91,8 @@ class DatabaseNode:
         here = Here(host=self.host, port=self.port, region=self.region, store=self._store.name)
         await self._metadata.announce(self.id, here)
         self._begin(self._regularly(self._timing.sweep, self._replicas.sweep))
-        self._begin(self._regularly(self._timing.check, self._answers.expire))
-        self._begin(self._regularly(self._timing.sweep, self._answers.mend))
+        self._begin(self._regularly(self._timing.check, self._answers.turns.expire))
+        self._begin(self._regularly(self._timing.sweep, self._answers.holding.mend))
 
     async def stop(self) -> None:
         for task in list(self._tasks):

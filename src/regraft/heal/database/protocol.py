@@ -110,6 +110,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Databases that have what was put."""
 
 
+def trouble(reason: str) -> Answer:
+    """Not this database, not now."""
+    return Answer(number=0, refused=reason, again=True)
+
+
 T = TypeVar("T")
 
 

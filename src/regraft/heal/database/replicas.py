@@ -130,7 +130,7 @@ class Replicas:
 
     async def document(self, name: str, sha256: str = "") -> bytes | None:
         """With a digest: only what has it, wherever it is found."""
-        own = await self._own_document(name)
+        own = await self.own_document(name)
         if own is not None and self._genuine(own, sha256, self._store.name):
             return own
         for peer in sorted(self._metadata.alive.keys() - {self.me}):
@@ -147,7 +147,7 @@ class Replicas:
         self._metadata.note(f"{place}: a document is not the one that it is named for")
         return False
 
-    async def _own_document(self, name: str) -> bytes | None:
+    async def own_document(self, name: str) -> bytes | None:
         try:
             rows = await self._store.read(sql.DOCUMENT, name)
         except StoreFailed as fault:
