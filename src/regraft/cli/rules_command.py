@@ -47,10 +47,10 @@ def check_(files: tuple[Path, ...], seed: bool, define: tuple[str, ...], as_json
     """
     from regraft.heal.rules import conflicts
 
-    found, checked = _read(files, seed, definitions(define))
-    against = [str(each) for each in conflicts(checked)]
+    found = _read(files, seed)
+    against = [str(each) for each in conflicts(_checked(found, definitions(define)))]
     if as_json:
-        click.echo(json.dumps({"rules": [_described(rule) for rule in found], "conflicts": against}))
+        click.echo(json.dumps({"rules": [_described(rule) for _, rule in found], "conflicts": against}))
         return
     for conflict in against:
         click.echo(f"conflict: {conflict}", err=True)
@@ -87,10 +87,9 @@ def put(
     from regraft.heal.rules import conflicts
 
     values = definitions(define)
-    found, _ = _read(files, seed, values, partly=not instead)
-    texts = {rule.name: rule.source for rule in found}
+    found = _read(files, seed)
     stored = connected(
-        zookeeper, directory, lambda coord, layout: _put(coord, layout, texts, values, instead)
+        zookeeper, directory, lambda coord, layout: _put(coord, layout, found, values, instead)
     )
     against = [str(each) for each in conflicts(checked_rules(stored))]
     if as_json:
@@ -148,27 +147,33 @@ def _value(text: str) -> float | str | bool:
         return text
 
 
-def _read(
-    files: tuple[Path, ...], seed: bool, values: Mapping[str, float | str | bool], *, partly: bool = False
-) -> "tuple[tuple[Rule, ...], Checked]":
-    """All rules of the files, checked; `partly`: the database knows further values."""
-    from regraft.heal.rules import SEED_RULES, Checked, check, parse
+def _read(files: tuple[Path, ...], seed: bool) -> "list[tuple[str, Rule]]":
+    """All rules of the files, each with where it is from."""
+    from regraft.heal.rules import SEED_RULES, parse
     from regraft.model.files import as_text, read_bytes
 
     if not files and not seed:
         raise BadInput("FILES", "name a file with rules, or --seed")
-    texts = {"the seed's rules": SEED_RULES} if seed else {}
-    texts |= {str(file): as_text(read_bytes(file)) for file in files}
-    found: dict[str, Rule] = {}
-    checked: list[Any] = []
-    for place, text in texts.items():
-        for rule in parse(text, place):
-            if rule.name in found:
-                raise BadInput(f"{place}:{rule.at}", f"the rule {rule.name!r} stands twice")
-            found[rule.name] = rule
-            if not partly:
-                checked += check([rule], values, place=place).rules
-    return tuple(found.values()), Checked(tuple(checked))
+    found = [("the seed's rules", rule) for rule in parse(SEED_RULES)] if seed else []
+    for file in files:
+        data = read_bytes(file)
+        try:
+            text = as_text(data)
+        except BadInput as fault:
+            raise fault.within(str(file)) from None
+        found += [(str(file), rule) for rule in parse(text, str(file))]
+    seen: set[str] = set()
+    for place, rule in found:
+        if rule.name in seen:
+            raise BadInput(f"{place}:{rule.at}", f"the rule {rule.name!r} stands twice")
+        seen.add(rule.name)
+    return found
+
+
+def _checked(found: "list[tuple[str, Rule]]", values: Mapping[str, float | str | bool]) -> "Checked":
+    from regraft.heal.rules import Checked, check
+
+    return Checked(tuple(each for place, rule in found for each in check([rule], values, place=place).rules))
 
 
 def _described(rule: "Rule") -> dict[str, Any]:
@@ -191,12 +196,16 @@ async def _stored(coord: "Coord", layout: "Layout") -> "RuleSet":
 
 
 async def _put(
-    coord: "Coord", layout: "Layout", texts: Mapping[str, str], values: Definitions, instead: bool
+    coord: "Coord", layout: "Layout", found: "list[tuple[str, Rule]]", values: Definitions, instead: bool
 ) -> "RuleSet":
+    """Checked here first, with the places in the files."""
     from regraft.heal.database.client import DatabaseClient, Denied
 
     client = await DatabaseClient.found(coord, layout)
     try:
+        known = {} if instead else (await client.rules()).definitions
+        _checked(found, {**known, **values})
+        texts = {rule.name: rule.source for _, rule in found}
         stored = await client.put_rules(texts, values, instead=instead)
     finally:
         await client.close()

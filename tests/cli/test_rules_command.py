@@ -1,0 +1,188 @@
+"""`regraft rules` and `regraft brokers`: checked without a database, stored in and listed from a real one."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run, answered, refused
+
+from regraft.cli.rules_command import definitions
+from regraft.coord import Configuration, Coord, Ensemble, Layout
+from regraft.heal.database.client import DatabaseClient
+from regraft.heal.database.records import Adaptation, BrokerRecord
+from regraft.model import BadInput
+from regraft.model.intents import Delete
+
+MINE = """\
+type oblig shedLoad(target database, Broker<T> broker, float most = 0.85) {
+  subject   AdaptationManager;
+  on        brokerOverloaded(cpu, memory, threads, queue);
+  do        database.moveClients(broker) -> database.shiftAway(broker);
+  when      cpu >= most && queue > 1000;
+  priority  5;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A ZooKeeper and a destination database."""
+    servers = Ensemble()
+    asyncio.run(servers.start())
+    store = tmp_path_factory.mktemp("database") / "d1.db"
+    command = [
+        *(sys.executable, "-m", "regraft.heal.database", "--id", "d1", "--guarded"),
+        *("--zookeeper", servers.hosts, "--store", f"sqlite:{store}"),
+    ]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["id"] == "d1"
+    yield servers.hosts
+    process.terminate()
+    assert process.wait(20) == 0
+    asyncio.run(servers.stop())
+
+
+def test_rules_are_checked_without_a_database(regraft: Run, folder: Path) -> None:
+    (folder / "mine.ponder").write_text(MINE)
+    found = answered(
+        regraft("rules", "check", "mine.ponder", "--seed", "--define", "User Defined=3", "--json")
+    )
+    assert [rule["name"] for rule in found["rules"]][-1] == "shedLoad"
+    assert found["rules"][-1] == {
+        "name": "shedLoad",
+        "event": "brokerOverloaded",
+        "actions": ["moveClients", "shiftAway"],
+        "priority": 5,
+    }
+    assert found["conflicts"] == []
+    said = regraft("rules", "check", "mine.ponder")
+    assert (said.exit_code, said.stdout) == (0, "1 rules, 0 conflicts\n")
+
+
+def test_bad_rules_are_refused_with_their_place(regraft: Run, folder: Path) -> None:
+    (folder / "bad.ponder").write_text(MINE.replace("brokerOverloaded", "brokerOverload"))
+    assert refused(regraft("rules", "check", "bad.ponder")).startswith(
+        "bad.ponder:3:13: unknown event 'brokerOverload'; there are"
+    )
+    (folder / "twice.ponder").write_text(MINE)
+    assert "the rule 'shedLoad' stands twice" in refused(
+        regraft("rules", "check", "twice.ponder", str(folder / "twice.ponder"))
+    )
+    assert refused(regraft("rules", "check")) == "FILES: name a file with rules, or --seed"
+    assert "missing.ponder" in refused(regraft("rules", "check", "missing.ponder"))
+    assert (
+        refused(regraft("rules", "check", "--seed", "--define", "x"))
+        == "--define: must be NAME=VALUE, not 'x'"
+    )
+    (folder / "binary.ponder").write_bytes(b"\xff\xfe")
+    assert "binary.ponder" in refused(regraft("rules", "check", "binary.ponder"))
+
+
+def test_conflicts_are_reported(regraft: Run, folder: Path) -> None:
+    (folder / "two.ponder").write_text(
+        MINE + MINE.replace("shedLoad", "drop").replace("shiftAway", "deleteBroker")
+    )
+    said = regraft("rules", "check", "two.ponder")
+    assert said.exit_code == 0
+    assert "conflict: shedLoad and drop: on brokerOverloaded both may apply" in said.stderr
+    assert "2 rules, 1 conflicts" in said.stdout
+
+
+def test_rules_are_stored_listed_and_versioned(regraft: Run, folder: Path, hosts: str) -> None:
+    (folder / "mine.ponder").write_text(MINE)
+    where = ("--zookeeper", hosts)
+    first = answered(regraft("rules", "put", "--seed", "--define", "User Defined=3", *where, "--json"))
+    assert (first["version"], len(first["rules"]), first["conflicts"]) == (1, 4, [])
+    assert regraft("rules", "put", "mine.ponder", *where).stdout == "version 2: 5 rules\n"
+    (folder / "mine.ponder").write_text(MINE.replace("0.85", "0.9"))
+    assert answered(regraft("rules", "put", "mine.ponder", *where, "--json"))["version"] == 3
+    listed = answered(regraft("rules", "list", *where, "--json"))
+    assert (listed["version"], listed["definitions"]) == (3, {"User Defined": 3.0})
+    assert [(rule["name"], rule["version"]) for rule in listed["rules"]][3:] == [
+        *(("taskTransferRules", 1), ("shedLoad", 2))
+    ]
+    assert "shedLoad" in regraft("rules", "list", *where).stdout
+    text = regraft("rules", "list", "--text", *where).stdout
+    (folder / "again.ponder").write_text(text)
+    assert answered(
+        regraft("rules", "put", "again.ponder", "--instead", "--define", "User Defined=2", *where, "--json")
+    )
+    (folder / "bad.ponder").write_text(MINE.replace("moveClients", "explode"))
+    said = refused(regraft("rules", "put", "bad.ponder", *where))
+    assert said.startswith("bad.ponder:4:22: unknown action 'explode'")
+    assert answered(regraft("rules", "list", *where, "--json"))["version"] == 4
+
+
+def test_brokers_and_adaptations_are_listed(regraft: Run, folder: Path, hosts: str) -> None:
+    async def fill() -> None:
+        async with await Coord.open(Configuration(hosts)) as coord:
+            client = await DatabaseClient.found(coord, Layout())
+            await client.put_broker(BrokerRecord(id="b1", host="h", port=7, life=2, region="eu"))
+            await client.put_broker(BrokerRecord(id="b2", state="down", heir="b1"))
+            log = Adaptation(
+                id="1",
+                kind="delete",
+                cause="b2 did not answer",
+                at=0.0,
+                rules=("deleteBrokerRules",),
+                leader="b1",
+                intents=(Delete(broker="b2"),),
+                timeout_ms=30,
+                outcome="failed",
+                reason="no path",
+            )
+            await client.release("1", log)
+            await client.close()
+
+    asyncio.run(fill())
+    found = answered(regraft("brokers", "--zookeeper", hosts, "--adaptations", "5", "--json"))
+    assert [(each["id"], each["state"], each["databases"]) for each in found["brokers"]] == [
+        *(("b1", "up", ["d1"]), ("b2", "down", ["d1"]))
+    ]
+    assert found["adaptations"][0]["intents"][0]["broker"] == "b2"
+    assert found["databases"].keys() == {"d1"}
+    shown = regraft("brokers", "--zookeeper", hosts, "--adaptations", "5").stdout
+    assert "h:7" in shown
+    assert "2 brokers in 1 databases" in shown
+    assert "30 + 0 + 0 + 0" in shown
+    assert "failed: no path" in shown
+
+
+def test_without_a_database_the_commands_say_so(regraft: Run, folder: Path, hosts: str) -> None:
+    elsewhere = ("--zookeeper", hosts, "--zookeeper-root", "/elsewhere")
+    for command in (["rules", "list"], ["brokers"]):
+        assert refused(regraft(*command, *elsewhere)) == (
+            "/elsewhere/heal/alive: no destination database is running"
+        )
+        assert "--zookeeper" in refused(regraft(*command))
+
+
+def test_a_database_process_says_what_is_wrong_in_one_line(hosts: str) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "regraft.heal.database",
+        "--id",
+        "x",
+        "--zookeeper",
+        hosts,
+        "--store",
+        "mysql:x",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("regraft.heal.database: store: must be sqlite:PATH")
+
+
+def test_definitions_are_numbers_truths_or_texts() -> None:
+    assert definitions(("a=1.5", "b = true", "c=x=y", "r.User Defined=3")) == {
+        **{"a": 1.5, "b": True, "c": "x=y"},
+        "r.User Defined": 3.0,
+    }
+    with pytest.raises(BadInput, match="--define"):
+        definitions(("=3",))
