@@ -115,7 +115,10 @@ def test_shifts_that_overlap_lie_in_different_rows() -> None:
 
 
 def test_a_picture_is_drawn_of_whatever_there_is(tmp_path: Path) -> None:
-    rows = {trial(OURS): row(2.0), trial(OURS, "other"): row(3.0), trial(THEIRS): Execution("no plan")}
-    for name, given in (("some", rows), ("none", {})):
-        draw(PANELS[0], given, tmp_path / f"{name}.png")
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    file = tmp_path / "some.png"
+    draw(
+        PANELS[0],
+        {trial(OURS): row(2.0), trial(OURS, "b"): row(3.0), trial(THEIRS): Execution("no plan")},
+        file,
+    )
+    assert file.read_bytes().startswith(b"\x89PNG")

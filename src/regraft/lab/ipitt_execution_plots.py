@@ -105,12 +105,19 @@ def draw_panel(axes: Any, panel: Panel, rows: Rows, centre: Point = CENTRE) -> N
     if panel.logarithmic:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axes.yaxis.set_minor_formatter(FuncFormatter(_two_and_five))
     else:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.set_title(f"IPITT Figure {panel.name}", loc="left", fontsize="medium")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+
+
+def _two_and_five(value: float, _: int) -> str:
+    """Between powers of ten, these are enough."""
+    text = f"{value:,g}"
+    return text if text.lstrip("0.")[0] in "25" else ""
 
 
 def _curve(
