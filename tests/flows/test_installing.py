@@ -45,6 +45,7 @@ def test_events_arrive_exactly_also_while_rules_change(style: Style, block: str)
     with switch_lab(old.wiring, old.block.family, (new.wiring,)) as lab:
         install(old, lab.addresses, patience=PATIENCE)
         assert installed(lab.addresses) == held(old)
+        lab.switches.settle()
         traffic = LiveTraffic(lab, old.block, rng)
         assert traffic.send_many(120, before) == []
         first = len(traffic.events)

@@ -145,6 +145,7 @@ def test_one_of_the_networks_in_real_switches() -> None:
     patience = Patience(drain=0.1)
     with switch_lab(old.wiring, wirings=(new.wiring,)) as lab:
         install(old, lab.addresses, patience=patience)
+        lab.switches.settle()
         traffic = LiveTraffic(lab, BLOCK, rng)
         assert traffic.send_many(150, before) == []
         first = len(traffic.events)

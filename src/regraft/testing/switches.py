@@ -74,7 +74,11 @@ class OpenVSwitch:
         return run([_program(program), *arguments], environment=self.environment)
 
     def settle(self) -> None:
-        """Returns when cached decisions of before the last change of rules are gone."""
+        """Returns when cached decisions of before the last change of rules are gone.
+
+        The switch confirms a rule when it is in its tables; what it has decided for packets like one that it
+        saw before (also that it drops them) is revised some milliseconds later.
+        """
         self.tool("ovs-appctl", "-t", "ovs-vswitchd", "revalidator/wait")
 
     def address(self, bridge: str) -> str:
