@@ -18,7 +18,9 @@ MOST_CLASSES = 800
 """With more, the lightest count as if their members exchanged in pairs, and nothing is proven."""
 _LARGEST = 2**50
 _UNLIMITED = 2**52
-_Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
+Arcs = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints]
+"""From, to, capacity."""
 
 
 class Cuts(Protocol):
@@ -59,34 +61,17 @@ class FlowCuts:
     """Flows are whole numbers: other demands are scaled, and then nothing is proven."""
 
     def __init__(self, joint: Joint) -> None:
-        self._k = k = len(joint.names)
-        order = np.argsort(-joint.demand, kind="stable")
-        heavy, light = order[:MOST_CLASSES], order[MOST_CLASSES:]
+        self._k = len(joint.names)
         whole = bool(np.all(joint.demand == np.round(joint.demand)) and joint.demand.sum() < _LARGEST)
-        self.exact = whole and not len(light)
         scale = 1.0 if whole else _LARGEST / max(joint.demand.sum(), 1e-300) / 2
-        arcs = _pairwise(joint, light, scale)
-        points = k
-        for row in heavy.tolist():
-            members = np.flatnonzero(joint.classes[row]).tolist()
-            amount = max(1, round(float(joint.demand[row]) * scale))
-            if len(members) == 2:
-                a, b = members
-                arcs[a, b] = arcs[b, a] = arcs.get((a, b), 0) + amount
-                continue
-            into, out = points, points + 1
-            points += 2
-            arcs[into, out] = amount
-            for member in members:
-                arcs[member, into] = arcs[out, member] = _UNLIMITED
-        self._lay(arcs)
-
-    def _lay(self, arcs: dict[tuple[int, int], int]) -> None:
-        keys = np.array(list(arcs), dtype=np.int32).reshape(-1, 2)
+        sizes = joint.classes.sum(axis=1)
+        larger = np.flatnonzero(sizes > 2)
+        heavy = larger[np.argsort(-joint.demand[larger], kind="stable")[:MOST_CLASSES]]
+        self.exact = whole and len(heavy) == len(larger)
+        others = np.setdiff1d(np.arange(len(sizes)), heavy)
         self._flow = SimpleMaxFlow()
-        self._flow.add_arcs_with_capacity(
-            keys[:, 0], keys[:, 1], np.array(list(arcs.values()), dtype=np.int64)
-        )
+        for arcs in (_pairwise(joint, others, scale), _through_points(joint, heavy, scale)):
+            self._flow.add_arcs_with_capacity(*arcs)
 
     def side(self, s: int, t: int) -> frozenset[int]:
         if max(s, t) >= self._flow.num_nodes() or self._flow.solve(s, t) != self._flow.OPTIMAL:
@@ -94,10 +79,25 @@ class FlowCuts:
         return frozenset(each for each in self._flow.get_source_side_min_cut() if each < self._k)
 
 
-def _pairwise(joint: Joint, rows: _Ints, scale: float) -> dict[tuple[int, int], int]:
-    """Each class as an exchange between all pairs of its members; exact where it separates one of them."""
+def _pairwise(joint: Joint, rows: Ints, scale: float) -> Arcs:
+    """Each class as an exchange between all pairs of its members: exact for pairs."""
     members = joint.classes[rows]
     weight = joint.demand[rows] / np.maximum(members.sum(axis=1) - 1, 1)
-    pairs = np.round(members.T @ (members * weight[:, None]) * scale).astype(np.int64)
+    amounts = np.round(members.T @ (members * weight[:, None]) * scale).astype(np.int64)
+    np.fill_diagonal(amounts, 0)
+    one, other = np.nonzero(amounts)
+    return one.astype(np.int32), other.astype(np.int32), amounts[one, other]
+
+
+def _through_points(joint: Joint, rows: Ints, scale: float) -> Arcs:
+    """Each class as two points of its own, with all that it exchanges on the arc between them."""
     k = len(joint.names)
-    return {(a, b): int(pairs[a, b]) for a in range(k) for b in range(k) if a != b and pairs[a, b] > 0}
+    amounts = np.maximum(1, np.round(joint.demand[rows] * scale)).astype(np.int64)
+    number, member = np.nonzero(joint.classes[rows])
+    into = k + 2 * np.arange(len(rows))
+    unlimited = np.full(len(member), _UNLIMITED, dtype=np.int64)
+    return (
+        np.concatenate([into, member, into[number] + 1]).astype(np.int32),
+        np.concatenate([into + 1, into[number], member]).astype(np.int32),
+        np.concatenate([amounts, unlimited, unlimited]),
+    )

@@ -43,14 +43,15 @@ def best_tree(joint: Joint) -> Tree | Infeasible:
         return Infeasible("joining takes more links than its neighbours may get", "max_degree", full, True)
     if k == 2:
         return Tree([(0, 1)], joint.cost([(0, 1)]), True)
-    links, exact = cut_tree(joint)
-    if not joint.free and _over(joint, links):
+    links, proven = cut_tree(joint)
+    limited = not joint.free and _over(joint, links)
+    if limited:
         links = within_degrees(joint)
-        exact = False
     cost = joint.cost(links)
-    if not (joint.uniform and exact):
+    if limited or not joint.uniform:
         links, cost = _exchanged(joint, links, cost)
-    return Tree(sorted((min(link), max(link)) for link in links), cost, exact and joint.uniform)
+    links = sorted((min(link), max(link)) for link in links)
+    return Tree(links, cost, proven and joint.uniform and not limited)
 
 
 def cut_tree(joint: Joint) -> tuple[Links, bool]:
