@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from ortools.graph.python.max_flow import SimpleMaxFlow
 
-from regraft.heal.joints import Joint
+from regraft.heal.joints import Ints, Joint
 
 FEW = 12
-MOST_CLASSES = 800
+MOST_CLASSES = 1_000
 """With more, the lightest count as if their members exchanged in pairs, and nothing is proven."""
 _LARGEST = 2**50
 _UNLIMITED = 2**52
-Ints = npt.NDArray[np.int64]
 Arcs = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints]
 """From, to, capacity."""
 
@@ -42,7 +41,7 @@ class CountedCuts:
     def __init__(self, joint: Joint) -> None:
         k = self._k = len(joint.names)
         within = np.zeros(1 << k)
-        sets = joint.classes.astype(np.int64) @ (1 << np.arange(k, dtype=np.int64))
+        sets = joint.classes @ (1 << np.arange(k, dtype=np.int64))
         np.add.at(within, sets, joint.demand)
         for bit in range(k):
             pairs = within.reshape(-1, 2, 1 << bit)
@@ -83,7 +82,7 @@ def _pairwise(joint: Joint, rows: Ints, scale: float) -> Arcs:
     """Each class as an exchange between all pairs of its members: exact for pairs."""
     members = joint.classes[rows]
     weight = joint.demand[rows] / np.maximum(members.sum(axis=1) - 1, 1)
-    amounts = np.round(members.T @ (members * weight[:, None]) * scale).astype(np.int64)
+    amounts = members.T @ (members * np.round(weight * scale).astype(np.int64)[:, None])
     np.fill_diagonal(amounts, 0)
     one, other = np.nonzero(amounts)
     return one.astype(np.int32), other.astype(np.int32), amounts[one, other]

@@ -16,6 +16,7 @@ from regraft.model import Ends, Topology, ends
 from regraft.model.traffic import Traffic
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,8 @@ class Joint:
     """k neighbours of a gap. `classes[t, i]`: class t has members behind neighbour i."""
 
     names: tuple[str, ...]
-    classes: Floats
+    classes: Ints
+    """Whole numbers: their products need no BLAS, whose threads would wait for a busy machine's cores."""
     demand: Floats
     link_costs: Floats
     """k × k: C_l of the link that could join two of them."""
@@ -45,26 +47,26 @@ class Joint:
 
     def cost(self, links: list[tuple[int, int]]) -> float:
         """OCBR's function (1) over the new links and the neighbours, of a tree over all of them."""
-        if not len(self.demand):
-            return 0.0
-        sides = sides_of(len(self.names), links)
-        inside = self.classes @ sides.T
-        crossing = ((inside > 0) & (inside < self.classes.sum(axis=1, keepdims=True))).astype(np.float64)
-        of_links = crossing @ np.array([self.link_costs[link] for link in links])
-        incident = np.zeros((len(links), len(self.names)))
+        inside = self.classes @ sides_of(len(self.names), links).T
+        crossing = (inside > 0) & (inside < self.classes.sum(axis=1, keepdims=True))
+        loads = (self.demand[:, None] * crossing).sum(axis=0)
+        of_links = float(loads @ np.array([self.link_costs[link] for link in links]))
+        if np.ptp(self.broker_costs) == 0:  # in a tree, one broker more than links
+            return of_links + float(self.broker_costs[0] * (loads.sum() + self.demand.sum()))
+        incident = np.zeros((len(links), len(self.names)), dtype=np.int64)
         for number, link in enumerate(links):
             incident[number, list(link)] = 1
-        visited = (crossing @ incident > 0).astype(np.float64)
-        return float(self.demand @ (of_links + visited @ self.broker_costs))
+        visited = (crossing.astype(np.int64) @ incident) > 0
+        return of_links + float((self.demand[:, None] * visited).sum(axis=0) @ self.broker_costs)
 
 
-def sides_of(k: int, links: list[tuple[int, int]]) -> Floats:
+def sides_of(k: int, links: list[tuple[int, int]]) -> Ints:
     """For each link of a tree: 1 for the neighbours on the side away from neighbour 0."""
     near: list[list[tuple[int, int]]] = [[] for _ in range(k)]
     for number, (i, j) in enumerate(links):
         near[i].append((j, number))
         near[j].append((i, number))
-    sides = np.zeros((len(links), k))
+    sides = np.zeros((len(links), k), dtype=np.int64)
     order, above = [(0, -1)], {0: -1}
     for place, _ in order:
         for other, number in near[place]:
@@ -137,8 +139,8 @@ def _rows(traffic: Traffic, bits: Mapping[str, int]) -> dict[int, float]:
     return rows
 
 
-def _matrix(sets: list[int], k: int) -> Floats:
+def _matrix(sets: list[int], k: int) -> Ints:
     width = (k + 7) // 8
     packed = np.frombuffer(b"".join(each.to_bytes(width, "little") for each in sets), dtype=np.uint8)
     bits = np.unpackbits(packed.reshape(-1, width), axis=1, bitorder="little", count=k)
-    return bits.astype(np.float64)
+    return bits.astype(np.int64)
