@@ -17,6 +17,7 @@ from regraft.heal.database.records import Adaptation, BrokerRecord
 from regraft.model import BadInput
 from regraft.model.intents import Delete
 
+pytestmark = pytest.mark.xdist_group("destination database")  # one ZooKeeper
 MINE = """\
 type oblig shedLoad(target database, Broker<T> broker, float most = 0.85) {
   subject   AdaptationManager;

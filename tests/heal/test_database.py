@@ -29,6 +29,7 @@ from regraft.model import BadInput
 from regraft.model.intents import Delete
 from regraft.testing.postgres import Postgres, programs
 
+pytestmark = pytest.mark.xdist_group("destination database")  # one ZooKeeper, one PostgreSQL
 IDS = [f"b{i}" for i in range(9)]
 LINE = [(f"b{i}", f"b{i + 1}") for i in range(8)]
 QUICK = Timing(grant=1.0, sweep=0.3, lost=0.2, check=0.05)

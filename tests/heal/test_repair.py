@@ -57,7 +57,7 @@ def cost_of(tree: Topology, traffic: Traffic, costs: dict[Ends, float]) -> float
     alive = set(tree.ids)
     kept = tuple(TrafficClass(members & alive, demand) for members, demand in traffic if members & alive)
     finding = routing_cost(Case(Topology(tree.brokers, priced), Workload(traffic=kept)))
-    return float(finding.numbers.get("routing_cost", 0.0))
+    return float(finding.numbers.get("routing_cost") or 0.0)
 
 
 def all_joins(tree: Topology, traffic: Traffic, costs: dict[Ends, float]) -> list[float]:
