@@ -61,8 +61,11 @@ class Unit:
 
 
 def units(old: FlowRules, new: FlowRules) -> list[Unit]:
-    """All units in which something changes."""
+    """All units in which something changes; all in one where nothing can come in yet."""
     before, after = _tables(old), _tables(new)
+    if not any(_doors(old)):
+        whole = Unit(Part(None, ""), before, after)
+        return [whole] if whole.changed else []
     regions = _regions(part for tables in (before, after) for table in tables.values() for part in table)
     split_old, split_new = _split(before, regions), _split(after, regions)
     found = (
