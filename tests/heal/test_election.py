@@ -215,6 +215,20 @@ def test_a_later_leader_proposes_what_a_member_has_accepted_before() -> None:
     assert [each.decision for each in news if isinstance(each, NewLeader)] == [DECISION] * 4
 
 
+def test_when_the_leader_dies_with_the_decision_the_next_one_carries_it_out() -> None:
+    decided = Decided(election="e1", life=1, leader="b0", view=0, decision=DECISION)
+    successor, other, late = (Elections(name, 1) for name in ("b1", "b3", "b1"))
+    for core in (successor, other, late):
+        core.begin(grant(), 0.0)
+        core.receive("b0", decided, 0.1)
+    assert successor.suspect("b0", 0.2) == [Act("e1", 1, DECISION)]
+    assert successor.suspect("b0", 0.3) == []
+    assert other.suspect("b0", 0.2) == []
+    assert other.suspect("b1", 0.3) == [Act("e1", 2, DECISION)]  # b2 is the dead one
+    late.carried_out("e1")
+    assert late.suspect("b0", 0.2) == []
+
+
 def test_a_partitioned_minority_does_nothing_and_gives_up() -> None:
     cores = {name: Elections(name, 1, Settings(patience=2.0)) for name in ("b0", "b1")}
     effects: list[Effect] = []

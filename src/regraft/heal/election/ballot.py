@@ -72,6 +72,8 @@ class Ballot:
         """By us, in this view."""
         self.accepts: set[str] = set()
         self.decided: Decided | None = None
+        self.carried_out = False
+        """What was decided is done: nobody has to succeed a leader that dies."""
         self.over = False
         own = grant.member(me)
         self._life = own.life if own else 0
@@ -112,15 +114,22 @@ class Ballot:
         return [] if stale or self.over or self.decided is not None else self._propose(decision, now)
 
     def suspected(self, broker: str, now: float) -> list[Effect]:
-        if self.decided is None and not self.over and self.leader(self.view) == broker and broker != self.me:
-            return self._enter(self.view + 1, now)
-        return []
+        if self.over or broker == self.me or self.leader(self.view) != broker:
+            return []
+        return self._enter(self.view + 1, now) if self.decided is None else self._succeed(self.decided)
+
+    def _succeed(self, decided: Decided) -> list[Effect]:
+        """The leader has died with the decision in its hands: the next one carries it out."""
+        self.view = self._usable_from(self.view + 1)
+        if self.carried_out or self.leader(self.view) != self.me:
+            return []
+        return [Act(self.grant.id, self.view, decided.decision)]
 
     def tick(self, now: float) -> list[Effect]:
         if self.over or now < self.due:
             return []
         if self.decided is not None:
-            return self._tell(now)
+            return self._tell(now) if now < self._timer else []
         if now >= self._begun + self.settings.patience:
             return self._give_up(
                 now, f"no majority of {len(self.grant.members)} in {self.settings.patience:g} s"
@@ -148,10 +157,13 @@ class Ballot:
 
     def _enter(self, view: int, now: float) -> list[Effect]:
         """Follow the leader of this view; or of the next whose leader is not suspected, if there is one."""
-        usable = [v for v in range(view, view + len(self.grant.candidates)) if self._usable(self.leader(v))]
-        self._turn_to(usable[0] if usable else view, now)
+        self._turn_to(self._usable_from(view), now)
         self.votes = {self.me: self.accepted}
         return [*self._to_all(self._own_vote()), *self._lead_if_elected(now)]
+
+    def _usable_from(self, view: int) -> int:
+        views = range(view, view + len(self.grant.candidates))
+        return next((v for v in views if self._usable(self.leader(v))), view)
 
     def _usable(self, leader: str) -> bool:
         return leader == self.me or leader not in self._suspected
@@ -238,6 +250,7 @@ class Ballot:
 
     def _learn(self, decided: Decided, now: float) -> list[Effect]:
         self.decided = decided
+        self.view = decided.view
         self._timer = now + self.settings.keep
         self._pause = self.settings.resend
         self._resend = now + self._pause if decided.leader == self.me else self._timer

@@ -80,6 +80,11 @@ class Elections:
         self.suspected.add(broker)
         return [effect for ballot in list(self.open.values()) for effect in ballot.suspected(broker, now)]
 
+    def carried_out(self, election: str) -> None:
+        """What was decided is done; without this word, the next leader does it again if this one dies."""
+        if election in self.open:
+            self.open[election].carried_out = True
+
     def trust(self, broker: str) -> None:
         self.suspected.discard(broker)
 

@@ -25,7 +25,8 @@ class Choose:
 class Act:
     """At the leader, when a majority has accepted: carry it out.
 
-    After a crash another leader may get the same decision to act on, so it has to bear being done twice.
+    When that leader is suspected before it is done, the next one gets the same decision to act on, in a view
+    of its own: carrying it out has to bear being done twice.
     """
 
     election: str
