@@ -13,7 +13,7 @@ nothing of sweeps, tabu lists or time limits; `heal` may not import `design`, an
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from regraft.heal.joints import Joint, joint_of
+from regraft.heal.joints import joint_of
 from regraft.heal.spanning import Tree, best_tree
 from regraft.model import BadInput, Broker, Ends, Infeasible, Link, Topology, ends
 from regraft.model.traffic import Traffic
@@ -119,6 +119,3 @@ def _gaps(topology: Topology, gone: frozenset[str]) -> list[frozenset[str]]:
                 waiting += topology.neighbours[broker] & left
         found.append(frozenset(gap))
     return found
-
-
-__all__ = ["Join", "Joint", "inserted", "join", "repaired"]
