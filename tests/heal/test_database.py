@@ -190,6 +190,30 @@ def test_a_postgresql_that_is_killed_is_passed_over_and_catches_up_when_it_is_ba
     run(scenario())
 
 
+def test_a_copy_that_was_left_behind_is_neither_read_nor_written_over_the_newest(
+    hosts: str, layout: Layout, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        patient = Timing(sweep=60.0)
+        async with world(hosts, layout, *files(tmp_path, "a", "b", "c"), timing=patient) as all:
+            await all.fill(all.client())
+            holders = all.holders()["b1"]
+            old = next(node for node in all.nodes if node.id not in holders)
+            stale = BrokerRecord(id="b1", life=99, version=0, writer="zz")
+            assert await old._replicas.keep((stale,))
+            near = DatabaseClient([(old.host, old.port)])
+            assert (await near.brokers(["b1"]))["b1"].life == 1
+            held = next(node for node in all.nodes if node.id == holders[0])
+            with contextlib.closing(sqlite3.connect(held._store.name.removeprefix("sqlite:"))) as file:
+                file.execute("DELETE FROM brokers WHERE id = 'b1'")  # it has missed a write
+                file.commit()
+            writer = DatabaseClient([(held.host, held.port)])
+            assert await writer.put_broker(BrokerRecord(id="b1", life=5)) == 2
+            assert {(await all.client(n).brokers(["b1"]))["b1"].life for n in range(3)} == {5}
+
+    run(scenario())
+
+
 def test_a_database_that_was_away_gets_what_it_missed_before_it_answers(
     hosts: str, layout: Layout, tmp_path: Path
 ) -> None:
@@ -212,7 +236,9 @@ def test_a_database_that_was_away_gets_what_it_missed_before_it_answers(
     run(scenario())
 
 
-def test_one_server_of_the_metadata_is_lost_and_everything_goes_on(layout: Layout, tmp_path: Path) -> None:
+def test_one_server_of_the_metadata_is_lost_and_all_goes_on_without_any_what_is_known_is_answered(
+    layout: Layout, tmp_path: Path
+) -> None:
     async def scenario() -> None:
         async with Ensemble(3) as servers, world(servers.hosts, layout, *files(tmp_path, "a", "b")) as all:
             client = all.client(seconds=20.0)
@@ -223,6 +249,14 @@ def test_one_server_of_the_metadata_is_lost_and_everything_goes_on(layout: Layou
             await client.release(found.id)
             assert isinstance(await client.put_rules(SEED, OPEN), RuleSet)
             assert await client.put_broker(BrokerRecord(id="new")) == 2
+            for server in servers.nodes:
+                server.kill()
+            await until(lambda: not any(node._metadata.fresh for node in all.nodes))
+            assert len(await client.brokers()) == 10
+            assert (await client.rules()).version == 1
+            denied = await all.client(seconds=0.3).request(delete("b4", "b3"), patience=0.1)
+            assert isinstance(denied, Denied)
+            assert "no answer" in denied.reason
 
     run(scenario())
 

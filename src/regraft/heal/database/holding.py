@@ -39,7 +39,7 @@ class Holding:
             return Answer(number=0, refused="a broker has an id")
         failed: set[str] = set()
         have: set[str] = set()
-        before = (await self._replicas.brokers((record.id,))).get(record.id)
+        before = await self._replicas.newest(record.id)
         version = max(record.version, before.version if before else 0) + 1
         record = msgspec.structs.replace(record, version=version, writer=self._replicas.me)
         while len(have) < REPLICAS:

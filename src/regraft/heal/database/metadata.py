@@ -26,6 +26,7 @@ from regraft.heal.database.grants import Queue
 from regraft.heal.database.records import Map
 
 ATTEMPTS = 100
+REFRESH_SECONDS = 0.5
 
 
 class Here(Record, frozen=True, kw_only=True):
@@ -161,10 +162,13 @@ class Metadata:
         raise CoordError(f"{kept.path}: others were faster {ATTEMPTS} times")
 
     async def refresh(self, kept: Kept[R]) -> None:
-        """What others were told before this call is seen; without a connection, what was seen last."""
-        with contextlib.suppress(CoordError):
-            await self._coord.sync()
-            kept.stored = await read(self._coord, kept.path, kept.type)
+        """What others were told before this call is seen; while ZooKeeper is away, what was seen last."""
+        if not self.fresh:
+            return
+        with contextlib.suppress(CoordError, TimeoutError):
+            async with asyncio.timeout(REFRESH_SECONDS):
+                await self._coord.sync()
+                kept.stored = await read(self._coord, kept.path, kept.type)
 
     async def _follow(self, kept: Kept[R]) -> None:
         async for stored in watch(self._coord, kept.path, kept.type):

@@ -42,7 +42,8 @@ class Replicas:
     async def brokers(self, ids: Iterable[str]) -> dict[str, BrokerRecord]:
         """As far as anybody who can be reached has them."""
         wanted = tuple(dict.fromkeys(ids))
-        found = {self.me: await self.own(wanted)}
+        here = [id for id in wanted if self.me in self.holders.get(id, (self.me,))]
+        found = {self.me: await self.own(here) if here else {}}
         missing = [id for id in wanted if id not in found[self.me]]
         if any(id not in self.holders for id in missing):  # placed a moment ago, perhaps
             await self._metadata.refresh(self._metadata.placement)
@@ -57,6 +58,14 @@ class Replicas:
         result = merged(found, holders)
         await self.keep(result.stale.get(self.me, ()))
         return result.records
+
+    async def newest(self, id: str) -> BrokerRecord | None:
+        """Among all its holders: for who is about to write a newer one."""
+        await self._metadata.refresh(self._metadata.placement)
+        peers = [each for each in self.holders.get(id, ()) if each != self.me]
+        answers = await asyncio.gather(*(self._from_peer(peer, (id,)) for peer in peers))
+        found = {self.me: await self.own((id,)), **dict(zip(peers, answers, strict=True))}
+        return merged(found, {}).records.get(id)
 
     async def own(self, ids: Sequence[str]) -> dict[str, BrokerRecord]:
         """What is stored here, without what can not be believed; nothing while the store does not answer.
