@@ -8,9 +8,7 @@ from regraft.model.switch_network import Edge, SwitchNetwork
 from regraft.routes.problem import Graph, graph_of
 
 
-def random_network(
-    switches: int, cables: int, seed: int, weights: Sequence[float] = (1.0,)
-) -> SwitchNetwork:
+def random_network(switches: int, cables: int, seed: int, weights: Sequence[float] = (1.0,)) -> SwitchNetwork:
     """Connected, with this many two-way cables between different pairs."""
     lot = random.Random(seed)
     names = [f"r{number}" for number in range(switches)]

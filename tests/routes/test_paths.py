@@ -4,12 +4,13 @@ from itertools import islice, product
 
 import networkx
 import pytest
+from tests.routes.networks import random_graph
 
+from regraft.routes.interface import FindPaths
 from regraft.routes.path_program import linear_paths
 from regraft.routes.path_search import shortest_paths
 from regraft.routes.path_trees import chosen_paths, union_of_paths
 from regraft.routes.problem import Graph
-from tests.routes.networks import random_graph
 
 SEEDS = range(6)
 FINDERS = (linear_paths, shortest_paths)
@@ -31,7 +32,7 @@ def chain(graph: Graph, start: int, path: tuple[int, ...]) -> list[int]:
 
 @pytest.mark.parametrize("find", FINDERS)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_path_is_as_short_as_networkx_says(find, seed):
+def test_the_path_is_as_short_as_networkx_says(find: FindPaths, seed: int) -> None:
     graph = random_graph(9, 15, seed, (1.0, 2.0, 5.0))
     known = as_networkx(graph)
     pairs = [(0, end) for end in range(9)] + [(4, 2)]
@@ -43,7 +44,7 @@ def test_the_path_is_as_short_as_networkx_says(find, seed):
 
 @pytest.mark.parametrize("find", FINDERS)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_next_best_paths_have_the_weights_of_the_shortest_simple_paths(find, seed):
+def test_next_best_paths_have_the_weights_of_the_shortest_simple_paths(find: FindPaths, seed: int) -> None:
     graph = random_graph(7, 11, seed, (1.0, 2.0, 3.0))
     known = as_networkx(graph)
     (found,) = find(graph, [(0, 6)], 4)
@@ -53,18 +54,19 @@ def test_next_best_paths_have_the_weights_of_the_shortest_simple_paths(find, see
     assert len(set(found)) == len(found)
     for path in found:
         vertices = chain(graph, 0, path)
-        assert vertices[-1] == 6 and len(set(vertices)) == len(vertices)
+        assert vertices[-1] == 6
+        assert len(set(vertices)) == len(vertices)
 
 
 @pytest.mark.parametrize("find", FINDERS)
-def test_a_pair_that_nothing_joins_has_no_path(find):
+def test_a_pair_that_nothing_joins_has_no_path(find: FindPaths) -> None:
     graph = random_graph(5, 6, 0)
     cut = graph.among([0, 1, 2])
     assert find(cut, [(0, 4), (0, 0)]) == [(), ((),)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_chosen_paths_weigh_the_least_of_all_choices(seed):
+def test_chosen_paths_weigh_the_least_of_all_choices(seed: int) -> None:
     graph = random_graph(8, 14, seed, (1.0, 2.0, 3.0))
     pairs = [(0, end) for end in (3, 5, 6, 7)]
     paths = shortest_paths(graph, pairs, 3)
@@ -75,7 +77,7 @@ def test_chosen_paths_weigh_the_least_of_all_choices(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_union_of_paths_is_a_tree_that_reaches_every_end(seed):
+def test_a_union_of_paths_is_a_tree_that_reaches_every_end(seed: int) -> None:
     graph = random_graph(10, 20, seed)
     ends = [2, 5, 7, 9]
     tree = union_of_paths(graph, 0, linear_paths(graph, [(0, end) for end in ends]))

@@ -1,11 +1,13 @@
 """Trees of every sub graph component, against networkx, scipy and brute force."""
 
 from itertools import combinations
+from typing import Any
 
 import networkx
 import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree as scipy_spanning_tree
+from tests.routes.networks import random_graph
 
 from regraft.routes.balanced_tree import balanced_tree
 from regraft.routes.combination import combination
@@ -18,7 +20,6 @@ from regraft.routes.spanning_program import cut_spanning_tree, undirected
 from regraft.routes.spanning_tree import minimum_spanning_tree
 from regraft.routes.steiner_graph import SteinerGraph
 from regraft.routes.steiner_program import least_steiner_tree
-from tests.routes.networks import random_graph
 
 SEEDS = range(5)
 NAMES = sorted(COMPONENTS["subgraph"])
@@ -53,13 +54,14 @@ def depths(graph: Graph, tree: frozenset[int], root: int) -> dict[int, int]:
     return found
 
 
-def trees(name: str, graph: Graph, *demands: Demand, **numbers: float) -> list[frozenset[int] | None]:
-    return component("subgraph", name)(graph, demands, (), Settings(**numbers))
+def trees(name: str, graph: Graph, *demands: Demand, **numbers: Any) -> list[frozenset[int] | None]:
+    found: list[frozenset[int] | None] = component("subgraph", name)(graph, demands, (), Settings(**numbers))
+    return found
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_component_joins_one_root_with_its_terminals_by_a_tree(name, seed):
+def test_every_component_joins_one_root_with_its_terminals_by_a_tree(name: str, seed: int) -> None:
     graph = random_graph(10, 17, seed, (1.0, 2.0, 4.0))
     for demand in (Demand((0,), (3, 6, 9)), Demand((4,), (4,)), Demand((2,), (0, 2, 7, 8))):
         (tree,) = trees(name, graph, demand)
@@ -68,7 +70,7 @@ def test_every_component_joins_one_root_with_its_terminals_by_a_tree(name, seed)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_component_keeps_path_limits(name):
+def test_every_component_keeps_path_limits(name: str) -> None:
     graph = random_graph(12, 18, 3, (1.0, 1.0, 5.0))
     free = depths(graph, frozenset(e for e in search(unit(graph), 0) if e >= 0), 0)
     terminals = tuple(sorted(free, key=free.__getitem__)[-4:])
@@ -80,7 +82,7 @@ def test_every_component_keeps_path_limits(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_component_invents_a_way_that_is_not_there(name):
+def test_no_component_invents_a_way_that_is_not_there(name: str) -> None:
     graph = random_graph(8, 12, 1)
     (tree,) = trees(name, graph.among([0, 1, 2, 3]), Demand((0,), (7,)))
     assert tree is None
@@ -88,10 +90,11 @@ def test_no_component_invents_a_way_that_is_not_there(name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_tree_of_several_roots_has_no_cycle_once_cycles_went_back(name, seed):
+def test_a_tree_of_several_roots_has_no_cycle_once_cycles_went_back(name: str, seed: int) -> None:
     graph = random_graph(9, 15, seed)
     demand = Demand((0, 4, 7), (1, 5, 8), rates=(1.0, 2.0, 3.0), rate=6.0)
-    detect, forbidden = component("cycles", "components"), []
+    detect: Any = component("cycles", "components")
+    forbidden: list[frozenset[int]] = []
     for _ in range(40):
         (tree,) = component("subgraph", name)(graph, [demand], forbidden, SETTINGS)
         assert tree is not None
@@ -124,7 +127,7 @@ def unit(graph: Graph) -> Graph:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_steiner_trees_are_least_and_their_bounds_are_below(seed):
+def test_steiner_trees_are_least_and_their_bounds_are_below(seed: int) -> None:
     graph = random_graph(9, 15, seed, (1.0, 2.0, 3.0, 7.0))
     ends = {0, 2, 5, 8} if seed % 2 else {0, 1, 3, 4, 6}
     terminals = sorted(ends - {0})
@@ -133,27 +136,31 @@ def test_steiner_trees_are_least_and_their_bounds_are_below(seed):
     assert bounded.bound <= least + 1e-9 <= bounded.cost + 2e-9
     assert bounded.cost <= 1.1 * least
     exact = least_steiner_tree(graph, 0, terminals)
-    assert exact is not None and graph.weigh(exact) == pytest.approx(least)
+    assert exact is not None
+    assert graph.weigh(exact) == pytest.approx(least)
     (near,) = trees("steiner-approximation", graph, Demand((0,), tuple(terminals)))
-    assert near is not None and graph.weigh(near) <= 2 * least
+    assert near is not None
+    assert graph.weigh(near) <= 2 * least
     (both,) = combination(graph, [Demand((0,), tuple(terminals))], (), SETTINGS)
-    assert both is not None and graph.weigh(both) == pytest.approx(least)
+    assert both is not None
+    assert graph.weigh(both) == pytest.approx(least)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_one_way_network_gets_least_arborescences(seed):
-    whole = random_graph(7, 13, seed, (1.0, 2.0, 3.0))
+def test_a_one_way_network_gets_least_arborescences(seed: int) -> None:
+    whole = random_graph(6, 8, seed, (1.0, 2.0, 3.0))
     graph = whole.only(edge for edge in range(len(whole.sources)) if edge % 5)
-    terminals = tuple(end for end in (3, 5, 6) if path_to(graph, search(graph, 0), 0, end) is not None)
+    terminals = tuple(end for end in (3, 4, 5) if path_to(graph, search(graph, 0), 0, end) is not None)
     least = min(
         graph.weigh(some)
-        for size in range(8)
+        for size in range(6)
         for some in combinations(graph.edges.tolist(), size)
         if set(terminals) <= reach(graph, some)
     )
     exact = least_steiner_tree(graph, 0, terminals)
     bounded = SteinerGraph(graph).solve(0, terminals)
-    assert exact is not None and graph.weigh(exact) == least
+    assert exact is not None
+    assert graph.weigh(exact) == least
     assert bounded.bound <= least <= bounded.cost
     depths(graph, bounded.tree or frozenset(), 0)
 
@@ -164,7 +171,7 @@ def reach(graph: Graph, edges: tuple[int, ...]) -> set[int]:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_both_spanning_trees_weigh_what_scipy_says(seed):
+def test_both_spanning_trees_weigh_what_scipy_says(seed: int) -> None:
     graph = random_graph(9, 18, seed, (1.0, 2.0, 3.0, 4.0, 5.0))
     matrix = csr_array((graph.weights, (graph.sources, graph.targets)), shape=(9, 9))
     least = scipy_spanning_tree(matrix).sum()
@@ -176,7 +183,7 @@ def test_both_spanning_trees_weigh_what_scipy_says(seed):
 
 @pytest.mark.parametrize("alpha", (1.01, 1.5, 2.0, 4.0))
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_balanced_tree_keeps_both_bounds(alpha, seed):
+def test_a_balanced_tree_keeps_both_bounds(alpha: float, seed: int) -> None:
     graph = random_graph(30, 55, seed, (1.0, 3.0, 10.0))
     light = minimum_spanning_tree(graph, 0)
     tree = balanced_tree(graph, 0, light, alpha)
@@ -185,12 +192,13 @@ def test_a_balanced_tree_keeps_both_bounds(alpha, seed):
     inside, short = search(graph.only(tree), 0), search(graph, 0)
     for vertex in range(1, 30):
         far, near = path_to(graph, inside, 0, vertex), path_to(graph, short, 0, vertex)
-        assert far is not None and near is not None
+        assert far is not None
+        assert near is not None
         assert graph.weigh(far) <= alpha * graph.weigh(near) + 1e-9
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_more_centre_switches_never_cost_more(seed):
+def test_more_centre_switches_never_cost_more(seed: int) -> None:
     graph = random_graph(12, 20, seed, (1.0, 2.0))
     demands = [Demand((root,), ((root + 3) % 12, (root + 5) % 12)) for root in range(12)]
     weights = [
@@ -201,10 +209,11 @@ def test_more_centre_switches_never_cost_more(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_combination_of_several_roots_is_no_dearer_than_a_shared_steiner_tree(seed):
+def test_the_combination_of_several_roots_is_no_dearer_than_a_shared_steiner_tree(seed: int) -> None:
     graph = random_graph(8, 13, seed)
     demand = Demand((0, 5), (2, 6, 7), rates=(1.0, 4.0), rate=5.0)
-    detect, forbidden = component("cycles", "components"), []
+    detect: Any = component("cycles", "components")
+    forbidden: list[frozenset[int]] = []
     while True:
         (tree,) = combination(graph, [demand], forbidden, SETTINGS)
         assert tree is not None

@@ -158,10 +158,10 @@ def _finished(
 def _figures(run: Run, laid: list[Laid], tables: Tables, bound: float) -> RouteFigures:
     problem = run.problem
     load = load_of(problem, laid)
-    exact = run.settings.embedding == "exact"
-    foreign = (
-        false_positives(problem, laid, component("embedding", "exact"), run.settings) if not exact else 0.0
-    )
+    limits = problem.workload.limits
+    exact = run.settings.embedding == "exact" and limits.flows is None and not limits.flows_at
+    embed = component("embedding", "exact")
+    foreign = 0.0 if exact else false_positives(problem, laid, embed, run.settings)
     return RouteFigures(
         sum(map(len, tables.values())),
         load.data_rate,

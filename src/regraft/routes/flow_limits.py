@@ -1,18 +1,19 @@
 """Tables within the flow limit of each switch (Content routes (4.26), (5.59)–(5.60)).
 
 Exact tables come first. Where one is too long, lines may hold events that never arrive there; then filters
-inside the network may be wider than needed, which costs false positives inside and none at subscribers;
-then contents that only pass through the switch go around it.
+inside the network may be wider than needed, which costs false positives inside and none at subscribers, and
+contents share trees for that; then contents that only pass through the switch go around it.
 """
 
 from collections.abc import Sequence
 
+from regraft.filters.dz import Dz, DzSet
 from regraft.model import Infeasible
 from regraft.model.routes import Entry
 from regraft.routes.embedding_flows import flow_conflict
 from regraft.routes.interface import Tree
-from regraft.routes.laid import Laid, lay
-from regraft.routes.problem import Problem, demand_of
+from regraft.routes.laid import Laid, lay, with_filters
+from regraft.routes.problem import Content, Problem, demand_of
 from regraft.routes.registry import component
 from regraft.routes.settings import Settings
 from regraft.routes.tables import make_tables
@@ -49,13 +50,20 @@ def within_flow_limits(
     for _ in range(problem.graph.vertices):
         if not (over := too_long(problem, tables)):
             return now, tables
-        moved = _around(problem, now, over[0][1], settings)
-        if moved is None:
+        switch = over[0][1]
+        merged = _merged(problem, now, settings)
+        for other in (
+            _around(problem, now, switch, settings),
+            merged,
+            _flooded(problem, now, switch),
+            _flooded(problem, merged, switch),
+        ):
+            tables_then = make_tables(problem, other, fewest=True)
+            if _total(too_long(problem, tables_then)) < _total(over):
+                now, tables = other, tables_then
+                break
+        else:
             break
-        tables_moved = make_tables(problem, moved, fewest=True)
-        if _total(too_long(problem, tables_moved)) >= _total(over):
-            break
-        now, tables = moved, tables_moved
     excess, switch, most = too_long(problem, tables)[0]
     return Infeasible(
         f"no tables were found with at most {most} flows at switch {switch}, the best have {most + excess}",
@@ -68,12 +76,44 @@ def _total(over: Sequence[tuple[int, str, int]]) -> int:
     return sum(excess for excess, _, _ in over)
 
 
-def _around(problem: Problem, laid: Sequence[Laid], switch: str, settings: Settings) -> list[Laid] | None:
-    """All contents that only pass through the switch, by other ways; None if there is no such content."""
+def _merged(problem: Problem, laid: Sequence[Laid], settings: Settings) -> list[Laid]:
+    """Contents of the same publishers on one tree: wider filters then have more to be wide for."""
+    regions: dict[tuple[tuple[int, ...], bool], list[Dz]] = {}
+    for one in laid:
+        regions.setdefault((one.content.publishers, one.content.own), []).extend(one.content.region)
+    widen, optimise = component("embedding", "fewest-flows"), component("subgraph", "steiner")
+    merged = []
+    for (publishers, own), expressions in regions.items():
+        content = Content(publishers, DzSet(expressions), own)
+        (tree,) = optimise(problem.graph, [demand_of(problem, content)], (), settings)
+        if tree is None:
+            return list(laid)
+        merged.append(lay(problem, content, tree, widen, settings))
+    return merged
+
+
+def _flooded(problem: Problem, laid: Sequence[Laid], switch: str) -> list[Laid]:
+    """All that comes to the switch leaves it by every edge, in one line; the next switches drop the rest."""
+    graph, full = problem.graph, problem.network.number[switch]
+    now = []
+    for one in laid:
+        comes = [dz for edge in one.tree if graph.target_list[edge] == full for dz in one.filters[edge]]
+        if any(problem.publisher_at[publisher] == full for publisher in one.content.publishers):
+            comes += one.content.region
+        filters = dict(one.filters)
+        for edge in one.tree:
+            if graph.source_list[edge] == full:
+                filters[edge] = one.filters[edge] | DzSet(comes)
+        now.append(with_filters(problem, one.content, one.tree, filters))
+    return now
+
+
+def _around(problem: Problem, laid: Sequence[Laid], switch: str, settings: Settings) -> list[Laid]:
+    """All contents that only pass through the switch, by other ways."""
     graph, full = problem.graph, problem.network.number[switch]
     open_graph = graph.among(vertex for vertex in range(graph.vertices) if vertex != full)
     widen, optimise = component("embedding", "fewest-flows"), component("subgraph", "steiner")
-    now, moved = list(laid), 0
+    now = list(laid)
     for place, one in enumerate(laid):
         if not any(full in (graph.source_list[edge], graph.target_list[edge]) for edge in one.tree):
             continue
@@ -83,5 +123,4 @@ def _around(problem: Problem, laid: Sequence[Laid], switch: str, settings: Setti
         tree: Tree | None = optimise(open_graph, [demand], (), settings)[0]
         if tree is not None:
             now[place] = lay(problem, one.content, tree, widen, settings)
-            moved += 1
-    return now if moved else None
+    return now

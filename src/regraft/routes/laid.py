@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from regraft.filters.dz import DzSet
+from regraft.routes.embedding import embed as exact
 from regraft.routes.interface import EmbedFilters, Tree
 from regraft.routes.problem import Content, Problem
 from regraft.routes.settings import Settings
@@ -23,17 +24,25 @@ class Laid(NamedTuple):
 
 def lay(problem: Problem, content: Content, tree: Tree, embed: EmbedFilters, settings: Settings) -> Laid:
     """Embed the filters, and see what that lets through."""
-    filters = embed(problem, content, tree, settings)
+    return with_filters(problem, content, tree, embed(problem, content, tree, settings), embed is exact)
+
+
+def with_filters(
+    problem: Problem, content: Content, tree: Tree, filters: Mapping[int, DzSet], least: bool = False
+) -> Laid:
+    """These filters; if they are the least, all that one holds comes to it."""
     crossing: dict[int, float] = dict.fromkeys(tree, 0.0)
     longest = 0
-    roots: dict[int, list[int]] = {}
     for publisher in content.publishers:
-        roots.setdefault(problem.publisher_at[publisher], []).append(publisher)
-    for root, publishers in roots.items():
+        root, said = problem.publisher_at[publisher], problem.advertised[publisher] & content.region
         known: dict[DzSet, float] = {}
-        for edge, depth in reached(problem.graph, tree, root):
-            filter, longest = filters[edge], max(longest, depth)
-            if filter not in known:
-                known[filter] = sum(problem.rate_of(publisher, filter) for publisher in publishers)
-            crossing[edge] += known[filter]
+        passing: dict[int, DzSet] = {}
+        for edge, depth, before in reached(problem.graph, tree, root):
+            part = filters[edge]
+            if not least:
+                part = passing[edge] = (said if before is None else passing[before]) & part
+            longest = max(longest, depth)
+            if part not in known:
+                known[part] = problem.rate_of(publisher, part)
+            crossing[edge] += known[part]
     return Laid(content, tree, filters, crossing, longest)

@@ -51,13 +51,13 @@ def shared_cost(graph: Graph, demand: Demand, tree: Tree) -> float:
     """Each root's events cross the edges that lie between it and the terminals: Σ rate · weight."""
     rates = demand.rates or (demand.rate,) * len(demand.roots)
     return sum(
-        rate * graph.weigh(edge for edge, _ in reached(graph, tree, root))
+        rate * graph.weigh(edge for edge, _, _ in reached(graph, tree, root))
         for root, rate in zip(demand.roots, rates, strict=True)
     )
 
 
-def reached(graph: Graph, tree: Tree, root: int) -> list[tuple[int, int]]:
-    """The edges that events from the root cross, and how many they have crossed then.
+def reached(graph: Graph, tree: Tree, root: int) -> list[tuple[int, int, int | None]]:
+    """The edges that events from the root cross, how many they have crossed then, and the one before.
 
     They go on by every edge but the cable they came by.
     """
@@ -65,10 +65,13 @@ def reached(graph: Graph, tree: Tree, root: int) -> list[tuple[int, int]]:
     for edge in tree:
         leaving.setdefault(graph.source_list[edge], []).append(edge)
     cables, targets = graph.cable_list, graph.target_list
-    crossed = [(edge, 1) for edge in leaving.get(root, ())]
-    for edge, depth in crossed:
+    crossed: list[tuple[int, int, int | None]] = [(edge, 1, None) for edge in leaving.get(root, ())]
+    for edge, depth, _ in crossed:
+        if depth > len(tree):
+            raise ValueError("events would run in a circle: cycle detection comes first")
         cable = cables[edge]
-        crossed += [(after, depth + 1) for after in leaving.get(targets[edge], ()) if cables[after] != cable]
+        after = leaving.get(targets[edge], ())
+        crossed += [(each, depth + 1, edge) for each in after if cables[each] != cable]
     return crossed
 
 

@@ -71,9 +71,17 @@ def make_tables(
         subscribers_at.setdefault(at, []).append(subscriber)
     for one in laid:
         _spread(masks, one, subscribers_at, here)
+    entering = dict.fromkeys(wanted, 0)
+    for publisher, at in enumerate(problem.publisher_at):
+        if at in wanted:  # all that a publisher says comes to its switch, wanted or not
+            entering[at] |= masks.advertised[publisher]
+            if publisher in here[at]:
+                here[at][publisher] = here[at][publisher]._replace(arriving=masks.advertised[publisher])
     switches = problem.network.switches
     return {
-        switches[vertex]: table for vertex in sorted(wanted) if (table := _table(masks, here[vertex], fewest))
+        switches[vertex]: table
+        for vertex in sorted(wanted)
+        if (table := _table(masks, here[vertex], entering[vertex], fewest))
     }
 
 
@@ -125,16 +133,19 @@ def _add(
             known.delivers[name] = known.delivers.get(name, 0) | mask
 
 
-def _table(masks: _Masks, here: Mapping[int | None, _Here], fewest: bool) -> tuple[Entry, ...]:
+def _table(masks: _Masks, here: Mapping[int | None, _Here], entering: int, fewest: bool) -> tuple[Entry, ...]:
     cases = {key: _cases(found) for key, found in here.items() if key is not None}
     if (all := here.get(None)) is not None:
-        # Regions are disjoint: a publisher's own lines leave the events of the lines for all alone, if exact.
-        entries = _entries(masks, None, _cases(all), all.arriving, fewest)
+        entries = _entries(masks, None, _cases(all), all.arriving | entering, fewest)
         for key, own in cases.items():
-            entries += _entries(masks, masks.problem.workload.publishers[key].id, own, 0, fewest=False)
+            publisher = masks.problem.workload.publishers[key].id
+            # No line more than the cases: one that excludes would catch events of the lines for all.
+            entries += tuple(
+                Entry(dz, publisher, *action) for action, mask in own.items() for dz in masks.part(mask)
+            )
         return entries
     shared, together, arriving = _shared(cases, here)
-    entries = _entries(masks, None, shared, arriving, fewest) if len(together) > 1 else ()
+    entries = _entries(masks, None, shared, arriving | entering, fewest) if len(together) > 1 else ()
     for key, own in cases.items():
         if len(together) > 1 and key in together:
             continue
