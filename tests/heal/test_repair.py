@@ -200,6 +200,7 @@ def test_what_can_not_be_joined_or_inserted_is_refused() -> None:
 
 def test_more_classes_than_are_cut_exactly_still_give_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regraft.heal.cuts.MOST_CLASSES", 30)
+    monkeypatch.setattr("regraft.heal.cuts.ROUGHLY", 20)
     rng = Random(5)
     tree = overlay(rng, 14, 60)
     traffic = demands(rng, tree, 200, 8)

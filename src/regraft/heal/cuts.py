@@ -15,7 +15,9 @@ from regraft.heal.joints import Ints, Joint
 
 FEW = 12
 MOST_CLASSES = 1_000
-"""With more, the lightest count as if their members exchanged in pairs, and nothing is proven."""
+"""With more, nothing is proven: only the heaviest flow as they are,"""
+ROUGHLY = 300
+"""so many; the others count as if their members exchanged in pairs."""
 _LARGEST = 2**50
 _UNLIMITED = 2**52
 Arcs = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints]
@@ -65,7 +67,8 @@ class FlowCuts:
         scale = 1.0 if whole else _LARGEST / max(joint.demand.sum(), 1e-300) / 2
         sizes = joint.classes.sum(axis=1)
         larger = np.flatnonzero(sizes > 2)
-        heavy = larger[np.argsort(-joint.demand[larger], kind="stable")[:MOST_CLASSES]]
+        most = MOST_CLASSES if len(larger) <= MOST_CLASSES else ROUGHLY
+        heavy = larger[np.argsort(-joint.demand[larger], kind="stable")[:most]]
         self.exact = whole and len(heavy) == len(larger)
         others = np.setdiff1d(np.arange(len(sizes)), heavy)
         self._flow = SimpleMaxFlow()
