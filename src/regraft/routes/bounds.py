@@ -13,6 +13,7 @@ from regraft.routes.contents import contents_for
 from regraft.routes.problem import Demand, Graph, Problem, demand_of
 from regraft.routes.settings import DEFAULTS
 from regraft.routes.steiner_graph import prepared
+from regraft.routes.steiner_program import least_steiner_tree
 
 
 def finest_demands(problem: Problem, publisher: int) -> list[Demand]:
@@ -33,3 +34,18 @@ def lower_bound(graph: Graph, demands: Sequence[Demand]) -> float:
     """Σ rate · bound; demands have one root each."""
     steiner = prepared(graph)
     return sum(demand.rate * steiner.solve(demand.roots[0], demand.terminals).bound for demand in demands)
+
+
+def least_cost(graph: Graph, demands: Sequence[Demand], time_limit: float) -> float | None:
+    """The global optimum: every kind of event on a proven least tree; None if one is not proven in time."""
+    steiner, total = prepared(graph), 0.0
+    for demand in demands:
+        root, terminals = demand.roots[0], demand.terminals
+        known = steiner.solve(root, terminals)
+        if known.proven:
+            total += demand.rate * known.cost
+        elif (tree := least_steiner_tree(graph, root, terminals, time_limit)) is not None:
+            total += demand.rate * graph.weigh(tree)
+        else:
+            return None
+    return total
