@@ -87,6 +87,12 @@ def test_two_cables_between_two_switches_are_one() -> None:
     assert cycles_in(graph, (0, 3)) == [frozenset((0, 3))]
 
 
+def test_the_shortest_circle_of_a_component_is_named() -> None:
+    # 0 → 1 → 2 → 3 → 0, and 3 → 1 closes a shorter one.
+    graph = graph_of_cables([(0, 1), (1, 2), (2, 3), (3, 0), (3, 1)])
+    assert cycles_in(graph, (0, 2, 4, 6, 8)) == [frozenset((2, 4, 8))]
+
+
 def test_a_diamond_is_named_without_the_way_to_its_fork() -> None:
     graph = graph_of_cables([(0, 1), (1, 2), (1, 3), (2, 4), (3, 4)])
     assert cycles_in(graph, (0, 2, 4, 6, 8)) == [frozenset((2, 4, 6, 8))]

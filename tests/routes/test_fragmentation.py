@@ -116,6 +116,35 @@ def test_parts_that_keep_their_path_limits_keep_those_of_the_whole(
         assert after[end] <= limit
 
 
+@settings(max_examples=80, deadline=None)
+@given(tasks(1), st.integers(2, 9), st.integers(0, 9))
+def test_path_limits_are_shared_out_without_remainder_to_spend_twice(
+    task: tuple[Graph, Demand, np.random.Generator], size: int, more: int
+) -> None:
+    """Even if every part takes all that it may."""
+    graph, demand, draw = task
+    tree = tree_by_lot(graph, demand, draw)
+    now = depths(graph, tree, demand.roots[0])
+    demand = demand._replace(hops=tuple(now[end] + more for end in demand.terminals))
+    cut = in_parts(graph, [demand], [tree], size)
+    parts = {part.roots[0]: part for fragment in cut.fragments for part in fragment.demands}
+    above = {graph.target_list[edge]: edge for edge in tree}
+    for terminal, limit in zip(demand.terminals, demand.hops, strict=True):
+        assert limit is not None
+        edges, at, end = 0, terminal, None
+        while at != demand.roots[0]:  # backwards: fixed edges are one each, a part takes its limit
+            end = at if end is None else end
+            fixed = above[at] in cut.fixed[0]
+            at = graph.source_list[above[at]]
+            if fixed:
+                edges, end = edges + 1, None
+            elif at == demand.roots[0] or above[at] in cut.fixed[0]:
+                allowed = parts[at].hops[parts[at].terminals.index(end)]
+                assert allowed is not None
+                edges, end = edges + allowed, None
+        assert edges <= limit
+
+
 def depth_sum(graph: Graph, tree: Tree, root: int) -> int:
     return sum(depths(graph, tree, root).values())
 

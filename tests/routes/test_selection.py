@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from regraft.model.switch_network import SwitchNetwork
+from regraft.model.switch_network import Edge, SwitchNetwork
 from regraft.routes.problem import graph_of
 from regraft.routes.selection import everything, rings_around
 
@@ -34,6 +34,12 @@ def test_the_sub_graph_holds_all_switches_within_so_many_edges(rings: int) -> No
     ]
     assert chosen.edges.tolist() == expected
     assert chosen.weights is graph.weights
+
+
+def test_neighbours_count_in_both_directions_of_a_one_way_edge() -> None:
+    names = [Edge("a", "b", "1"), Edge("b", "c", "2"), Edge("z", "a", "3"), Edge("c", "d", "4")]
+    graph = graph_of(SwitchNetwork(("a", "b", "c", "d", "z"), tuple(names)))
+    assert rings_around(graph, [0], 1).edges.tolist() == [0, 1, 2]
 
 
 def test_edges_that_may_not_be_used_stay_out() -> None:

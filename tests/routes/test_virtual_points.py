@@ -72,6 +72,15 @@ def test_merging_saves_weight_on_average() -> None:
     assert ours < 0.97 * plain
 
 
+def test_more_points_are_taken_only_where_they_pay() -> None:
+    for seed in range(100):
+        graph, ends = network(seed), (2, 5, 8, 10)
+        (tree,) = through_virtual_points(graph, [Demand((0,), ends)], (), Settings())
+        assert tree is not None
+        paths = [each[0] for each in shortest_paths(graph, [(0, end) for end in ends])]
+        assert graph.weigh(tree) <= graph.weigh({edge for path in paths for edge in path})
+
+
 def test_two_separate_ways_become_one_with_a_fork() -> None:
     """Figure 5.2: each subscriber has a way of its own of 3.5; over the middle both cost 3 + 1 + 1."""
     links = {

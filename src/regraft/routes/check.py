@@ -163,7 +163,7 @@ class _Journey:
         volume = float(line.volumes[self.advertised].sum())
         self.rates = line.volumes * (publisher.rate / volume if volume else 0.0)
         self.seen: dict[str, Flags] = {}
-        self.reached: dict[str, Points] = {}
+        self.reached: dict[str, Flags] = {}
         self.useful: list[Flags] = []
         self.visits: list[_Visit] = []
         self.faults: list[str] = []
@@ -203,7 +203,7 @@ class _Journey:
             entry, points = self.routes.tables[visit.switch][place], visit.points[taken == place]
             for host in entry.deliver:
                 self.useful[-1][points] = True
-                self.reached.setdefault(host, np.zeros(self.size, dtype=np.int64))[points] += 1
+                self.reached.setdefault(host, np.zeros(self.size, dtype=np.bool_))[points] = True
                 found.longest_path = max(found.longest_path, visit.hops)
                 found.path_to[host] = max(found.path_to.get(host, 0), visit.hops)
             for edge in entry.out:
@@ -220,18 +220,16 @@ class _Journey:
             found.false_positives += float(self.rates[visit.points[~reached]].sum())
 
     def wrong(self, wants: Mapping[str, Flags], found: Checked) -> list[str]:
-        """Lost, foreign and repeated events at subscribers."""
+        """Lost and foreign events at subscribers; who gets one twice is at a switch it came to twice."""
         faults, name = self.faults, self.publisher.id
-        nothing = np.zeros(self.size, dtype=np.int64)
+        nothing = np.zeros(self.size, dtype=np.bool_)
         for host, wanted_of_all in wants.items():
-            count, wanted = self.reached.get(host, nothing), wanted_of_all & self.advertised
-            found.deliveries += float(self.rates[wanted & (count > 0)].sum())
-            if (wanted & (count == 0)).any():
+            got, wanted = self.reached.get(host, nothing), wanted_of_all & self.advertised
+            found.deliveries += float(self.rates[wanted & got].sum())
+            if (wanted & ~got).any():
                 faults.append(f"events of {name} do not reach {host}")
-            if (~wanted & (count > 0)).any():
+            if (got & ~wanted).any():
                 faults.append(f"events of {name} reach {host}, who does not want them")
-            if (count > 1).any():
-                faults.append(f"events of {name} reach {host} more than once")
         return faults
 
 
