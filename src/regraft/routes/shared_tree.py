@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from regraft.routes.hop_limits import hop_tree
 from regraft.routes.interface import Tree
 from regraft.routes.problem import Cycle, Demand, Graph
-from regraft.routes.steiner_graph import prepared
+from regraft.routes.steiner_graph import Key, prepared
 
 MOST_CORES = 6
 """Different cores that are tried: the terminals alone, with one publisher each, and with all of them."""
@@ -112,22 +112,30 @@ def _two_way(graph: Graph) -> Graph:
 
 def _cores(graph: Graph, demand: Demand, one: Callable[[Demand], Tree | None]) -> list[set[int]]:
     """Sets of edges that join the terminals, alone or with publishers; the last are short, not light."""
+    trees = [one(Demand((root,), terminals)) for root, terminals in _core_keys(demand)]
+    cores = [set(tree) for tree in trees if tree is not None]
+    if any(limit is not None for limit in demand.hops):
+        everybody = (*demand.terminals, *demand.roots)
+        cores += [_star(graph, centre, everybody) for centre in range(graph.vertices)]
+    return cores
+
+
+def single_roots(demand: Demand) -> list[Key]:
+    """Root and terminals of all the trees of single roots that a demand needs, with its lower bound."""
+    alone = [(root, demand.terminals) for root in demand.roots]
+    return alone if len(alone) == 1 else alone + _core_keys(demand)
+
+
+def _core_keys(demand: Demand) -> list[Key]:
     rates = demand.rates or (demand.rate,) * len(demand.roots)
     loudest = [root for _, root in sorted(zip(rates, demand.roots, strict=True), reverse=True)]
     terminals = demand.terminals
-    cores: list[set[int]] = []
     everybody = tuple(dict.fromkeys((*terminals, *demand.roots)))
-    for root, ends in [
+    return [
         (terminals[0] if terminals else loudest[0], terminals),
         *((root, terminals) for root in loudest[: MOST_CORES - 2]),
         (loudest[0], everybody),
-    ]:
-        tree = one(Demand((root,), tuple(end for end in ends if end != root)))
-        if tree is not None:
-            cores.append(set(tree))
-    if any(limit is not None for limit in demand.hops):
-        cores += [_star(graph, centre, everybody) for centre in range(graph.vertices)]
-    return cores
+    ]
 
 
 def _star(graph: Graph, centre: int, ends: Sequence[int]) -> set[int]:

@@ -20,6 +20,10 @@ ROOTS = 4
 """Terminals that play the root, at most, until tree and bound meet."""
 
 
+Key = tuple[int, tuple[int, ...]]
+"""Root and terminals."""
+
+
 class Bounded(NamedTuple):
     """A tree, its cost, and what no tree can go below. `tree` is None if a terminal can not be reached."""
 
@@ -41,14 +45,14 @@ class SteinerGraph:
         self.first_out, self.leaving = kernel.by_end(graph.sources, graph.vertices, graph.allowed)
         self.first_in, self.entering = kernel.by_end(graph.targets, graph.vertices, graph.allowed)
         self.symmetric = is_symmetric(graph)
-        self._solved: dict[tuple[int, tuple[int, ...]], Bounded] = {}
+        self.solved: dict[Key, Bounded] = {}
 
     def solve(self, root: int, terminals: Sequence[int]) -> Bounded:
         """A tree from the root to the terminals, and the bound; what was solved once is remembered."""
         key = (root, tuple(terminals))
-        if key not in self._solved:
-            self._solved[key] = self._solve(root, terminals)
-        return self._solved[key]
+        if key not in self.solved:
+            self.solved[key] = self._solve(root, terminals)
+        return self.solved[key]
 
     def _solve(self, root: int, terminals: Sequence[int], roots: int = ROOTS) -> Bounded:
         wanted = np.zeros(self.graph.vertices, dtype=np.bool_)
