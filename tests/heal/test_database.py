@@ -23,10 +23,14 @@ from regraft.heal.database.node import DatabaseNode, Timing
 from regraft.heal.database.protocol import GetBrokers
 from regraft.heal.database.records import Adaptation, BrokerRecord, RuleSet
 from regraft.heal.database.store import StoreFailed, store_of
+from regraft.heal.election import Act, Choose, Effect, Elections, Send
 from regraft.heal.grant import Grant, Request
-from regraft.heal.rules import SEED_RULES, parse
-from regraft.model import BadInput
-from regraft.model.intents import Delete
+from regraft.heal.reaction import react
+from regraft.heal.repair import Join, join, repaired
+from regraft.heal.rules import SEED_RULES, check, parse
+from regraft.model import BadInput, Topology
+from regraft.model.facts import Event, Facts
+from regraft.model.intents import Delete, Intent
 from regraft.testing.postgres import Postgres, programs
 
 pytestmark = pytest.mark.xdist_group("destination database")  # one ZooKeeper, one PostgreSQL
@@ -355,6 +359,55 @@ def test_what_can_not_be_granted_is_denied_with_the_reason(
             late = await client.request(delete("b5", "b6"), patience=0.2)
             assert isinstance(late, Denied)
             assert "no grant in 0.2 s: waits for 1-delete-b4" in late.reason
+
+    run(scenario())
+
+
+def test_a_crash_is_healed_from_the_request_to_the_new_tree(
+    hosts: str, layout: Layout, tmp_path: Path
+) -> None:
+    """All parts together: database, election, rules, limits, repair, log. Messages go from hand to hand."""
+    overlay = Topology.of(LINE)
+
+    def choose(effect: Choose) -> tuple[Intent, ...]:
+        dead = effect.grant.target
+        event = Event(name="deleteBrokerRequest", broker=dead)
+        return react(Facts(overlay, (event,), dead=frozenset({dead})), check(parse(SEED_RULES), OPEN)).intents
+
+    def elect(grant: Grant) -> list[Act]:
+        living = {each.id: Elections(each.id, each.life) for each in grant.members if each.id != grant.target}
+        acts: list[Act] = []
+        waiting: list[tuple[str, Effect]] = [
+            (grant.asker, each) for each in living[grant.asker].begin(grant, 0.0)
+        ]
+        while waiting:
+            name, effect = waiting.pop(0)
+            match effect:
+                case Send() if effect.to in living:
+                    heard = living[effect.to].receive(name, effect.message, 0.0)
+                    waiting += [(effect.to, each) for each in heard]
+                case Choose():
+                    done = living[name].chosen(effect.election, effect.view, choose(effect), 0.0)
+                    waiting += [(name, each) for each in done]
+                case Act():
+                    acts.append(effect)
+        return acts
+
+    async def scenario() -> None:
+        async with world(hosts, layout, *files(tmp_path, "a", "b")) as all:
+            client = all.client()
+            await all.fill(client)
+            grant = await client.request(delete("b4", "b3", source="b2", destination="b6"))
+            assert isinstance(grant, Grant)
+            (act,) = elect(grant)
+            assert act.decision == (Delete(broker="b4", rule="deleteBrokerRules"),)
+            found = join(overlay, ["b4"])
+            assert isinstance(found, Join)
+            assert repaired(overlay, ["b4"], found).neighbours["b3"] == {"b2", "b5"}
+            log = Adaptation(id=grant.id, kind=grant.kind, cause="no answer", at=1.0, intents=act.decision)
+            await client.release(grant.id, log)
+            assert (await client.adaptations())[0].intents == act.decision
+            assert all.nodes[0]._answers.turns._queue.entries == ()
 
     run(scenario())
 
