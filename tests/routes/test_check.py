@@ -130,7 +130,7 @@ def random_tables(draw: st.DrawFn) -> dict[str, tuple[Entry, ...]]:
     return tables
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(random_tables())
 def test_the_judge_agrees_with_following_every_event(tables: dict[str, tuple[Entry, ...]]) -> None:
     given_routes = Routes(NETWORK, WORKLOAD, "publisher", tables)

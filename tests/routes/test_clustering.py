@@ -31,7 +31,7 @@ def partitions(size: int, count: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("cluster", ALL)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(expressions, st.data())
 def test_clusters_are_disjoint_and_hold_exactly_the_filters(
     cluster: Callable[..., list[DzSet]], given_expressions: list[Dz], data: st.DataObject
@@ -66,7 +66,7 @@ def test_prefix_distances_count_the_digits_after_the_shared_ones(given_expressio
             assert found[i, j] == (0 if one == other else longest - len(shared(one, other)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 7), st.integers(1, 4))
 def test_the_program_finds_the_least_diameter(seed: int, size: int, count: int) -> None:
     distances = np.random.default_rng(seed).integers(1, 9, (size, size))
@@ -124,7 +124,7 @@ def test_joined_clusters_are_improved_by_moves() -> None:
         assert no_move_helps(wanted, volumes, least_waste(wanted, np.array(volumes), 4))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(sets, st.integers(1, 3), st.data())
 def test_no_single_move_lessens_the_waste(
     wanted: list[frozenset[int]], count: int, data: st.DataObject

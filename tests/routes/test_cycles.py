@@ -46,7 +46,7 @@ def uses(draw: st.DrawFn) -> tuple[Graph, frozenset[int]]:
     return graph, draw(st.frozensets(st.sampled_from(range(len(graph.sources)))))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(uses())
 def test_something_is_found_exactly_if_an_event_can_come_twice(use: tuple[Graph, frozenset[int]]) -> None:
     graph, edges = use
@@ -57,7 +57,7 @@ def test_something_is_found_exactly_if_an_event_can_come_twice(use: tuple[Graph,
         assert any(comes_twice(graph, cycle, root) for root in range(SWITCHES))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(uses(), st.frozensets(st.integers(0, SWITCHES - 1), min_size=1))
 def test_forks_count_only_behind_the_roots(use: tuple[Graph, frozenset[int]], roots: frozenset[int]) -> None:
     graph, edges = use
@@ -69,7 +69,7 @@ def test_forks_count_only_behind_the_roots(use: tuple[Graph, frozenset[int]], ro
         assert any(comes_twice(graph, cycle, int(graph.sources[min(cycle)])) for cycle in found)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.integers(0, 6), st.lists(st.integers(0, 6), max_size=3, unique=True)))
 def test_components_are_those_of_networkx(drawn: dict[int, list[int]]) -> None:
     following = {edge: [after for after in drawn.get(edge, ()) if after != edge] for edge in range(7)}

@@ -75,7 +75,7 @@ def points_of(part: DzSet) -> set[str]:
     return {point for point in POINTS if point in part}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(on_trees(), filters.map(DzSet))
 def test_one_publishers_filters_hold_exactly_what_is_wanted_behind(
     drawn: tuple[Problem, Tree], region: DzSet
@@ -89,7 +89,7 @@ def test_one_publishers_filters_hold_exactly_what_is_wanted_behind(
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(on_trees(), filters.map(DzSet))
 def test_a_shared_trees_filters_hold_what_goes_from_before_to_behind(
     drawn: tuple[Problem, Tree], region: DzSet

@@ -86,7 +86,7 @@ def judged(problem: Problem, embedding: EmbedFilters, shared: bool) -> Checked:
 
 
 @pytest.mark.parametrize("shared", [False, True])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(workloads())
 def test_wider_filters_deliver_the_same(
     shared: bool, given_parts: tuple[SwitchNetwork, RouteWorkload]
@@ -101,7 +101,7 @@ def test_wider_filters_deliver_the_same(
         assert few.flows <= exact.flows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(workloads())
 def test_filters_hold_at_least_what_is_wanted_behind_and_no_more_than_what_comes(
     given_parts: tuple[SwitchNetwork, RouteWorkload],
@@ -146,7 +146,7 @@ def test_what_switches_before_can_filter_is_no_conflict() -> None:
     assert flow_conflict(scattered(RouteLimits(flows=2))) is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(workloads(), st.integers(0, 3))
 def test_a_proven_conflict_is_one_for_exact_and_for_wide_filters(
     given_parts: tuple[SwitchNetwork, RouteWorkload], limit: int

@@ -79,7 +79,7 @@ def solved(fragment: Fragment, draw: np.random.Generator) -> set[int]:
 
 
 @pytest.mark.parametrize("roots", [1, 3])
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data(), st.integers(1, 9))
 def test_any_trees_of_the_parts_join_to_a_tree_of_the_whole(
     roots: int, data: st.DataObject, size: int
@@ -91,7 +91,7 @@ def test_any_trees_of_the_parts_join_to_a_tree_of_the_whole(
         assert set(demand.terminals) <= set(depths(graph, new, root))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(tasks(1), st.integers(2, 9), st.integers(0, 3))
 def test_parts_that_keep_their_path_limits_keep_those_of_the_whole(
     task: tuple[Graph, Demand, np.random.Generator], size: int, more: int
@@ -116,7 +116,7 @@ def test_parts_that_keep_their_path_limits_keep_those_of_the_whole(
         assert after[end] <= limit
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(tasks(1), st.integers(2, 9), st.integers(0, 9))
 def test_path_limits_are_shared_out_without_remainder_to_spend_twice(
     task: tuple[Graph, Demand, np.random.Generator], size: int, more: int

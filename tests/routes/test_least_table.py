@@ -43,7 +43,7 @@ def table_for(wanted: dict[Dz, str | None]) -> list[tuple[Dz, str | None]]:
     return least_table(cases, DzSet(p for p in POINTS if wanted[p] == ANY))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(functions)
 def test_the_table_says_what_was_asked_in_as_few_entries_as_possible(wanted: dict[Dz, str | None]) -> None:
     table = table_for(wanted)

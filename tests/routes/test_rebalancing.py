@@ -1,7 +1,7 @@
 """Re-balancing: weights stay within bounds, follow the load, and the second way converges."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regraft.routes.interface import Weighting
@@ -19,6 +19,7 @@ def unlimited(load: np.ndarray) -> np.ndarray:
     return np.full(len(load), NO_LIMIT)
 
 
+@settings(max_examples=50)
 @given(loads)
 def test_total_load_grows_with_the_load_and_stays_within_the_bounds(load: np.ndarray) -> None:
     weights = total_load(first(len(load)), load, unlimited(load), 0).weights
@@ -34,6 +35,7 @@ def test_total_load_is_the_share_of_the_capacity() -> None:
     assert total_load(weighting, load, capacity, 0).weights.tolist() == [0.0, 50.0, 100.0, 100.0]
 
 
+@settings(max_examples=50)
 @given(st.lists(st.lists(st.floats(0, 1000), min_size=5, max_size=5), min_size=8, max_size=8))
 def test_suggestions_converge_whatever_the_load_does(rounds: list[list[float]]) -> None:
     weighting = first(5)
