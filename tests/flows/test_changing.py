@@ -109,7 +109,7 @@ def test_every_interleaving_of_a_small_change_delivers_exactly(style: Style, kin
 
 
 def test_changing_everything_in_place_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regraft.flows.changing.direct", lambda *_: True)
+    monkeypatch.setattr("regraft.flows.units.Judge.direct", lambda *_: True)
     assert any(faults(seed, "publisher", "other trees") for seed in range(10))
 
 

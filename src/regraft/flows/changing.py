@@ -16,11 +16,12 @@ below it that is still to go.)
 Every message may be sent again, so a change that was interrupted is repeated from its beginning.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 
+from regraft.flows.block import AddressBlock, Prefix
 from regraft.flows.parts import Part, PartIndex
 from regraft.flows.rendering import FlowRules
 from regraft.flows.rules import (
@@ -39,7 +40,7 @@ from regraft.flows.rules import (
     SetMark,
     by_key,
 )
-from regraft.flows.units import Unit, direct, doors, units
+from regraft.flows.units import Judge, Tables, Unit, doors, units
 from regraft.flows.wiring import Port
 from regraft.model import BadInput
 
@@ -73,13 +74,15 @@ def change(old: FlowRules | None, new: FlowRules) -> Change:
     if old.block != new.block:
         raise BadInput("address block", f"can not change from {old.block.network} to {new.block.network}")
     far = {**old.wiring.far, **new.wiring.far}
-    entrances, moved = doors(old), _moved(old, new)
+    before, after, entrances = Tables(old), Tables(new), list(doors(old))
+    judge, moved = Judge(before, after, entrances, far), _moved(old, new)
     in_place: list[Unit] = []
     versioned: list[Unit] = []
-    for unit in units(old, new):
-        (in_place if direct(unit, entrances, far, moved) else versioned).append(unit)
+    # Where nothing can come in yet, there is nothing to take apart.
+    for unit in units(before, after, one=not entrances):
+        (in_place if judge.direct(unit, moved) else versioned).append(unit)
     phases = (
-        Phase("prepare", _prepare(old, new, in_place, versioned)),
+        Phase("prepare", _prepare(old, new, after, in_place, versioned)),
         Phase("switch over", _doors(old, new, versioned), drain=True),
         Phase("settle", _settle(old, new, versioned)),
         Phase("unmark", _unmark(new, versioned), drain=True),
@@ -129,7 +132,7 @@ def ordered(old: Iterable[Rule], new: Iterable[Rule]) -> tuple[Message, ...]:
 
 
 def _prepare(
-    old: FlowRules, new: FlowRules, in_place: Sequence[Unit], versioned: Sequence[Unit]
+    old: FlowRules, new: FlowRules, after: Tables, in_place: Sequence[Unit], versioned: Sequence[Unit]
 ) -> dict[str, tuple[Message, ...]]:
     messages: dict[str, list[Message]] = {}
     for switch, rules in new.switches.items():
@@ -141,9 +144,9 @@ def _prepare(
         _append(messages, switch, ordered((), [rule for rule in fixed if rule not in known]))
     _append_units(messages, in_place, new)
     for unit in versioned:
-        for switch in unit.changed:
+        for switch in unit.switches:
             if switch in new.switches:
-                _append(messages, switch, ordered((), _overlay(unit, switch, new)))
+                _append(messages, switch, ordered((), _overlay(unit, switch, after, new.block)))
     return _frozen(messages)
 
 
@@ -162,15 +165,34 @@ def _undo(
     return _frozen(messages)
 
 
-def _overlay(unit: Unit, switch: str, new: FlowRules) -> Iterator[Rule]:
-    """The new rules for marked events only; what they do not know is dropped before old rules see it."""
-    table = unit.new.get(switch, {})
-    for rule in table.values():
-        yield rule._replace(priority=rule.priority + OVERLAY, match=rule.match._replace(mark=IN_CHANGE))
+def _overlay(unit: Unit, switch: str, after: Tables, block: AddressBlock) -> list[Rule]:
+    """The new rules that marked events of the unit may meet, and nothing for others.
+
+    Rules that begin wider are cut to the unit; what no rule knows is dropped before old rules see it.
+    """
     source, dz = unit.part
-    if unit.part not in table:
-        match = Match(new.block.family, mark=IN_CHANGE, source=source, prefix=new.block.prefix(dz))
-        yield Rule(ROUTES, OVERLAY, match)
+    wider: dict[int | None, tuple[Part, Rule]] = {}
+    laid: list[Rule] = []
+    for part, rule in after.related(switch, unit.part):
+        if part.dz.startswith(dz):
+            laid.append(_laid(rule, source))
+        elif part.source not in wider or len(wider[part.source][0].dz) < len(part.dz):
+            wider[part.source] = part, rule
+    whole = block.prefix(dz)
+    laid += (_laid(rule, source, whole) for _, rule in wider.values())
+    if not any((rule.match.source, rule.match.prefix) == (source, whole) for rule in laid):
+        laid.append(Rule(ROUTES, OVERLAY, Match(block.family, None, IN_CHANGE, source, whole)))
+    return laid
+
+
+def _laid(rule: Rule, source: int | None, prefix: Prefix | None = None) -> Rule:
+    match = rule.match
+    narrowed = match._replace(
+        mark=IN_CHANGE,
+        source=source if match.source is None else match.source,
+        prefix=prefix or match.prefix,
+    )
+    return rule._replace(priority=rule.priority + OVERLAY, match=narrowed)
 
 
 def _doors(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Message, ...]]:
@@ -205,7 +227,7 @@ def _unmark(new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Messag
 
 def _clean(versioned: Sequence[Unit], new: FlowRules) -> dict[str, tuple[Message, ...]]:
     """One message per switch: at rest, no rule looks at the mark."""
-    laid = {switch for unit in versioned for switch in unit.changed if switch in new.switches}
+    laid = {switch for unit in versioned for switch in unit.switches if switch in new.switches}
     everything = Rule(ROUTES, 0, Match(new.block.family, mark=IN_CHANGE))
     return {switch: (FlowMod(Command.DELETE_WITHIN, everything),) for switch in sorted(laid)}
 
@@ -215,7 +237,7 @@ def _append_units(messages: dict[str, list[Message]], changed: Sequence[Unit], n
     before: dict[str, list[Rule]] = {}
     after: dict[str, list[Rule]] = {}
     for unit in changed:
-        for switch in unit.changed:
+        for switch in unit.switches:
             before.setdefault(switch, []).extend(unit.old.get(switch, {}).values())
             after.setdefault(switch, []).extend(unit.new.get(switch, {}).values())
     for switch, rules in before.items():

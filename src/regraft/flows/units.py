@@ -1,8 +1,8 @@
-"""Two rule sets, taken apart into units that can be changed independently, each judged on its own.
+"""What differs between two rule sets, in units that can be changed independently, each judged on its own.
 
-A unit is a part of the event space that no rule reaches across: the widest expressions that occur in
-either rule set; where no rule is for all publishers, it is such a part of one publisher's events.
-Rules of a unit handle the events of that unit and no others.
+A unit is a part of the events that no differing rule reaches across: the widest expressions that differing
+rules have; where none of these is for all publishers, it is such a part of one publisher's events. The events
+of a unit may also meet rules that do not differ, but no differing rules of other units.
 
 A unit may be changed `directly`, switch by switch in any order, if the old and the new ways of every
 event together still form a tree and no host of it moves to another port. Proof: whatever mixture of old
@@ -12,16 +12,17 @@ it both before and after. Otherwise events of the unit must not meet a mixture, 
 (see `changing`).
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 from regraft.flows.parts import Part, PartIndex
 from regraft.flows.rendering import FlowRules
 from regraft.flows.rules import DOORS, ROUTES, Rule
 from regraft.flows.wiring import Port
+
+Table = dict[Part, Rule]
 
 
 class Door(NamedTuple):
@@ -31,116 +32,50 @@ class Door(NamedTuple):
     part: Part
 
 
-Table = dict[Part, Rule]
-
-
 @dataclass(frozen=True)
 class Unit:
-    """The rules of a part of the space before and after: switch -> part -> rule."""
+    """The rules of a part of the events that differ: switch -> part -> rule, before and after."""
 
     part: Part
     old: Mapping[str, Table]
     new: Mapping[str, Table]
 
-    @cached_property
-    def changed(self) -> list[str]:
-        """The switches at which something is different."""
-        switches = sorted({*self.old, *self.new})
-        return [each for each in switches if self.old.get(each, {}) != self.new.get(each, {})]
+    @property
+    def switches(self) -> list[str]:
+        return sorted({*self.old, *self.new})
 
-    def touched(self) -> list[str]:
-        """The expressions whose events may meet other rules than before."""
-        differing = {
-            part.dz
-            for switch in self.changed
-            for part in {*self.old.get(switch, {}), *self.new.get(switch, {})}
-            if self.old.get(switch, {}).get(part) != self.new.get(switch, {}).get(part)
+
+class Tables:
+    """The forwarding rules of a rule set by switch and part; what is asked of a switch often is kept."""
+
+    def __init__(self, rules: FlowRules) -> None:
+        self.of: dict[str, Table] = {
+            switch: {
+                Part(rule.match.source, rules.block.dz(rule.match.prefix)): rule
+                for rule in held
+                if rule.table == ROUTES and rule.match.prefix is not None
+            }
+            for switch, held in rules.switches.items()
         }
-        present = {part.dz for tables in (self.old, self.new) for table in tables.values() for part in table}
-        return sorted(dz for dz in present if any(dz[:length] in differing for length in range(len(dz) + 1)))
+        self._lookups: dict[str, _Lookup] = {}
+        self._indexes: dict[str, PartIndex[tuple[Part, Rule]]] = {}
 
+    def ports(self, switch: str, source: int | None, dz: str) -> frozenset[int]:
+        """Where the switch sends such an event."""
+        if switch not in self._lookups:
+            self._lookups[switch] = _Lookup(self.of.get(switch, {}))
+        return self._lookups[switch].ports(source, dz)
 
-def units(old: FlowRules, new: FlowRules) -> list[Unit]:
-    """All units in which something changes; all in one where nothing can come in yet."""
-    before, after = _tables(old), _tables(new)
-    if not any(_doors(old)):
-        whole = Unit(Part(None, ""), before, after)
-        return [whole] if whole.changed else []
-    regions = _regions(part for tables in (before, after) for table in tables.values() for part in table)
-    split_old, split_new = _split(before, regions), _split(after, regions)
-    found = (
-        Unit(part, split_old.get(part, {}), split_new.get(part, {})) for part in {**split_old, **split_new}
-    )
-    return [unit for unit in found if unit.changed]
-
-
-def doors(rules: FlowRules) -> PartIndex[Door]:
-    """Where publishers' events come in."""
-    return PartIndex((door.part, door) for door in _doors(rules))
-
-
-def _doors(rules: FlowRules) -> Iterator[Door]:
-    for switch, held in rules.switches.items():
-        for rule in held:
-            match = rule.match
-            if rule.table == DOORS and match.source is not None and match.prefix and match.in_port:
-                yield Door(Port(switch, match.in_port), Part(match.source, rules.block.dz(match.prefix)))
-
-
-def direct(
-    unit: Unit, entrances: PartIndex[Door], far: Mapping[Port, Port], moved: Collection[Port] = ()
-) -> bool:
-    """Whether old and new ways together are a tree for every event that may come in at these doors.
-
-    A host that moves would have two places in that tree, or none: its events must not meet a mixture.
-    """
-    open_doors = list(entrances.overlapping(unit.part))
-    if not open_doors:
-        return True
-    if moved and (any(door.port in moved for door in open_doors) or _serves(unit, moved)):
-        return False
-    lookups = {
-        switch: tuple(_Lookup(tables.get(switch, {})) for tables in (unit.old, unit.new))
-        for switch in {*unit.old, *unit.new}
-    }
-    return all(
-        _is_tree(door, dz, lookups, far)
-        for dz in unit.touched()
-        for door in open_doors
-        if door.part.overlaps(Part(None, dz))
-    )
-
-
-def _serves(unit: Unit, ports: Collection[Port]) -> bool:
-    tables = unit.old.items()
-    return any(
-        Port(switch, port) in ports
-        for switch, table in tables
-        for rule in table.values()
-        for port in rule.ports
-    )
-
-
-def _is_tree(
-    door: Door, dz: str, lookups: Mapping[str, "tuple[_Lookup, ...]"], far: Mapping[Port, Port]
-) -> bool:
-    reached, coming_in = {door.port.switch}, [door.port]
-    while coming_in:
-        switch, number = coming_in.pop()
-        ports = {port for each in lookups.get(switch, ()) for port in each.ports(door.part.source, dz)}
-        for port in ports - {number}:
-            end = far.get(Port(switch, port))
-            if end is None:
-                continue
-            if end.switch in reached:
-                return False
-            reached.add(end.switch)
-            coming_in.append(end)
-    return True
+    def related(self, switch: str, part: Part) -> Iterator[tuple[Part, Rule]]:
+        """The switch's rules that events of the part may meet."""
+        if switch not in self._indexes:
+            table = self.of.get(switch, {})
+            self._indexes[switch] = PartIndex((each, (each, rule)) for each, rule in table.items())
+        return self._indexes[switch].overlapping(part)
 
 
 class _Lookup:
-    """The rules of a unit at one switch: a source's own first, by longest expression, then those for all."""
+    """A source's own rules first, by longest expression, then those for all."""
 
     def __init__(self, table: Table) -> None:
         self.ports_of = {part: rule.ports for part, rule in table.items()}
@@ -156,31 +91,116 @@ class _Lookup:
         return frozenset()
 
 
-def _tables(rules: FlowRules) -> dict[str, Table]:
-    tables: dict[str, Table] = {}
+def units(old: Tables, new: Tables, one: bool = False) -> list[Unit]:
+    """All units, or everything that differs in one of them."""
+    gone, come = _without(old, new), _without(new, old)
+    if one:
+        return [Unit(Part(None, ""), gone, come)] if gone or come else []
+    parts = (part for tables in (gone, come) for table in tables.values() for part in table)
+    regions = _regions(parts)
+    split_old, split_new = _split(gone, regions), _split(come, regions)
+    return [
+        Unit(part, split_old.get(part, {}), split_new.get(part, {})) for part in {**split_old, **split_new}
+    ]
+
+
+def doors(rules: FlowRules) -> Iterator[Door]:
+    """Where publishers' events come in."""
     for switch, held in rules.switches.items():
-        tables[switch] = {
-            Part(rule.match.source, rules.block.dz(rule.match.prefix)): rule
-            for rule in held
-            if rule.table == ROUTES and rule.match.prefix is not None
-        }
-    return tables
+        for rule in held:
+            match = rule.match
+            if rule.table == DOORS and match.source is not None and match.prefix and match.in_port:
+                yield Door(Port(switch, match.in_port), Part(match.source, rules.block.dz(match.prefix)))
+
+
+class Judge:
+    """Says of a unit whether it may be changed directly."""
+
+    def __init__(self, old: Tables, new: Tables, entrances: Iterable[Door], far: Mapping[Port, Port]) -> None:
+        self.tables = (old, new)
+        self.entrances = PartIndex((door.part, door) for door in entrances)
+        self.far = far
+        every = (part.dz for each in self.tables for table in each.of.values() for part in table)
+        self.expressions = sorted(set(every))
+
+    def direct(self, unit: Unit, moved: Collection[Port] = ()) -> bool:
+        """Whether old and new ways together are a tree for every event that may come in.
+
+        A host that moves would have two places in that tree, or none: its events must not meet a mixture.
+        """
+        open_doors = list(self.entrances.overlapping(unit.part))
+        if not open_doors:
+            return True
+        if moved and (any(door.port in moved for door in open_doors) or _serves(unit, moved)):
+            return False
+        return all(
+            self._is_tree(door, dz)
+            for dz in self._expressions(unit.part.dz)
+            for door in open_doors
+            if door.part.overlaps(Part(None, dz))
+        )
+
+    def _expressions(self, dz: str) -> Iterator[str]:
+        """The unit's own, and all longer ones that any rule has: events in between are handled alike."""
+        yield dz
+        for place in range(bisect_right(self.expressions, dz), len(self.expressions)):
+            if not self.expressions[place].startswith(dz):
+                return
+            yield self.expressions[place]
+
+    def _is_tree(self, door: Door, dz: str) -> bool:
+        reached, coming_in = {door.port.switch}, [door.port]
+        while coming_in:
+            switch, number = coming_in.pop()
+            ports = {port for each in self.tables for port in each.ports(switch, door.part.source, dz)}
+            for port in ports - {number}:
+                end = self.far.get(Port(switch, port))
+                if end is None:
+                    continue
+                if end.switch in reached:
+                    return False
+                reached.add(end.switch)
+                coming_in.append(end)
+        return True
+
+
+def _serves(unit: Unit, ports: Collection[Port]) -> bool:
+    tables = unit.old.items()
+    return any(
+        Port(switch, port) in ports
+        for switch, table in tables
+        for rule in table.values()
+        for port in rule.ports
+    )
+
+
+def _without(tables: Tables, others: Tables) -> dict[str, Table]:
+    """The rules that the others do not have."""
+    found: dict[str, Table] = {}
+    for switch, table in tables.of.items():
+        known = others.of.get(switch, {})
+        if differing := {part: rule for part, rule in table.items() if known.get(part) != rule}:
+            found[switch] = differing
+    return found
 
 
 def _regions(parts: Iterable[Part]) -> dict[int | None, list[str]]:
     """Source -> its widest expressions, sorted; None -> those within which rules for all publishers lie."""
     every = sorted(set(parts), key=lambda part: part.dz)
-    common = {part.dz for part in every if part.source is None}
-    alone = any(part.source is not None for part in every)
-    above = {dz[:length] for dz in common for length in range(len(dz))} if alone else set()
+    common = sorted({part.dz for part in every if part.source is None})
     regions: dict[int | None, list[str]] = {None: []}
     for part in every:
-        if part.source is None or part.dz in above:
+        if part.source is None or _begins_one(common, part.dz):
             _widen(regions[None], part.dz)
     for part in every:
         if part.source is not None and _covering(regions[None], part.dz) is None:
             _widen(regions.setdefault(part.source, []), part.dz)
     return regions
+
+
+def _begins_one(expressions: list[str], dz: str) -> bool:
+    place = bisect_left(expressions, dz)
+    return place < len(expressions) and expressions[place].startswith(dz)
 
 
 def _widen(regions: list[str], dz: str) -> None:
