@@ -78,16 +78,27 @@ def _forwarding(routes: Routes, switch: str, block: AddressBlock, wiring: Wiring
         out, deliver = united.setdefault((entry.publisher, entry.dz), (set(), set()))
         out |= {_port(routes, switch, entry, edge, wiring) for edge in entry.out}
         deliver |= set(entry.deliver)
+    # Many rules do the same: they share their actions.
+    actions: dict[tuple[tuple[int, ...], tuple[str, ...]], tuple[Action, ...]] = {}
     for (publisher, dz), (out, deliver) in united.items():
         if publisher is not None and publisher not in wiring.hosts:
             raise BadInput(f"tables[{switch!r}]", f"an entry is for the unknown publisher {publisher!r}")
         source = None if publisher is None else wiring.hosts[publisher].address
         match = Match(block.family, source=source, prefix=_prefix(block, dz, switch))
-        # Cables first: behind the first subscriber the packet carries that one's addresses.
-        actions: list[Action] = [Output(port) for port in sorted(out)]
-        for name in sorted(deliver):
-            actions += _deliver(switch, name, wiring)
-        yield Rule(ROUTES, priority(dz, publisher is not None), match, tuple(actions))
+        ways = tuple(sorted(out)), tuple(sorted(deliver))
+        if ways not in actions:
+            actions[ways] = _actions(switch, *ways, wiring)
+        yield Rule(ROUTES, priority(dz, publisher is not None), match, actions[ways])
+
+
+def _actions(
+    switch: str, out: tuple[int, ...], deliver: tuple[str, ...], wiring: Wiring
+) -> tuple[Action, ...]:
+    """Cables first: behind the first subscriber the packet carries that one's addresses."""
+    actions: list[Action] = [Output(port) for port in out]
+    for name in deliver:
+        actions += _deliver(switch, name, wiring)
+    return tuple(actions)
 
 
 def _port(routes: Routes, switch: str, entry: Entry, edge: int, wiring: Wiring) -> int:
