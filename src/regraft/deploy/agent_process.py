@@ -13,6 +13,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,8 @@ async def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-async def _settings(arguments: argparse.Namespace, ended: asyncio.Event) -> Settings:
+async def _settings(arguments: argparse.Namespace, until: AsyncExitStack, ended: asyncio.Event) -> Settings:
+    """From then on the end of the input is the end of the agent."""
     if not arguments.settings_from_stdin:
         if not (token := os.environ.get("REGRAFT_CONTROL_TOKEN", "")):
             raise BadInput("REGRAFT_CONTROL_TOKEN", "holds the token of the broker, and is missing")
@@ -103,19 +105,19 @@ async def _settings(arguments: argparse.Namespace, ended: asyncio.Event) -> Sett
         raise BadInput("standard input", f"does not hold settings: {fault}") from None
     input_ends = asyncio.create_task(_until_the_input_ends(lines))
     input_ends.add_done_callback(lambda task: ended.set())
+    until.callback(input_ends.cancel)  # which also keeps it: nobody else refers to a task that waits
     return told
 
 
 async def _serve(arguments: argparse.Namespace, ended: asyncio.Event) -> None:
     control = _address(arguments.control)
     address = _address(arguments.address) if arguments.address else None
-    told = await _settings(arguments, ended)
-    driver = ControlDriver(control, told.token)
-    try:
-        async with await Coord.open(told.configuration) as coord:
-            await BrokerAgent(arguments.broker, driver, coord, Layout(told.root), address).run()
-    finally:
-        await driver.close()
+    async with AsyncExitStack() as until:
+        told = await _settings(arguments, until, ended)
+        driver = ControlDriver(control, told.token)
+        until.push_async_callback(driver.close)
+        coord = await until.enter_async_context(await Coord.open(told.configuration))
+        await BrokerAgent(arguments.broker, driver, coord, Layout(told.root), address).run()
 
 
 async def _until_the_input_ends(lines: asyncio.StreamReader) -> None:
