@@ -1,5 +1,6 @@
 """The whole framework: every component in it, limits, changes; judged by the independent check of tables."""
 
+import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -305,3 +306,47 @@ def test_regions_of_contents_are_disjoint_per_publisher() -> None:
     for regions in by_publisher.values():
         for number, region in enumerate(regions):
             assert not any(region.overlaps(other) for other in regions[number + 1 :])
+
+
+def odd_case(seed: int) -> tuple[SwitchNetwork, RouteWorkload, dict[str, Any]]:
+    """Small and nasty: one switch, one-way and parallel cables, weights of 0, whole or empty filters."""
+    lot = random.Random(seed)
+    names = [f"r{number}" for number in range(lot.randint(1, 8))]
+    edges: list[Edge] = []
+
+    def cable(one: str, other: str, one_way: bool = False) -> None:
+        there = Edge(one, other, f"c{len(edges)}", lot.choice((1.0, 2.0, 3.5, 0.0)), 0.0, 100.0)
+        edges.extend([there] if one_way else [there, there._replace(source=other, target=one)])
+
+    for number in range(1, len(names)):
+        cable(names[lot.randrange(number)], names[number])
+    for _ in range(lot.randint(0, 8) if len(names) > 1 else 0):
+        one, other = lot.sample(names, 2)
+        cable(one, other, lot.random() < 0.3)
+
+    def filters() -> tuple[str, ...]:
+        return tuple("".join(lot.choices("01", k=lot.randint(0, 4))) for _ in range(lot.choice((0, 1, 1, 2))))
+
+    limits = RouteLimits(
+        lot.choice((None, 2, 5)), lot.choice((None, None, 2, 8)), lot.choice((None, None, 20.0))
+    )
+    publishers = [
+        Publisher(f"p{number}", lot.choice(names), float(lot.randint(0, 9)), filters()) for number in range(4)
+    ]
+    subscribers = [Subscriber(f"s{number}", lot.choice(names), filters()) for number in range(7)]
+    components = {kind: lot.choice(list(known)) for kind, known in COMPONENTS.items()}
+    settings = {**components, "fragment_size": 3, "rings": 1, "paths_per_pair": 2} if seed % 2 else {}
+    workload = RouteWorkload(tuple(publishers), tuple(subscribers), limits)
+    return SwitchNetwork(tuple(names), tuple(edges)), workload, settings
+
+
+@pytest.mark.parametrize("matching", MATCHINGS)
+@pytest.mark.parametrize("seed", [*range(40), 234, 247, 256, 433, 464])
+def test_odd_cases_are_right_or_infeasible(seed: int, matching: str) -> None:
+    network, workload, settings = odd_case(seed)
+    state = compute_routes(network, workload, Settings(**settings, matching=matching))  # type: ignore[arg-type]
+    if isinstance(state, RouteState):
+        judged(state)
+        after = update_routes(state, replace(workload, publishers=workload.publishers[1:]))
+        if isinstance(after, RouteState):
+            judged(after)

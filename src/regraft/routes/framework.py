@@ -230,11 +230,13 @@ def _one_subgraph(
             continue
         with run.watch.timing("subgraph"):
             trees = run.use("subgraph")(fragment.graph, fragment.demands, (), settings)
-        if any(tree is None for tree in trees):  # too few edges in this part: the paths of now stay
-            return current if _serves(graph, demand, current) else None
         joined |= {edge for tree in trees if tree for edge in tree}
     tree = frozenset(joined) if len(demand.roots) > 1 else _rooted(graph, demand, joined)
-    return tree if _serves(graph, demand, tree) else current
+    for offer in (tree, current):  # where a part has too few edges, the paths of now stay
+        if _serves(graph, demand, offer):
+            return offer
+    last: list[Tree | None] = component("subgraph", "steiner")(graph, [demand], (), settings)
+    return last[0]
 
 
 def _now(graph: Graph, demand: Demand, edges: Sequence[int]) -> Tree:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import highspy
 import numpy as np
 
+from regraft.routes.path_search import path_to, search
 from regraft.routes.problem import Graph, Path
 
 NOT_USED = 0.5
@@ -49,7 +50,10 @@ def _solve(program: highspy.Highs, graph: Graph, start: int, end: int, count: in
         if program.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             break
         values = np.array(program.getSolution().col_value)
-        path = _ordered(graph, graph.edges[values > NOT_USED].tolist(), start, end)
+        used = graph.only(graph.edges[values > NOT_USED].tolist())
+        path = path_to(graph, search(used, start), start, end)  # edges of weight 0 may form circles beside it
+        if path is None:
+            break
         found.append(path)
         if len(found) < count:
             _exclude(program, graph, path, whole=len(found) == 1)
@@ -70,16 +74,3 @@ def _exclude(program: highspy.Highs, graph: Graph, path: Path, whole: bool) -> N
             program.changeColIntegrality(column, highspy.HighsVarType.kInteger)
     columns = np.searchsorted(graph.edges, np.array(path)).astype(np.int32)
     program.addRow(-highspy.kHighsInf, len(path) - 1.0, len(path), columns, np.ones(len(path)))
-
-
-def _ordered(graph: Graph, used: Sequence[int], start: int, end: int) -> Path:
-    """The path among the used edges; edges of weight 0 may form circles beside it, which are left out."""
-    leaving: dict[int, int] = {}
-    for edge in used:
-        leaving.setdefault(graph.source_list[edge], edge)
-    path = []
-    while start != end:
-        edge = leaving[start]
-        path.append(edge)
-        start = graph.target_list[edge]
-    return tuple(path)

@@ -48,6 +48,8 @@ def undirected(graph: Graph) -> list[Link]:
 
 def cut_spanning_tree(vertices: int, links: Sequence[Link]) -> list[Link]:
     """Links of least weight that join all vertices that links touch, one tree for each connected part."""
+    if not links:
+        return []
     program = Program()
     program.variables([weight for _, _, weight, _, _ in links])
     touched = {end for link in links for end in link[:2]}
