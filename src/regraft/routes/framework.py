@@ -55,6 +55,7 @@ class Run:
     pool: Executor | None = None
     solved: int = 0
     """Demands whose trees were not remembered."""
+    round: int = 0
 
     def use(self, kind: str) -> Any:
         return component(kind, getattr(self.settings, kind))
@@ -92,8 +93,9 @@ def iterate(run: Run, initial: Sequence[Laid]) -> list[Laid] | Infeasible:
     )
     weighting, best = first, None
     rebalance = run.use("rebalancing")
-    for round in range(settings.rounds):
-        graph = problem.graph.with_weights(weighting.weights) if round else problem.graph
+    for run.round in range(settings.rounds):
+        broken = best is not None and best[0][0] > 0
+        graph = problem.graph.with_weights(weighting.weights) if broken else problem.graph
         trees = _optimise(run, graph, contents, demands, initial)
         dear = [
             tree is None or too_dear(graph, demand, tree, settings.apart_above)
@@ -107,12 +109,11 @@ def iterate(run: Run, initial: Sequence[Laid]) -> list[Laid] | Infeasible:
         laid = [*kept, *_embedded(run, contents, trees)]
         load = load_of(problem, laid)
         score = (excess(problem, load), float(load.edges @ problem.graph.weights))
-        better = best is None or score < best[0]
-        if better:
+        if best is None or score < best[0]:
             best = (score, laid)
         with run.watch.timing("rebalancing"):
-            weighting = rebalance(weighting, *capacities(problem, load), round)
-        if score[0] == 0 and (settings.fragmentation == "none" or not better):
+            weighting = rebalance(weighting, *capacities(problem, load), run.round)
+        if score[0] == 0 and settings.fragmentation == "none":
             break
         initial, kept_now = laid, len(kept)
         if kept_now and score[0] > 0:  # a limit is broken: what was kept may have to move as well
@@ -159,7 +160,7 @@ def _optimise(
     run: Run, graph: Graph, contents: Sequence[Content], demands: Sequence[Demand], current: Sequence[Laid]
 ) -> list[Tree | None]:
     """A tree for each demand: remembered ones, and those of the sub graph program for all others."""
-    settings, original = run.settings, graph is run.problem.graph
+    settings, original = run.settings, run.round == 0
     found: dict[Key, Tree | None] = {}
     for demand in demands:
         key = demand_key(demand)
@@ -177,8 +178,13 @@ def _optimise(
         found |= dict(zip(wanted, trees, strict=True))
     else:
         used = _edges_by_publisher(current)
+        trees_now = {(one.content.publishers, one.content.region): one.tree for one in current}
         for done, (key, (content, demand)) in enumerate(wanted.items()):
-            found[key] = _one_subgraph(run, graph, content, demand, used)
+            now = trees_now.get((content.publishers, content.region))
+            if now is None:
+                edges = {edge for each in content.publishers for edge in used.get(each, ())}
+                now = _now(graph, demand, sorted(edges))
+            found[key] = _one_subgraph(run, graph, demand, now)
             run.watch.tell("sub graphs", done + 1, len(wanted))
     for key, (_, demand) in wanted.items():
         if len(demand.roots) > 1 and (tree := found[key]) is not None:
@@ -213,17 +219,14 @@ def _edges_by_publisher(current: Sequence[Laid]) -> dict[int, set[int]]:
     return used
 
 
-def _one_subgraph(
-    run: Run, graph: Graph, content: Content, demand: Demand, used: dict[int, set[int]]
-) -> Tree | None:
+def _one_subgraph(run: Run, graph: Graph, demand: Demand, current: Tree) -> Tree | None:
     """Rings around the paths of now, fragments, the program for each, and the pieces joined again."""
     settings = run.settings
-    edges = sorted({edge for publisher in content.publishers for edge in used.get(publisher, ())})
-    current = _now(graph, demand, edges)
+    size = max(2, settings.fragment_size - run.round % 2)  # other fragments in the next round (§5.3.3)
     with run.watch.timing("selection"):
         around = run.use("selection")(graph, sorted(current), settings.rings) if current else graph
     with run.watch.timing("fragmentation"):
-        cut = run.use("fragmentation")(around, [demand], [current], settings.fragment_size)
+        cut = run.use("fragmentation")(around, [demand], [current], size)
     joined = set(cut.fixed[0])
     for fragment in cut.fragments:
         if not fragment.demands:
@@ -232,9 +235,9 @@ def _one_subgraph(
             trees = run.use("subgraph")(fragment.graph, fragment.demands, (), settings)
         joined |= {edge for tree in trees if tree for edge in tree}
     tree = frozenset(joined) if len(demand.roots) > 1 else _rooted(graph, demand, joined)
-    for offer in (tree, current):  # where a part has too few edges, the paths of now stay
-        if _serves(graph, demand, offer):
-            return offer
+    offers = [offer for offer in (tree, current) if _serves(graph, demand, offer)]
+    if offers:  # where parts have too few edges, the paths of now stay
+        return min(offers, key=graph.weigh) if len(demand.roots) == 1 else offers[0]
     last: list[Tree | None] = component("subgraph", "steiner")(graph, [demand], (), settings)
     return last[0]
 
