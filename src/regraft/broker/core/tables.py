@@ -280,7 +280,9 @@ class Tables:
         if side.veiled.added:
             showing.added.update(side.veiled.added)
             side.veiled.added = {}
-        news = (side.added, showing.added, side.removed, showing.removed)
+        withheld = {id: f for id, f in side.added.items() if self.advertisements[id].origin == side.veil}
+        added = {id: f for id, f in side.added.items() if id not in withheld}
+        news = (added, showing.added, side.removed, showing.removed)
         # Veiled subscriptions have not been told, so that nothing that overlaps them is in place there.
         placed = ([] if side.veil else side.placed_advertisements, side.placed_subscriptions)
         if not (all_advertisements or all_subscriptions or any(news) or any(placed)):
@@ -289,15 +291,13 @@ class Tables:
             side.said.add(side.says(ADVERTISEMENTS))
         if all_subscriptions:
             side.said.add(side.says(SUBSCRIPTIONS))
-        side.added, side.removed = {}, set()
+        side.added, side.removed = withheld, set()
         showing.added, showing.removed = {}, set()
         side.placed_subscriptions = []
         if not side.veil:
             side.placed_advertisements = []
-        else:
-            side.added = {id: f for id, f in news[0].items() if self.advertisements[id].origin == side.veil}
         return Update(
-            _named({id: filter for id, filter in news[0].items() if id not in side.added}),
+            _named(news[0]),
             _named(news[1]),
             sorted(news[2]),
             sorted(news[3]),
