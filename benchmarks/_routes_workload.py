@@ -1,12 +1,14 @@
 """Networks and workloads as the seed draws them (Content routes §7.1), and large real ones."""
 
+import csv
 import random
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 
 from regraft.model.network_files import read_network
 from regraft.model.routes import Publisher, RouteWorkload, Subscriber
-from regraft.model.switch_network import SwitchNetwork
+from regraft.model.switch_network import Edge, SwitchNetwork, both_ways
 
 SUBSCRIBERS_PER_PUBLISHER = 4
 CABLES_PER_SWITCH = 2
@@ -59,6 +61,30 @@ def part_of(network: SwitchNetwork, switches: int) -> SwitchNetwork:
                 queue.append(switch)
     edges = tuple(edge for edge in network.edges if edge.source in kept and edge.target in kept)
     return SwitchNetwork(tuple(kept), edges)
+
+
+def steinlib(
+    data: Path | None, groups: tuple[str, ...]
+) -> Iterator[tuple[str, SwitchNetwork, list[str], float]]:
+    """Instances of SteinLib: name, network, terminals, and the known optimum."""
+    folder = data / "steinlib" if data else None
+    if folder is None or not folder.exists():
+        return
+    with (folder / "optima.csv").open() as file:
+        optima = {
+            Path(row["file"]).stem: float(row["optimum"]) for row in csv.DictReader(file) if row["optimum"]
+        }
+    for path in sorted(each for group in groups for each in (folder / group).glob("*.stp")):
+        edges: list[Edge] = []
+        terminals = []
+        for line in path.read_text().splitlines():
+            match line.split():
+                case ["E", one, other, weight]:
+                    edges += both_ways(one, other, f"c{len(edges)}", float(weight))
+                case ["T", vertex]:
+                    terminals.append(vertex)
+        switches = dict.fromkeys(end for edge in edges for end in edge[:2])
+        yield path.stem, SwitchNetwork(tuple(switches), tuple(edges)), terminals, optima[path.stem]
 
 
 def zoo(data: Path | None, name: str) -> SwitchNetwork | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks._routes_plots import SETTINGS, Outcome, Setting, draw, write_reductions, write_times
-from benchmarks._routes_workload import part_of, random_network, random_workload, zoo
+from benchmarks._routes_workload import part_of, random_network, random_workload, steinlib, zoo
 from benchmarks._table import Line, show
 
 from regraft.model.routes import Publisher, RouteFigures
@@ -23,7 +23,8 @@ from regraft.model.switch_network import SwitchNetwork
 from regraft.routes import RouteState, Settings, compute_routes, update_routes
 from regraft.routes.bounds import finest_demands, least_cost
 from regraft.routes.check import check
-from regraft.routes.problem import problem_of
+from regraft.routes.problem import graph_of, problem_of
+from regraft.routes.steiner_graph import SteinerGraph
 from regraft.routes.warm import warm
 
 PROCESSES = 2
@@ -118,6 +119,27 @@ def quality(bench: Bench) -> Iterator[Line]:
         yield Line(f"above the global optimum: {what}", "at most 2 %", measured, most <= 0.02, {})
 
 
+def steiner(bench: Bench) -> Iterator[Line]:
+    """Steiner trees and their bounds against the known optima of SteinLib."""
+    above, below, seconds = [], [], []
+    for _, network, terminals, optimum in steinlib(bench.data, ("B", "SP", "I080")):
+        graph, number = graph_of(network), network.number
+        root, *ends = (number[each] for each in terminals)
+        started = time.perf_counter()
+        found = SteinerGraph(graph).solve(root, ends)
+        seconds.append(time.perf_counter() - started)
+        above.append(found.cost / optimum - 1)
+        below.append(1 - found.bound / optimum)
+    if not above:
+        yield Line("Steiner trees of SteinLib", "-", "no data folder was given", None, {})
+        return
+    optimal = sum(each < 1e-9 for each in above)
+    measured = f"{optimal} optimal, {statistics.mean(above):.2%} above on average, at most {max(above):.2%}; "
+    measured += f"bounds {statistics.mean(below):.2%} below, at most {max(below):.2%}; "
+    measured += f"{1000 * statistics.median(seconds):.1f} ms each (median)"
+    yield Line(f"Steiner trees of SteinLib, {len(above)} instances", "-", measured, None, {"above": above})
+
+
 def networks(bench: Bench) -> Iterator[tuple[str, SwitchNetwork]]:
     yield "random, 200 switches", random_network(200, random.Random("scale"))
     if (kdl := zoo(bench.data, "Kdl")) is not None:
@@ -175,7 +197,7 @@ def _warm(_: int) -> None:
     warm()
 
 
-PARTS = {"figures": seed_figures, "quality": quality, "scale": scale}
+PARTS = {"figures": seed_figures, "quality": quality, "steiner": steiner, "scale": scale}
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """From clusters to contents: whose events of which region are routed together (Content routes §6.3).
 
 With matching "publisher" the filters of each publisher are clustered on their own; with "filter" all are
-clustered together, each with the switches that its tree has to join, those of publishers among them; a
+clustered together, each with the switches at which it is wanted and those at which it is published; a
 content then has every publisher that says something in its region.
 """
 
@@ -44,8 +44,9 @@ def whole_contents(problem: Problem) -> list[Content]:
 def _shared(problem: Problem, cluster: ClusterFilters, settings: Settings) -> list[Content]:
     wanted: dict[Dz, set[int]] = {}
     for publisher, at in enumerate(problem.publisher_at):
+        says = at + problem.graph.vertices  # to publish at a switch is another thing than to want at it
         for dz, switches in _wanted(problem, publisher).items():
-            wanted.setdefault(dz, {at}).update(switches, (at,))
+            wanted.setdefault(dz, set()).update(switches, (says,))
     contents = []
     for region in _clusters(wanted, cluster, settings):
         publishers = problem.saying(region)

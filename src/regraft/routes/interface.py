@@ -51,8 +51,9 @@ class EmbedFilters(Protocol):
 class ClusterFilters(Protocol):
     """I_SC (5.48): dz-expressions (what publishers and subscribers share); O_SC (5.49): clusters.
 
-    `terminals[i]` are the switches that the tree of `expressions[i]` has to join, where they are known. The
-    parts of the result are disjoint and together cover all the expressions. Kind "clustering".
+    `terminals[i]` are the switches at which `expressions[i]` is wanted, where they are known, and with trees
+    that are shared those at which it is published (numbered after all switches). The parts of the result
+    are disjoint and together cover all the expressions. Kind "clustering".
     """
 
     def __call__(

@@ -8,6 +8,7 @@ switch joins the core by its shortest path, and pays only for its own events.
 
 import heapq
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from regraft.routes.hop_limits import hop_tree
 from regraft.routes.interface import Tree
@@ -24,8 +25,13 @@ def shared_trees(
     """The best tree around cores that `one` makes for a single root; None if no tree keeps the limits."""
     two_way = _two_way(graph)
     best: tuple[float, Tree] | None = None
+    seen: set[frozenset[int]] = set()
     for core in _cores(two_way, demand, one):
-        tree = directed(two_way, demand, _attached(two_way, demand, core))
+        cables = _attached(two_way, demand, core)
+        if cables is None or (known := frozenset(cables)) in seen:
+            continue
+        seen.add(known)
+        tree = directed(two_way, demand, cables)
         if tree is None or any(cycle <= tree for cycle in forbidden):
             continue
         cost = shared_cost(two_way, demand, tree)
@@ -75,10 +81,8 @@ def reached(graph: Graph, tree: Tree, root: int) -> list[tuple[int, int, int | N
     return crossed
 
 
-def directed(graph: Graph, demand: Demand, cables: dict[int, int] | None) -> Tree | None:
+def directed(graph: Graph, demand: Demand, cables: dict[int, int]) -> Tree | None:
     """The needed edges of a tree of cables (cable -> one of its edges); None if paths are too long."""
-    if cables is None:
-        return None
     opposite = graph.opposite
     near: dict[int, list[int]] = {}
     for edge in cables.values():
@@ -106,6 +110,7 @@ def directed(graph: Graph, demand: Demand, cables: dict[int, int] | None) -> Tre
     return frozenset(needed)
 
 
+@lru_cache(maxsize=8)
 def _two_way(graph: Graph) -> Graph:
     return graph.only(edge for edge in graph.edges.tolist() if graph.opposite[edge] >= 0)
 
@@ -113,7 +118,7 @@ def _two_way(graph: Graph) -> Graph:
 def _cores(graph: Graph, demand: Demand, one: Callable[[Demand], Tree | None]) -> list[set[int]]:
     """Sets of edges that join the terminals, alone or with publishers; the last are short, not light."""
     trees = [one(Demand((root,), terminals)) for root, terminals in _core_keys(demand)]
-    cores = [set(tree) for tree in trees if tree is not None]
+    cores = [set(tree) for tree in dict.fromkeys(tree for tree in trees if tree is not None)]
     if any(limit is not None for limit in demand.hops):
         everybody = (*demand.terminals, *demand.roots)
         cores += [_star(graph, centre, everybody) for centre in range(graph.vertices)]
