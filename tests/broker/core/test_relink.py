@@ -414,12 +414,12 @@ def test_a_broker_that_forgot_the_subtree_waits_until_its_new_neighbour_counts_i
     overlay.do("j", j.commit("c0"))
     overlay.run()
     assert overlay.brokers["k"].forwarding.links["j"].connection is not None
-    assert not j.tables.sides["k"].knows_advertisements
+    assert [side.knows_advertisements for side in j.tables.sides.values()] == [False]
     assert j.relink.stages() == {"c0": "committed"}
     for name in ("i", "k"):
         overlay.do(name, overlay.brokers[name].commit("c0"))
     overlay.run()
-    assert j.tables.sides["k"].knows_advertisements
+    assert [side.knows_advertisements for side in j.tables.sides.values()] == [True]
     assert [entry.client for entry in j.tables.sides["k"].advertisements.values()] == ["p"]
     assert {(name, "c0", "done") for name in "ijk"} <= set(overlay.reports)
 
