@@ -2,7 +2,8 @@
 
 Prints one table (Markdown) to standard output: what was promised, what was measured. `--part` picks some,
 `--quick` runs fewer, `--data FOLDER` says where the Topology Zoo (`topology_zoo`) is, `--plots FOLDER`
-where CSV files and pictures of the seed's Figures 7.1–7.24 go.
+where CSV files and pictures of the seed's Figures 7.1–7.24 go. `--spark MASTER` spreads the networks of that
+sweep over a Spark cluster; their times are then those of cores that have other work, too.
 """
 
 import argparse
@@ -12,12 +13,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 
 from benchmarks._routes_plots import SETTINGS, Outcome, Setting, draw, write_reductions, write_times
 from benchmarks._routes_workload import part_of, random_network, random_workload, steinlib, zoo
 from benchmarks._table import Line, show
 
+from regraft.measure.session import start
 from regraft.model.routes import Publisher, RouteFigures
 from regraft.model.switch_network import SwitchNetwork
 from regraft.routes import RouteState, Settings, compute_routes, update_routes
@@ -45,6 +48,7 @@ class Bench:
     data: Path | None
     plots: Path
     quick: bool
+    spark: str | None = None
 
 
 def figures_of(state: object) -> tuple[RouteState, RouteFigures, RouteFigures]:
@@ -66,12 +70,25 @@ def run_setting(setting: Setting, seed: int) -> Outcome:
     return Outcome(setting, seed, calls, (before.flows, after.flows), (before.data_rate, after.data_rate))
 
 
+def swept(trials: list[tuple[Setting, int]], master: str | None) -> list[Outcome]:
+    """Every trial's outcome, here one after the other or on a cluster."""
+    if master is None:
+        return [run_setting(*trial) for trial in trials]
+    spark = start(master)
+    try:
+        spread = spark.sparkContext.parallelize(trials, len(trials))
+        # By its name: this module is called __main__ here.
+        return spread.map(lambda trial: import_module("benchmarks.routes").run_setting(*trial)).collect()
+    finally:
+        spark.stop()
+
+
 def seed_figures(bench: Bench) -> Iterator[Line]:
     """Figures 7.1–7.24 with the seed's components."""
-    outcomes = []
+    seeds = range(1 if bench.quick else 3)
+    outcomes = swept([(setting, seed) for setting in SETTINGS for seed in seeds], bench.spark)
     for setting in SETTINGS:
-        runs = [run_setting(setting, seed) for seed in range(1 if bench.quick else 3)]
-        outcomes += runs
+        runs = [one for one in outcomes if one.setting == setting]
         flows = statistics.mean(1 - one.flows[1] / one.flows[0] for one in runs)
         rate = statistics.mean(1 - one.data_rate[1] / one.data_rate[0] for one in runs)
         spent = statistics.mean(sum(map(sum, one.calls.values())) for one in runs)
@@ -203,7 +220,7 @@ PARTS = {"figures": seed_figures, "quality": quality, "steiner": steiner, "scale
 def main() -> None:
     options = arguments().parse_args()
     warm()
-    bench = Bench(options.data, options.plots, options.quick)
+    bench = Bench(options.data, options.plots, options.quick, options.spark)
     lines = (line for name in options.part or list(PARTS) for line in PARTS[name](bench))
     show(lines, "quick" if options.quick else "full", options.out, quick=options.quick)
 
@@ -214,6 +231,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="fewer networks")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="where the data of others is")
     parser.add_argument("--plots", type=Path, metavar="FOLDER", default=Path("out/routes"))
+    parser.add_argument("--spark", metavar="MASTER", help="such as local[2] or spark://HOST:PORT")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write everything measured as JSON")
     return parser
 
