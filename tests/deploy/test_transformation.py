@@ -12,8 +12,9 @@ import pytest
 
 from regraft.broker.core.relink import Relink
 from regraft.broker.core.tables import Tables
+from regraft.deploy import deployer_core
 from regraft.deploy.agent_core import Agent
-from regraft.deploy.deployer_core import Deployer
+from regraft.deploy.records import ABORTED, COMMITTED
 from regraft.testing.deployment import LAYOUT
 from regraft.testing.script import random_script
 from regraft.testing.transformation import Transformation, transform
@@ -72,7 +73,7 @@ def commits_alone(patch: pytest.MonkeyPatch) -> None:
 
 def does_not_wait_for_all(patch: pytest.MonkeyPatch) -> None:
     """The deployer goes on before all brokers are through with a change."""
-    patch.setattr(Deployer, "_all_through", lambda self, doing, statuses: True)
+    patch.setattr(deployer_core, "_all_through", lambda doing, statuses: doing.state in (COMMITTED, ABORTED))
 
 
 def does_not_serve_the_subtree(patch: pytest.MonkeyPatch) -> None:

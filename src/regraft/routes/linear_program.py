@@ -15,7 +15,7 @@ class Program:
     def __init__(self, time_limit: float = INFINITY) -> None:
         self._highs = highspy.Highs()
         self._highs.setOptionValue("output_flag", False)
-        self._highs.setOptionValue("threads", 1)
+        self._highs.setOptionValue("parallel", "off")
         self._highs.setOptionValue("mip_rel_gap", 0.0)
         self._highs.setOptionValue("time_limit", time_limit)
 

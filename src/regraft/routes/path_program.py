@@ -30,7 +30,7 @@ def _program(graph: Graph) -> highspy.Highs:
     """(5.3) over the usable edges, with a row of (5.6) for every vertex: what leaves less what enters."""
     program = highspy.Highs()
     program.setOptionValue("output_flag", False)
-    program.setOptionValue("threads", 1)
+    program.setOptionValue("parallel", "off")
     for _ in range(graph.vertices):
         program.addRow(0.0, 0.0, 0, np.empty(0, np.int32), np.empty(0))
     for edge in graph.edges.tolist():

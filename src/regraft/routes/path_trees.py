@@ -31,7 +31,7 @@ def chosen_paths(graph: Graph, root: int, paths: Sequence[tuple[Path, ...]]) -> 
     column = {edge: place for place, edge in enumerate(edges)}
     program = highspy.Highs()
     program.setOptionValue("output_flag", False)
-    program.setOptionValue("threads", 1)
+    program.setOptionValue("parallel", "off")
     none = np.empty(0, np.int32)
     for edge in edges:  # y_ij; between 0 and 1 suffices, (5.13) makes it whole
         program.addCol(float(graph.weights[edge]), 0.0, 1.0, 0, none, np.empty(0))
