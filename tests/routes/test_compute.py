@@ -3,6 +3,7 @@
 import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,18 @@ def judged(state: RouteState) -> None:
 
 @pytest.mark.parametrize("matching", MATCHINGS)
 @pytest.mark.parametrize(("kind", "name"), EVERY)
-def test_every_component_can_be_swapped_by_name(kind: str, name: str, matching: str) -> None:
+def test_every_component_can_be_swapped_by_name(
+    kind: str, name: str, matching: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, _, function = COMPONENTS[kind][name].partition(":")
+    home, used = import_module(f"regraft.routes.{module}"), []
+    original = getattr(home, function)
+
+    def noted(*arguments: Any, **named: Any) -> Any:
+        used.append(name)
+        return original(*arguments, **named)
+
+    monkeypatch.setattr(home, function, noted)
     network = random_network(8, 13, 1, (1.0, 2.0))
     settings = {
         "matching": matching,
@@ -59,6 +71,7 @@ def test_every_component_can_be_swapped_by_name(kind: str, name: str, matching: 
         kind: name,
     }
     judged(computed(network, random_workload(network, 4, 9, 2), **settings))
+    assert used or (kind, matching) == ("cycles", "publisher"), "another component did the work"
 
 
 @pytest.mark.parametrize("matching", MATCHINGS)
@@ -236,6 +249,18 @@ class TestChanges:
         assert figures.lower_bound == pytest.approx(anew.lower_bound)
         assert figures.cost <= 1.03 * anew.cost
         return state
+
+    @pytest.mark.parametrize("settings", ({"selection": "rings", "rings": 1}, {"fragmentation": "parts"}))
+    def test_parts_of_the_network_and_a_cable_that_fails(
+        self, matching: str, settings: dict[str, Any]
+    ) -> None:
+        """Trees of before are no trees of now."""
+        first = computed(self.network, self.workload, matching=matching, fragment_size=6, **settings)
+        cable = next(edge.cable for edge in self.network.edges)
+        fewer = replace(self.workload, publishers=self.workload.publishers[1:])
+        for after in (update_routes(first, down=frozenset({cable})), update_routes(first, fewer)):
+            assert isinstance(after, RouteState)
+            judged(after)
 
     def test_a_publisher_joins_and_leaves(self, matching: str) -> None:
         first = computed(self.network, self.workload, matching=matching)

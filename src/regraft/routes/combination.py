@@ -48,7 +48,7 @@ def _combined(graph: Graph, demand: Demand, forbidden: Sequence[Cycle], settings
         places = [place for place, edge in enumerate(edges) if edge in cycle]
         program.row(-INFINITY, len(cycle) - 1.0, [used[place] for place in places], [1.0] * len(places))
     values = program.solve()
-    if values is None:
+    if values is None or not program.proven:  # what was found by then may be no tree
         return steiner_trees(graph, [demand], forbidden, settings)[0]
     found = {
         edges[place]

@@ -16,7 +16,7 @@ from regraft.routes.figures import false_positives, load_of, longest_path
 from regraft.routes.flow_limits import Tables, within_flow_limits
 from regraft.routes.framework import Memory, Run, content_key, initialise, iterate
 from regraft.routes.laid import Laid
-from regraft.routes.limits import overloaded
+from regraft.routes.limits import excess, overloaded
 from regraft.routes.path_limits import too_far
 from regraft.routes.problem import Graph, Problem, graph_of, problem_of
 from regraft.routes.registry import COMPONENTS, component, known_name
@@ -89,6 +89,13 @@ def update_routes(
     )
     if (no := too_far(problem) or overloaded(problem)) is not None:
         return no
+    if settings.selection != "all" or settings.fragmentation != "none":
+        # They begin with trees of now; those of before are of another network, and of other publishers.
+        run = Run(problem, settings, Stopwatch(clock), Memory())
+        laid = iterate(run, initialise(run))
+        return (
+            laid if isinstance(laid, Infeasible) else _finished(run, laid, None, before.routes.initial, down)
+        )
     memory = _still_true(before.memory, problem, before.down, down)
     run = Run(problem, settings, Stopwatch(clock), memory)
     laid = iterate(run, before.laid)
@@ -130,6 +137,10 @@ def _finished(
     if isinstance(kept, Infeasible):
         return kept
     laid, tables = kept
+    if excess(problem, load_of(problem, laid)) > 0:
+        return Infeasible(
+            "no tables were found that keep the limits on flows and those on load", limit="load"
+        )
     figures = _figures(run, laid, tables, _bound(run))
     routes = Routes(
         problem.network,
