@@ -138,7 +138,8 @@ class Connection(asyncio.Protocol):
         if self._behind_hello and self.hello is not None and self._open:
             self._read(b"")
         if not self._intake.busy and self.transport is not None and not self.transport.is_closing():
-            self.transport.resume_reading()
+            with contextlib.suppress(RuntimeError):  # lost a moment ago, and we have not been told yet
+                self.transport.resume_reading()
 
     @property
     def _open(self) -> bool:

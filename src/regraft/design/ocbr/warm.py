@@ -1,4 +1,7 @@
-"""Loads the compiled functions, so that a clock that starts afterwards measures the work alone."""
+"""Loads the compiled functions, so that a clock that starts afterwards measures the work alone.
+
+`python -m regraft.design.ocbr.warm` compiles them, once for all.
+"""
 
 from regraft.design.ocbr.effort import Effort
 from regraft.design.ocbr.problem import Problem
@@ -25,3 +28,7 @@ def warm() -> None:
             propose_tree(problem, tree, method, effort=Effort(moves=200))
         propose_tree(problem, tree, "global", 1, Effort(moves=200))
     propose_tree(Problem.of(tree, classes), tree, "global", effort=Effort(moves=50))
+
+
+if __name__ == "__main__":
+    warm()
