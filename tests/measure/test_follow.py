@@ -87,7 +87,7 @@ def test_killed_and_started_again_it_ends_as_a_batch(spark: "SparkSession", tmp_
     chance = random.Random(int(os.environ.get("REGRAFT_MEASURE_SEED", "1")))
     source, out = tmp_path / "in", tmp_path / "out"
     writer = Writer(source, network(11, 300), chance)
-    kill_again_and_again(writer, out, 1, chance)
+    kill_again_and_again(writer, out, 2, chance)
     measured(spark, source, tmp_path / "batch")
     assert read_snapshot(out).counts == read_snapshot(tmp_path / "batch").counts
     assert everything(spark, out) == everything(spark, tmp_path / "batch")
