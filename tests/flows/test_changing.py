@@ -7,8 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regraft.flows import AddressBlock, Change, FlowRules, change, changing, render
-from regraft.flows.rules import IN_CHANGE, ROUTES, Barrier, Command, FlowMod, Match, Message, Output, Rule
+from regraft.flows import AddressBlock, Change, FlowRules, change, render
+from regraft.flows.ordering import ordered
+from regraft.flows.rules import (
+    IN_CHANGE,
+    ROUTES,
+    Barrier,
+    Command,
+    FlowMod,
+    Match,
+    Message,
+    Output,
+    Phase,
+    Rule,
+)
 from regraft.flows.simulated import Packet, SimulatedSwitch, filled
 from regraft.flows.wiring import Port
 from regraft.model import BadInput
@@ -220,13 +232,72 @@ def test_undo_leads_back_from_anywhere_in_the_first_phase(seed: int, style: Styl
     }
 
 
+def half_done(messages: tuple[Message, ...], rng: Random) -> tuple[Message, ...]:
+    """All up to some barrier, and some of what it allows next: so a switch stands that refuses a rule."""
+    barriers = [place for place, each in enumerate(messages) if isinstance(each, Barrier)]
+    places = [-1, *barriers, len(messages)]
+    last = rng.randrange(len(places) - 1)
+    window = messages[places[last] + 1 : places[last + 1]]
+    some = [each for each in window if rng.random() < 0.5]
+    return (*messages[: max(places[last] + bool(some), 0)], *some)
+
+
+@settings(max_examples=100)
+@given(seeds, styles, kinds, st.sampled_from(["prepare", "switch over", "settle"]))
+def test_a_change_that_is_refused_in_any_phase_is_taken_back_and_no_event_notices(
+    seed: int, style: Style, kind: str, refused: str
+) -> None:
+    old, new = two_routes(seed, style, kind)
+    before, after = rendered(old, new)
+    made, rng = change(before, after), Random(seed)
+    names = [phase.name for phase in made.phases]
+    place = names.index(refused) if refused in names else 0
+    phase = made.phases[place]
+    started = {name: half_done(each, rng) for name, each in phase.messages.items()}
+    half = replace(phase, drain=False, messages={name: each for name, each in started.items() if each})
+    tried = replace(made, phases=(*made.phases[:place], half, *made.undone(place)))
+    traffic = run_change(before, after, tried, old.workload, new.workload, rng)
+    assert judge(traffic, old.workload, new.workload) == []
+    assert {name: held(traffic)[name] for name in before.switches} == {
+        name: set(each) for name, each in before.switches.items()
+    }
+
+
+def test_taking_back_without_the_drain_or_in_another_order_would_be_caught() -> None:
+    hasty, wrong = [], []
+    for seed in range(40):
+        old, new = two_routes(seed, "filter", "other trees")
+        before, after = rendered(old, new)
+        made = change(before, after)
+        if len(made.phases) < 5:
+            continue
+
+        def faults_of(*back: Phase, made: Change = made, old: Routes = old, new: Routes = new) -> list[str]:
+            tried = replace(made, phases=(*made.phases[:3], *back))
+            traffic = run_change(made.old, made.new, tried, old.workload, new.workload, Random(len(back)))
+            return judge(traffic, old.workload, new.workload)
+
+        unsettle, close, undo = made.undone(2)
+        assert faults_of(unsettle, close, undo) == []
+        hasty += faults_of(unsettle, replace(close, drain=False), undo)
+        wrong += faults_of(close, unsettle, undo)
+    assert hasty
+    assert wrong
+
+
+def test_there_is_no_way_back_once_the_doors_take_the_mark_off() -> None:
+    made = change(*rendered(*two_routes(3, "publisher", "other trees")))
+    assert [phase.name for phase in made.phases][3:] == ["unmark", "clean"]
+    assert made.undone(3) == made.undone(4) == ()
+
+
 @settings(max_examples=100)
 @given(seeds)
 def test_within_a_switch_an_event_meets_its_old_rule_or_its_new_one(seed: int) -> None:
     """Also when the messages are sent again from the beginning after some of them."""
     rng = Random(seed)
     old, new = (_random_table(rng) for _ in range(2))
-    sequence: list[Message] = list(changing.ordered(old, new))
+    sequence: list[Message] = list(ordered(old, new))
     sequence = sequence[: rng.randint(0, len(sequence))] + sequence
     current, before, after = (filled({"s": rules})["s"] for rules in (old, old, new))
     packets = [Packet(4, 1, BLOCK.event(format(number, "05b"))) for number in range(32)]

@@ -8,6 +8,7 @@ import pytest
 
 from regraft.flows import (
     AddressBlock,
+    Change,
     FlowRules,
     Patience,
     Refused,
@@ -19,6 +20,7 @@ from regraft.flows import (
 )
 from regraft.flows.installing import carry_out
 from regraft.flows.rules import Rule
+from regraft.flows.simulated import filled
 from regraft.model.routes import RouteWorkload
 from regraft.model.switch_network import SwitchNetwork
 from regraft.testing.live_traffic import LiveTraffic, install_while_sending
@@ -107,6 +109,48 @@ def test_a_real_switch_refuses_in_one_line_and_keeps_what_it_had() -> None:
         with pytest.raises(Refused, match=r"^switch 'a' at unix:\S+: add table=1,.*: the table is full$"):
             install(new, lab.addresses, old, PATIENCE)
         assert installed(lab.addresses) == held(old)
+
+
+def largest_tables(made: Change, phases: int) -> dict[str, int]:
+    """The most lines of table 1 that each switch holds at any time in the first phases."""
+    switches = filled(made.old.switches)
+    most = dict.fromkeys(switches, 0)
+    for phase in made.phases[:phases]:
+        for name, messages in phase.messages.items():
+            for message in messages:
+                switches[name].apply(message)
+                lines = sum(rule.table == 1 for rule in switches[name].rules.values())
+                most[name] = max(most[name], lines)
+    return most
+
+
+def test_a_refusal_in_the_last_phase_that_adds_rules_is_taken_back_too() -> None:
+    """The overlay has room, the new rules below it have not."""
+    rng = Random(11)
+    network = random_network(5, 8, rng)
+    hosts = random_workload(network, 3, 6, 5, rng)
+    old = render(tree_routes(network, hosts, "publisher", rng))
+    new = render(tree_routes(network, hosts, "publisher", rng), old.block, old.wiring)
+    made = change(old, new)
+    assert [phase.name for phase in made.phases][2] == "settle"
+    needed = [largest_tables(made, phases) for phases in (2, 3)]
+    full = max(old.switches, key=lambda name: needed[1][name] - needed[0][name])
+    room = needed[0][full]
+    assert needed[1][full] > room
+    with switch_lab(old.wiring, wirings=(new.wiring,)) as lab:
+        install(old, lab.addresses, patience=PATIENCE)
+        lab.switches.settle()
+        lab.switches.control(
+            *("--", "--id=@t", "create", "Flow_Table", f"flow_limit={room}"),
+            *("--", "set", "bridge", lab.bridges[full], "flow_tables:1=@t"),
+        )
+        traffic = LiveTraffic(lab, old.block, rng)
+        with pytest.raises(Refused, match="the table is full"):
+            install_while_sending(traffic, old, new, hosts, hosts, PATIENCE)
+        assert traffic.events
+        assert traffic.wrong(hosts, hosts, 0) == []
+        assert installed(lab.addresses) == held(old)
+        assert update(old, lab.addresses, PATIENCE).changes == 0
 
 
 def test_rules_of_others_stay() -> None:

@@ -149,7 +149,9 @@ def test_one_of_the_networks_in_real_switches() -> None:
         traffic = LiveTraffic(lab, BLOCK, rng)
         assert traffic.send_many(150, before) == []
         first = len(traffic.events)
-        install_while_sending(traffic, old, new, before, after, patience)
+        made = install_while_sending(traffic, old, new, before, after, patience)
+        assert made.versioned
+        assert len(traffic.events) > first
         assert traffic.wrong(before, after, first) == []
         lab.switches.settle()
         assert traffic.send_many(150, after) == []

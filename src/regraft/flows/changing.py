@@ -8,20 +8,20 @@ everywhere. When no event without the mark is left, the rules below are changed;
 off again; and when no marked event is left, the overlay is deleted. What is then in the switches is exactly
 the new rule set.
 
-Within a switch, every event meets its old rule or its new one and never a third: rules are added from
-the highest priority down, then replaced, then deleted from the lowest priority up, with barriers between.
-(A rule that is added has everything above it in place already; a rule that is deleted has nothing
-below it that is still to go.)
+Within a switch, every event meets its old rule or its new one and never a third (see `ordering`).
 
-Every message may be sent again, so a change that was interrupted is repeated from its beginning.
+Every message may be sent again, so a change that was interrupted is repeated from its beginning. Until
+the doors take the mark off, there is also a way back (`undone`), as safe as the way there: first the
+rules below are what they were, then the doors lead events to them, then the overlay goes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 from regraft.flows.block import AddressBlock, Prefix
+from regraft.flows.ordering import append, frozen, ordered
 from regraft.flows.parts import Part, PartIndex
 from regraft.flows.rendering import FlowRules
 from regraft.flows.rules import (
@@ -38,7 +38,6 @@ from regraft.flows.rules import (
     Readdress,
     Rule,
     SetMark,
-    by_key,
 )
 from regraft.flows.units import Judge, Tables, Unit, doors, units
 from regraft.flows.wiring import Port
@@ -66,6 +65,20 @@ class Change:
     def undo(self) -> Phase:
         """Leads back from anywhere in the first phase: each switch's steps in reverse."""
         return Phase("undo", _undo(self.old, self.new, self.in_place, self.versioned))
+
+    def undone(self, place: int) -> tuple[Phase, ...]:
+        """Lead back from anywhere in phase `place`; nothing where the way is only onwards.
+
+        No switch needs more room for them than it had needed by then: rules that are put back replace
+        themselves, or take the place of what was there beside the new ones.
+        """
+        close = Phase("close", _doors_back(self.old, self.new, self.versioned), drain=True)
+        back = {
+            "prepare": (self.undo,),
+            "switch over": (close, self.undo),
+            "settle": (Phase("unsettle", _unsettle(self.old, self.new, self.versioned)), close, self.undo),
+        }
+        return back.get(self.phases[place].name, ())
 
 
 def change(old: FlowRules | None, new: FlowRules) -> Change:
@@ -112,25 +125,6 @@ def _places(rules: FlowRules) -> dict[int, set[Port]]:
     return places
 
 
-def ordered(old: Iterable[Rule], new: Iterable[Rule]) -> tuple[Message, ...]:
-    """The changes of one switch, such that no event ever meets a rule of neither set."""
-    before, after = by_key(old), by_key(new)
-    stages = (
-        (Command.ADD, sorted((after[key] for key in after.keys() - before.keys()), key=_falling)),
-        (Command.MODIFY, [rule for key, rule in after.items() if key in before and before[key] != rule]),
-        (Command.DELETE, sorted((before[key] for key in before.keys() - after.keys()), key=_rising)),
-    )
-    messages: list[Message] = []
-    for command, rules in stages:
-        # What is replaced is the same in both sets but for its actions: there the order is free.
-        levels = [rules] if command is Command.MODIFY else (list(each) for _, each in groupby(rules, _rising))
-        for level in levels:
-            if level:
-                messages += [Barrier()] if messages else []
-                messages += (FlowMod(command, rule) for rule in level)
-    return tuple(messages)
-
-
 def _prepare(
     old: FlowRules, new: FlowRules, after: Tables, in_place: Sequence[Unit], versioned: Sequence[Unit]
 ) -> dict[str, tuple[Message, ...]]:
@@ -141,13 +135,13 @@ def _prepare(
             messages[switch] = [*wipe, Barrier()]
         fixed = [rule for rule in rules if _is_fixed(rule)]
         known = {rule for rule in old.switches.get(switch, ()) if _is_fixed(rule)}
-        _append(messages, switch, ordered((), [rule for rule in fixed if rule not in known]))
+        append(messages, switch, ordered((), [rule for rule in fixed if rule not in known]))
     _append_units(messages, in_place, new)
     for unit in versioned:
         for switch in unit.switches:
             if switch in new.switches:
-                _append(messages, switch, ordered((), _overlay(unit, switch, after, new.block)))
-    return _frozen(messages)
+                append(messages, switch, ordered((), _overlay(unit, switch, after, new.block)))
+    return frozen(messages)
 
 
 def _undo(
@@ -161,8 +155,8 @@ def _undo(
         known = {rule for rule in old.switches.get(switch, ()) if _is_fixed(rule)}
         # What drops the rest stays: without it a switch that stands alone would flood.
         added = (rule for rule in rules if _is_fixed(rule) and rule not in known and rule.match.prefix)
-        _append(messages, switch, ordered(added, ()))
-    return _frozen(messages)
+        append(messages, switch, ordered(added, ()))
+    return frozen(messages)
 
 
 def _overlay(unit: Unit, switch: str, after: Tables, block: AddressBlock) -> list[Rule]:
@@ -202,8 +196,30 @@ def _doors(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> dict[st
     for switch, rules in new.switches.items():
         before = [rule for rule in old.switches.get(switch, ()) if _is_door(rule)]
         after = [_marked(rule) if _enters(rule, new, parts) else rule for rule in rules if _is_door(rule)]
-        _append(messages, switch, ordered(before, after))
-    return _frozen(messages)
+        append(messages, switch, ordered(before, after))
+    return frozen(messages)
+
+
+def _doors_back(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Message, ...]]:
+    """The publishers' doors as they were."""
+    parts = PartIndex((unit.part, True) for unit in versioned)
+    messages: dict[str, list[Message]] = {}
+    for switch, rules in new.switches.items():
+        now = [_marked(rule) if _enters(rule, new, parts) else rule for rule in rules if _is_door(rule)]
+        before = [rule for rule in old.switches.get(switch, ()) if _is_door(rule)]
+        append(messages, switch, ordered(now, before))
+    return frozen(messages)
+
+
+def _unsettle(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Message, ...]]:
+    """Below the overlay, the rules of before: marked events do not see them."""
+    messages: dict[str, list[Message]] = {}
+    for switch, rules in new.switches.items():
+        fixed = {rule for rule in rules if _is_fixed(rule)}
+        gone = (rule for rule in old.switches.get(switch, ()) if _is_fixed(rule) and rule not in fixed)
+        append(messages, switch, ordered((), gone))
+    _append_units(messages, [Unit(unit.part, unit.new, unit.old) for unit in versioned], new)
+    return frozen(messages)
 
 
 def _settle(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Message, ...]]:
@@ -212,8 +228,8 @@ def _settle(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> dict[s
     for switch, rules in new.switches.items():
         fixed = {rule for rule in rules if _is_fixed(rule)}
         gone = (rule for rule in old.switches.get(switch, ()) if _is_fixed(rule) and rule not in fixed)
-        _append(messages, switch, ordered(gone, ()))
-    return _frozen(messages)
+        append(messages, switch, ordered(gone, ()))
+    return frozen(messages)
 
 
 def _unmark(new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Message, ...]]:
@@ -221,8 +237,8 @@ def _unmark(new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Messag
     messages: dict[str, list[Message]] = {}
     for switch, rules in new.switches.items():
         marked = [rule for rule in rules if _is_door(rule) and _enters(rule, new, parts)]
-        _append(messages, switch, ordered(map(_marked, marked), marked))
-    return _frozen(messages)
+        append(messages, switch, ordered(map(_marked, marked), marked))
+    return frozen(messages)
 
 
 def _clean(versioned: Sequence[Unit], new: FlowRules) -> dict[str, tuple[Message, ...]]:
@@ -243,15 +259,7 @@ def _append_units(messages: dict[str, list[Message]], changed: Sequence[Unit], n
     for switch, rules in before.items():
         # A switch that is no longer part of the network may not even answer: nothing leads to it any more.
         if switch in new.switches:
-            _append(messages, switch, ordered(rules, after[switch]))
-
-
-def _append(messages: dict[str, list[Message]], switch: str, more: tuple[Message, ...]) -> None:
-    if more:
-        known = messages.setdefault(switch, [])
-        if known and not isinstance(known[-1], Barrier):
-            known.append(Barrier())
-        known += more
+            append(messages, switch, ordered(rules, after[switch]))
 
 
 def _enters(door: Rule, rules: FlowRules, parts: PartIndex[bool]) -> bool:
@@ -272,15 +280,3 @@ def _is_door(rule: Rule) -> bool:
 def _is_fixed(rule: Rule) -> bool:
     """Whether it belongs to the network, not to its hosts: doors of cables, and what drops the rest."""
     return not _is_door(rule) and (rule.table == DOORS or rule.match.prefix is None)
-
-
-def _falling(rule: Rule) -> int:
-    return -rule.priority
-
-
-def _rising(rule: Rule) -> int:
-    return rule.priority
-
-
-def _frozen(messages: Mapping[str, list[Message]]) -> dict[str, tuple[Message, ...]]:
-    return {switch: tuple(each) for switch, each in messages.items() if each}

@@ -88,7 +88,8 @@ class Connection:
                         await self.connect()
                         if not _starts_afresh(messages):
                             await self._check_rules()
-                    await self._carry_out(messages, done)
+                    for stage in _stages(messages):
+                        await self._carry_out(stage, done)
                     return
             except (OSError, EOFError) as fault:
                 self.close()
@@ -227,6 +228,18 @@ def check_address(address: str, place: str) -> None:
     if kind == "tcp" and host and port.isdecimal() and 0 < int(port) < 1 << 16:
         return
     raise BadInput(place, f"{address!r} is no address of a switch: unix:PATH or tcp:HOST:PORT")
+
+
+def _stages(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    """A switch has confirmed all new rules before an old one goes: if it refuses one, the old ones stay."""
+    start, adding = 0, False
+    for place, message in enumerate(messages):
+        if isinstance(message, FlowMod):
+            if adding and message.command is not Command.ADD:
+                yield messages[start:place]
+                start = place
+            adding = message.command is Command.ADD
+    yield messages[start:]
 
 
 def _starts_afresh(messages: Sequence[Message]) -> bool:

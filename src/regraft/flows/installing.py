@@ -1,4 +1,4 @@
-"""Rules -> real switches: phase by phase, all switches at once, and back if the first phase is refused.
+"""Rules -> real switches: phase by phase, all switches at once, and back if a rule is refused.
 
 Nothing is sent before every switch has answered. Within a phase switches do not wait for each other;
 between two phases all have confirmed, and where the change says so, events on their way have arrived.
@@ -76,7 +76,10 @@ async def carry_out(
     patience: Patience = PATIENCE,
     progress: Progress | None = None,
 ) -> None:
-    """All phases. If a rule of the first one is refused, all is put back before the error is raised."""
+    """All phases. If a rule is refused, all is put back before the error is raised.
+
+    Only the last two phases have no way back, and they add no rule that a full table could refuse.
+    """
     needed = sorted({switch for phase in made.phases for switch in phase.messages})
     _check(needed, switches)
     async with AsyncExitStack() as stack:
@@ -86,11 +89,12 @@ async def carry_out(
             try:
                 await _phase(phase, connections, progress)
             except Refused:
-                if place == 0:
-                    await _phase(made.undo, connections, None)
+                for back in made.undone(place):
+                    await _phase(back, connections, None)
+                    await _drained(back, patience)
                 raise
-            if phase.drain and phase is not made.phases[-1]:
-                await asyncio.sleep(patience.drain)
+            if phase is not made.phases[-1]:
+                await _drained(phase, patience)
 
 
 def installed(switches: Mapping[str, str], patience: Patience = PATIENCE) -> dict[str, set[Rule]]:
@@ -110,6 +114,11 @@ async def _installed(switches: Mapping[str, str], patience: Patience) -> dict[st
 
 async def _phase(phase: Phase, connections: Mapping[str, Connection], progress: Progress | None) -> None:
     await _all(connections[name].carry_out(each, progress) for name, each in phase.messages.items())
+
+
+async def _drained(phase: Phase, patience: Patience) -> None:
+    if phase.drain:
+        await asyncio.sleep(patience.drain)
 
 
 async def _all(works: Iterable[Awaitable[T]]) -> list[T]:

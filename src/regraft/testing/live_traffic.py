@@ -4,10 +4,10 @@ Few events are on their way at a time, so that no queue overflows however busy t
 missing was lost by the rules.
 """
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 from regraft.flows import AddressBlock, Change, FlowRules, Patience, install
@@ -100,14 +100,10 @@ def install_while_sending(
     after: RouteWorkload,
     patience: Patience,
 ) -> Change:
-    """Change the rules while the publishers that stay keep sending."""
-    done: list[Change] = []
+    """Change the rules while the publishers that stay keep sending; raises what the change raises."""
     staying = _staying(before, after)
-    work = threading.Thread(
-        target=lambda: done.append(install(new, traffic.lab.addresses, old, patience)), daemon=True
-    )
-    work.start()
-    while work.is_alive():
-        traffic.send(staying.publishers, staying)
-    work.join()
-    return done[0]
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(install, new, traffic.lab.addresses, old, patience)
+        while not work.done():
+            traffic.send(staying.publishers, staying)
+    return work.result()
