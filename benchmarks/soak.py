@@ -5,6 +5,7 @@
     python -m benchmarks.soak --seed 17 --trace # one seed, with everything that happened
     python -m benchmarks.soak --bug NAME        # with a planted bug: how soon is it caught?
     scripts/bench soak --transformations --seeds 5000   # while plans are carried out, by those who die
+    scripts/bench soak --healing --seeds 5000           # and brokers die for good, or are cut off
 
 Exit code 1 if any seed fails. A seed that raises inside a core is a failure too.
 """
@@ -13,12 +14,14 @@ import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import nullcontext
 
 from rich.console import Console
 from rich.progress import track
 
 from regraft.testing.bugs import BUGS, planted
+from regraft.testing.healing import heal
 from regraft.testing.simulation import Outcome, simulate
 from regraft.testing.transformation import transform
 
@@ -34,13 +37,21 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, help="only this one")
     parser.add_argument("--bug", choices=BUGS, help="with this planted bug, until it is caught")
     parser.add_argument("--transformations", action="store_true", help="plans are carried out meanwhile")
+    parser.add_argument("--healing", action="store_true", help="brokers die for good and are replaced")
     parser.add_argument("--trace", action="store_true", help="print everything that happened")
     return parser
 
 
+def kind(chosen: argparse.Namespace) -> tuple[Callable[..., Outcome], str]:
+    """What one run is, and the option that asks for it."""
+    if chosen.healing:
+        return heal, " --healing"
+    return (transform, " --transformations") if chosen.transformations else (simulate, "")
+
+
 def report(outcome: Outcome, chosen: argparse.Namespace, *, show: bool) -> None:
     """What one run has to say: its trace if wanted, its failure if any."""
-    keep, one = chosen.trace, transform if chosen.transformations else simulate
+    keep, (one, more) = chosen.trace, kind(chosen)
     if keep:
         print("\n".join(outcome.lines))
     if not outcome.violation:
@@ -49,7 +60,6 @@ def report(outcome: Outcome, chosen: argparse.Namespace, *, show: bool) -> None:
     if show and not keep:
         last = one(outcome.seed, keep=True).lines[-LINES:]
         print("\n".join(f"    {line[:160]}" for line in last))
-        more = " --transformations" if chosen.transformations else ""
         print(f"  all of it: python -m benchmarks.soak{more} --seed {outcome.seed} --trace")
 
 
@@ -62,7 +72,7 @@ def main() -> int:
     failed: list[int] = []
     with planted(chosen.bug) if chosen.bug else nullcontext():
         for seed in track(seeds, "seeds", console=Console(stderr=True), transient=True):
-            outcome = (transform if chosen.transformations else simulate)(seed, keep=chosen.trace)
+            outcome = kind(chosen)[0](seed, keep=chosen.trace)
             report(outcome, chosen, show=len(failed) < SHOWN)
             failed += [seed] if outcome.violation else []
             faults += outcome.faults

@@ -11,7 +11,7 @@ from regraft.broker.core.broker import Broker, Settings
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send, Store
 from regraft.protocol.messages import AnyMessage
 from regraft.testing.checker import Checker
-from regraft.testing.network import Clock, End, Network, Trace
+from regraft.testing.network import Clock, End, Network, Node, Trace
 from regraft.testing.script import Script
 
 TICK = 1.0
@@ -30,6 +30,14 @@ class World:
     script: Script
     brokers: "dict[str, BrokerNode]"
 
+    def find(self, caller: Node, name: str) -> "BrokerNode":
+        """The broker of this name that answers the caller, if it is up."""
+        return self.brokers[name]
+
+    def elsewhere(self, broker: str) -> str:
+        """Where a client goes instead."""
+        return self.rng.choice(self.script.brokers)
+
 
 class BrokerNode:
     """One broker: its lives, its disk, its connections."""
@@ -38,6 +46,7 @@ class BrokerNode:
         self.world = world
         self.name = name
         self.neighbours = neighbours
+        self.settings = world.settings
         self.disk: dict[str, bytes] = {}
         self.life = 0
         self.up = False
@@ -53,7 +62,7 @@ class BrokerNode:
         self.dialling = set()
         world = self.world
         self.core = Broker(
-            self.name, self.neighbours, world.settings, self.life, dict(self.disk), world.clock.now
+            self.name, self.neighbours, self.settings, self.life, dict(self.disk), world.clock.now
         )
         world.trace.note(self.name, f"starts, life {self.life}")
         self._do(self.core.start())
@@ -76,6 +85,10 @@ class BrokerNode:
     def ended(self, end: End) -> None:
         if self.ends.pop(end.number, None) is not None:
             self._do(self.core.closed(end.number, self.world.clock.now))
+
+    def stages(self) -> dict[str, str] | None:
+        """What the agent is told of changes of links; None: no answer."""
+        return self.core.relink.stages() if self.up else None
 
     def carry_out(self, effects: list[Effect]) -> None:
         """What the agent has told the core leads to this."""
@@ -132,9 +145,12 @@ class BrokerNode:
 
     def _flush(self, pending: dict[int, list[AnyMessage]]) -> None:
         for connection, messages in pending.items():
-            if (end := self.ends.get(connection)) is not None:
-                self.world.network.send(end, messages)
+            if (end := self.ends.get(connection)) is not None and (those := self._admitted(end, messages)):
+                self.world.network.send(end, those)
         pending.clear()
+
+    def _admitted(self, end: End, messages: list[AnyMessage]) -> list[AnyMessage]:
+        return messages
 
     def _dial_later(self, neighbour: str, life: int) -> None:
         self.world.clock.after(self.world.rng.uniform(0.02, 0.4), lambda: self._dial(neighbour, life))
@@ -142,7 +158,7 @@ class BrokerNode:
     def _dial(self, neighbour: str, life: int) -> None:
         if not self.up or self.life != life or neighbour not in self.dialling:
             return
-        other = self.world.brokers[neighbour]
+        other = self.world.find(self, neighbour)
         if not other.up:
             return self._dial_later(neighbour, life)
         self.dialling.discard(neighbour)

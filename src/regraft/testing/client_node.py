@@ -7,7 +7,7 @@ everything that it does and sees.
 from collections import deque
 
 from regraft.client.core import Acknowledged, Client, Delivered, Happening, Placed, Rejected
-from regraft.protocol.messages import AnyMessage
+from regraft.protocol.messages import AnyMessage, Bye
 from regraft.testing.broker_node import World
 from regraft.testing.network import End
 
@@ -42,10 +42,10 @@ class ClientNode:
     def _connect(self, attempt: int) -> None:
         if self.gone or self.end is not None or attempt != self._attempt:
             return
-        broker = self.world.brokers[self.broker]
+        broker = self.world.find(self, self.broker)
         if not broker.up:
             if self.world.rng.random() < self.world.script.failover:
-                self.broker = self.world.rng.choice(self.world.script.brokers)
+                self.broker = self.world.elsewhere(self.broker)
             return self.connect_later(self.world.rng.uniform(0.05, 0.5))
         self.end, far = self.world.network.connect(self, broker)
         broker.accept(far)
@@ -54,6 +54,8 @@ class ClientNode:
 
     def heard(self, end: End, messages: list[AnyMessage]) -> None:
         if end is self.end:
+            if any(isinstance(message, Bye) for message in messages):
+                self.broker = self.world.elsewhere(self.broker)
             for happening in self.core.received(messages):
                 self._happened(happening)
             self._retire()

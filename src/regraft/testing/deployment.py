@@ -79,7 +79,7 @@ class AgentNode(Shell):
         name = self.broker.name
         command = of_type(seen.get(LAYOUT.command(name)), Command) or Command()
         run = of_type(seen.get(LAYOUT.plan), Run)
-        stages = self.broker.core.relink.stages() if self.broker.up else None
+        stages = self.broker.stages()
         named = [LAYOUT.action(*map(int, id.split(":")[1].split("."))) for id in stages or {}]
         actions = {
             path: agent_core.Known(doing, seen[path].version)

@@ -56,13 +56,21 @@ class Simulation:
         settings = Settings(window=script.window, session_seconds=SESSION_SECONDS)
         self.checker = Checker()
         rng = Random(f"{seed}/nodes")
-        self.world = World(clock, self.trace, network, rng, self.checker, settings, script, {})
+        self.world = self.new_world(
+            World(clock, self.trace, network, rng, self.checker, settings, script, {})
+        )
         for name in script.brokers:
             neighbours = [a if b == name else b for a, b in script.links if name in (a, b)]
-            self.world.brokers[name] = BrokerNode(self.world, name, neighbours)
+            self.world.brokers[name] = self.new_broker(name, neighbours)
         self.clients = {name: ClientNode(self.world, name, broker) for name, broker in script.clients}
         self._published = 0
         self.patience = PATIENCE
+
+    def new_world(self, world: World) -> World:
+        return world
+
+    def new_broker(self, name: str, neighbours: list[str]) -> BrokerNode:
+        return BrokerNode(self.world, name, neighbours)
 
     def run(self) -> str:
         """What broke, or nothing."""

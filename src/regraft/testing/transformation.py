@@ -19,7 +19,6 @@ from regraft.deploy.changes import apply, changes_of, concerned, taken_back
 from regraft.deploy.deployer_core import Put
 from regraft.deploy.records import DONE, ROLL_BACK, RUNNING, STOP, Current, Doing, Run
 from regraft.model import Action, Ends, ends
-from regraft.testing.broker_node import BrokerNode
 from regraft.testing.deployment import LAYOUT, AgentNode, DeployerNode, of_type
 from regraft.testing.ensemble import Ensemble
 from regraft.testing.final_state import remains
@@ -38,7 +37,7 @@ class Transformation(Simulation):
         self.random = Random(f"{seed}/transformation")
         self.patience = 60.0  # a run may try for long
         world = self.world
-        world.brokers[EXTRA] = BrokerNode(world, EXTRA, [])
+        world.brokers[EXTRA] = self.new_broker(EXTRA, [])
         self.ensemble = Ensemble(world.clock, Random(f"{seed}/ensemble"))
         self.agents = {name: AgentNode(world, self.ensemble, node) for name, node in world.brokers.items()}
         self.deployers = [DeployerNode(world, self.ensemble, f"deployer {n}") for n in (1, 2)]

@@ -1,5 +1,6 @@
 """The journal remembers what was synchronised, forgives a cut last record, and reports damage."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def path(tmp_path: Path) -> Path:
 def written(path: Path, *changes: tuple[str, bytes | None]) -> None:
     journal = Journal(path)
     journal.append(changes)
-    journal.sync()
+    asyncio.run(journal.sync())
     journal.close()
 
 
@@ -55,7 +56,7 @@ def test_a_journal_that_has_grown_is_compacted_while_it_runs(
     journal = Journal(path)
     for number in range(100):
         journal.append([("a", b"x" * 100), ("n", str(number).encode())])
-        journal.sync()
+        asyncio.run(journal.sync())
     assert path.stat().st_size < 2500
     journal.close()
     assert read(path) == {"a": b"x" * 100, "n": b"99"}

@@ -58,6 +58,10 @@ class Settings:
     """A client that confirms nothing for so long is disconnected and its session ends; 0: publishers
     are held back instead, for as long as it takes."""
     filters_per_client: int = 1000
+    joining: bool = False
+    """A new broker: it serves no clients before it has been appended."""
+    fenced: bool = False
+    """Lives are allotted, so of two brokers with one id the one with the higher life is right."""
     observe: bool = False
     """Whether facts for the telemetry are collected."""
 
@@ -93,6 +97,7 @@ class Broker:
         self.now = now
         stored = stored or {}
         self.configured = sorted(neighbours)
+        self._links_unknown = settings.fenced and NEIGHBOURS not in stored
         self.tables = Tables(neighbours_after(self.configured, stored.get(NEIGHBOURS)))
         self.forwarding = Forwarding(self.tables, settings.observe)
         self.sessions = Sessions(
@@ -102,10 +107,14 @@ class Broker:
         self.claims.life = life
         self.sessions.claim = self.claims.begin
         self.relink = Relink(id, self.tables, self.forwarding, stored)
+        if settings.joining and not stored:
+            self.relink.set_apart(True)
         self.sessions.restore(stored, now)
         self.claims.restore(now)
         self._peers: dict[int, Link | Session] = {}
         self._dialled: dict[int, str] = {}
+        self._lives: dict[str, int] = {}
+        """The highest of each broker that has connected: its deputy's, if it has one."""
         self._over: set[int] = set()
         """Connections on which nothing more is heard: a goodbye or a fault was the last of them."""
         self._epoch = 0
@@ -137,7 +146,10 @@ class Broker:
     def start(self) -> list[Effect]:
         """The first effects: which neighbours to call. Of two neighbours the smaller id calls."""
         names = [name for name in self.tables.sides if self.id < name and not self.relink.barred(name)]
-        return [*self._flush(), *[Dial(name) for name in names]]
+        effects = [*self._flush(), *[Dial(name) for name in names]]
+        if self._links_unknown:  # a deputy has no configuration
+            effects.insert(0, Store(NEIGHBOURS, _encode((self.configured, sorted(self.tables.sides)))))
+        return effects
 
     def opened(self, connection: int, neighbour: str = "") -> list[Effect]:
         """A connection is there; `neighbour` if we dialled it, otherwise the peer speaks first."""
@@ -241,9 +253,13 @@ class Broker:
 
     def _link_hello(self, connection: int, hello: LinkHello) -> None:
         link = self.forwarding.links.get(hello.broker)
+        if self.settings.fenced and hello.life < self._lives.get(hello.broker, 0):
+            self._out.append(Close(connection, f"{hello.broker!r} has been replaced by a deputy"))
+            return
         if self.relink.barred(hello.broker):
             self._out.append(Close(connection, "a change of links has not been decided"))
             return
+        self._lives[hello.broker] = hello.life
         if link is None:
             if not self.relink.expects(hello.broker):
                 raise BadInput("hello", f"{hello.broker!r} is not a neighbour of {self.id!r}")
@@ -272,15 +288,15 @@ class Broker:
     def _client_hello(self, connection: int, hello: ClientHello) -> None:
         if not 0 < len(hello.client.encode()) <= NAME_BYTES or "#" in hello.client or "/" in hello.client:
             raise BadInput("hello", f"a client's name has 1 to {NAME_BYTES} bytes, and no '#' or '/'")
-        if self.relink.leaving:
+        if self.relink.leaving or self.relink.apart:
             self._send_away(connection)
             return
         self._epoch += 1
         self._peers[connection] = self.sessions.hello(connection, hello, self._epoch, self.now)
 
     def _send_away(self, connection: int) -> None:
-        """This broker is about to leave the overlay."""
-        reason = "this broker leaves"
+        """This broker is about to leave the overlay, or is not in it."""
+        reason = "this broker is not in the overlay" if self.relink.apart else "this broker leaves"
         self._out += [Send(connection, Bye(reason)), Close(connection, reason)]
         self._over.add(connection)
 

@@ -42,6 +42,7 @@ from regraft.model import BadInput
 from regraft.protocol.messages import AnyMessage, Frozen, Moved
 
 EARLY = 64
+APART = "apart"
 
 
 class Relink:
@@ -52,6 +53,9 @@ class Relink:
         self.tables = tables
         self.forwarding = forwarding
         self.parts = parts_of(broker, stored)
+        self.apart = APART in stored
+        """This broker is not in the overlay: it has been detached, or was not appended yet. Who publishes
+        here reaches nobody, so clients have to go elsewhere."""
         self.out: list[Effect] = []
         self.stores: list[Store] = []
         """What has to be on the disk before anything else of this leaves."""
@@ -138,6 +142,8 @@ class Relink:
             raise BadInput(id, "is not ready")
         part.committed = self.changed = True
         self._remember(part)
+        if part.change.operation in ("append", "detach") and part.change.i == self.broker:
+            self.set_apart(part.change.operation == "detach")
         part.in_doubt = False
         self._change_links(part)
         for name in part.role.frozen:
@@ -147,6 +153,10 @@ class Relink:
             self.adopted.append((part.connection, self.forwarding.links[part.role.new], part.early))
         elif part.role.new:
             self._dial(part.role.new)
+
+    def set_apart(self, apart: bool) -> None:
+        self.apart = apart
+        self.stores.append(Store(APART, b"1" if apart else None))
 
     def stages(self) -> dict[str, str]:
         """How far each change is here."""

@@ -44,6 +44,12 @@ class Dialling:
             call = self._calls[neighbour] = asyncio.create_task(self._call(neighbour))
             call.add_done_callback(lambda ended: self._ended(neighbour, ended))
 
+    def dial_anew(self, neighbour: str) -> None:
+        """Its address has changed: if it is being called, without a pause from now on."""
+        if neighbour in self._calls:
+            self.hangup(neighbour)
+            self.dial(neighbour)
+
     def hangup(self, neighbour: str) -> None:
         """No neighbour any more. If it is one again later, it has a good name."""
         self._answered.pop(neighbour, None)

@@ -1,7 +1,7 @@
-"""Nothing that depends on something stored leaves before that is on the disk.
+"""Nothing that depends on something stored leaves before that is durable.
 
-The disk is synchronised in a thread. What the core sends meanwhile waits for it; what it stores meanwhile
-is written afterwards, together, for the next synchronisation. If the disk fails nothing leaves any more.
+Memory is synchronised in the background. What the core sends meanwhile waits for it; what it stores meanwhile
+is written afterwards, together, for the next synchronisation. If memory fails nothing leaves any more.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from regraft.broker.core import Close, Report, Store
-from regraft.broker.io.journal import Journal
+from regraft.broker.io.memory import Memory
 from regraft.protocol.messages import AnyMessage
 
 
@@ -36,11 +36,11 @@ class Durable:
 
     def __init__(
         self,
-        journal: Journal | None,
+        memory: Memory | None,
         leave: Callable[[Outgoing], None],
         failed: Callable[[Exception], None] = lambda fault: None,
     ) -> None:
-        self._journal = journal
+        self._memory = memory
         self._leave = leave
         self._failed = failed
         self._broken = False
@@ -52,7 +52,7 @@ class Durable:
     def pass_on(self, out: Outgoing, stores: list[Store]) -> None:
         if self._broken:
             return
-        if self._journal is None or (self._syncing is None and not stores):
+        if self._memory is None or (self._syncing is None and not stores):
             self._leave(out)
         elif self._syncing is None:
             self._begin(out, stores)
@@ -67,23 +67,23 @@ class Durable:
             await self._syncing
 
     def _begin(self, out: Outgoing, stores: list[Store]) -> None:
-        assert self._journal is not None
+        assert self._memory is not None
         self._after_this = out
         try:
-            self._journal.append(stores)
+            self._memory.append(stores)
         except Exception as fault:
             self._fail(fault)
             return
-        self._syncing = asyncio.create_task(self._sync(self._journal))
+        self._syncing = asyncio.create_task(self._sync(self._memory))
 
     def _fail(self, fault: Exception) -> None:
         self._broken = True
         self._failed(fault)
 
-    async def _sync(self, journal: Journal) -> None:
+    async def _sync(self, memory: Memory) -> None:
         """Nobody waits for this task: every fault has to be told."""
         try:
-            await asyncio.to_thread(journal.sync)
+            await memory.sync()
             self._syncing = None
             self._leave(self._after_this)
         except Exception as fault:

@@ -7,6 +7,7 @@ A record: length of the body, CRC of that length, CRC of the body (4 bytes each,
 [key, value] as MessagePack; a value of nil forgets the key.
 """
 
+import asyncio
 import contextlib
 import fcntl
 import os
@@ -62,6 +63,9 @@ class Journal:
             )
         self._compact()
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     def append(self, changes: Iterable[tuple[str, bytes | None]]) -> None:
         """Write changes; they are durable after `sync`."""
         for key, value in changes:
@@ -74,8 +78,11 @@ class Journal:
             self._size += len(record)
         self._file.flush()
 
-    def sync(self) -> None:
-        """May run in a thread; `append` must wait until it is over."""
+    async def sync(self) -> None:
+        """In a thread; `append` must wait until it is over."""
+        await asyncio.to_thread(self._sync)
+
+    def _sync(self) -> None:
         if self._size > max(GROWN, 4 * self._compacted):
             self._file.close()
             self._compact()

@@ -17,6 +17,7 @@ from regraft.broker.core import Broker, Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.broker import NEIGHBOURS, neighbours_after
 from regraft.broker.core.change import Change
 from regraft.broker.core.effects import Report
+from regraft.broker.core.lease import Lease
 from regraft.broker.core.mesh import MeshBroker
 from regraft.broker.io.admission import refusal
 from regraft.broker.io.clock import Clock
@@ -27,8 +28,9 @@ from regraft.broker.io.dialling import Dialling
 from regraft.broker.io.durable import Durable, Outgoing
 from regraft.broker.io.endpoint import Endpoint
 from regraft.broker.io.fail_stop import FailStop
-from regraft.broker.io.inside import Core, held_bytes
+from regraft.broker.io.inside import Core, held_bytes, inside
 from regraft.broker.io.journal import Journal, life_by_the_clock
+from regraft.broker.io.memory import Memory
 from regraft.broker.io.mesh_changes import MeshChanges, links_in
 from regraft.broker.io.metrics import Counters, healthz, metrics
 from regraft.broker.io.telemetry import Observer, file_name
@@ -45,7 +47,10 @@ TICK_SECONDS = 0.25
 class BrokerServer:
     """A broker that runs. `addresses`, of those who may become neighbours, can be filled in at any time."""
 
-    def __init__(self, configuration: Configuration, addresses: dict[str, Address]) -> None:
+    def __init__(
+        self, configuration: Configuration, addresses: dict[str, Address], memory: Memory | None = None
+    ) -> None:
+        """`memory` instead of the journal in `configuration.state`."""
         self.configuration = configuration
         self.addresses = addresses
         self.counters = Counters()
@@ -56,12 +61,15 @@ class BrokerServer:
         """Why the broker has given up, if it has."""
         self.failed = asyncio.Event()
         self.on_report: Callable[[Report], None] = lambda report: None
+        self.on_neighbour: Callable[[str, bool], None] = lambda neighbour, there: None
+        """Called when a neighbour has connected, and when the connection to it is lost."""
         self._fail_stop = FailStop(self._core_failed)
         self._next = 1
         self._turns = Turns()
         self._clock = Clock()
         self._dialling = Dialling(self._new_connection, addresses, configuration.tls)
-        self._journal: Journal | None = None
+        self._memory = memory
+        self._lease = Lease()
         self._durable = Durable(None, self._leave)
         self._listener: asyncio.Server | None = None
         self._endpoint: Endpoint | None = None
@@ -109,25 +117,25 @@ class BrokerServer:
         return self.address
 
     async def start(self) -> None:
-        """Read the journal, let peers in, call the neighbours."""
+        """Remember, let peers in, call the neighbours."""
         config = self.configuration
         if self._listener is None:
             await self.listen()
         assert self._listener is not None
-        if config.state is not None:
-            self._journal = Journal(config.state / f"{file_name(self.id)}.journal", config.kind)
-        stored = dict(self._journal.values) if self._journal is not None else {}
-        life = self._journal.life if self._journal is not None else life_by_the_clock()
-        self._durable = Durable(self._journal, self._leave, self._disk_failed)
+        if self._memory is None and config.state is not None:
+            self._memory = Journal(config.state / f"{file_name(self.id)}.journal", config.kind)
+        stored = dict(self._memory.values) if self._memory is not None else {}
+        life = self._memory.life if self._memory is not None else life_by_the_clock()
+        self._durable = Durable(self._memory, self._leave, self._memory_failed)
         try:
             if config.telemetry is not None:
                 self.observer = Observer(self.id, config.telemetry)
                 self.observer.known(stored)
             self.core = self._new_core(life, stored)
         except (msgspec.DecodeError, BadInput) as fault:
-            if self._journal is None:
+            if self._memory is None:
                 raise
-            raise BadInput(str(self._journal.path), f"not what this broker remembers: {fault}") from None
+            raise BadInput(str(self._memory), f"not what this broker remembers: {fault}") from None
         if config.metrics is not None:
             self._endpoint = Endpoint({"/metrics": lambda: metrics(self), "/healthz": lambda: healthz(self)})
             await self._endpoint.start(*config.metrics)
@@ -173,13 +181,13 @@ class BrokerServer:
             await asyncio.to_thread(self.observer.close)
         await asyncio.sleep(0)
         await self._durable.finish()
-        if self._journal is not None:
-            self._journal.close()
+        if self._memory is not None:
+            self._memory.close()
 
-    def _disk_failed(self, fault: Exception) -> None:
+    def _memory_failed(self, fault: Exception) -> None:
         """Better gone than promising what a crash would undo."""
-        if isinstance(fault, OSError):
-            self._give_up(f"the journal can not be written: {fault}")
+        if isinstance(fault, OSError | RegraftError):
+            self.give_up(f"the journal can not be written: {fault}")
         else:
             self._core_failed(fault)
 
@@ -189,9 +197,9 @@ class BrokerServer:
             self._core_failed(fault)
 
     def _core_failed(self, fault: BaseException) -> None:
-        self._give_up(f"{type(fault).__name__} in the core: {fault}", fault)
+        self.give_up(f"{type(fault).__name__} in the core: {fault}", fault)
 
-    def _give_up(self, reason: str, fault: BaseException | None = None) -> None:
+    def give_up(self, reason: str, fault: BaseException | None = None) -> None:
         """Gone at once and for good: neighbours and clients find another way, or a broker that restarts."""
         if self.fault:
             return
@@ -207,6 +215,22 @@ class BrokerServer:
         for connection in list(self.connections.values()):
             connection.abort()
         self.failed.set()
+
+    # What healing wants
+
+    @property
+    def neighbours(self) -> set[str]:
+        return set(inside(self._running()).links)
+
+    def lease(self, until: float) -> None:
+        """Answers to clients may leave until then (`time.monotonic`); before the first call, always."""
+        for number, messages in self._lease.prolong(until, time.monotonic()).items():
+            if (connection := self.connections.get(number)) is not None:
+                self._send(connection, messages)
+
+    def call(self, neighbour: str) -> None:
+        """There is another address for it now."""
+        self._dialling.dial_anew(neighbour)
 
     # What the agent wants
 
@@ -317,6 +341,8 @@ class BrokerServer:
             log.info("%s closed connection %d: %s", self.id, connection.number, connection.reason)
         if self.fault:
             return
+        if isinstance(connection.hello, LinkHello):
+            self.on_neighbour(connection.hello.broker, False)
         if connection.floods:
             self._expel(connection)
         with self._fail_stop:
@@ -341,6 +367,8 @@ class BrokerServer:
                 connection.close("too many sessions")
                 return False
             connection.introduced(first)
+            if isinstance(first, LinkHello):
+                self.on_neighbour(first.broker, True)
         return True
 
     def _is_full(self, client: str) -> bool:
@@ -375,15 +403,12 @@ class BrokerServer:
 
     def _leave(self, out: Outgoing) -> None:
         for number, messages in out.sends.items():
-            connection = self.connections.get(number)
-            if connection is None:
+            if (connection := self.connections.get(number)) is None:
                 continue
-            self.counters.messages_out += len(messages)
-            if isinstance(hello := messages[0], LinkHello):
-                messages[0] = msgspec.structs.replace(hello, token=self.configuration.tokens.brokers)
-            elif type(connection.hello) is ClientHello:
-                self.counters.refusals += connection.unconfirmed.answered(messages)
-            connection.send(messages)
+            if type(connection.hello) is not ClientHello:
+                self._send(connection, messages)
+            elif answers := self._lease.admitted(number, messages, time.monotonic()):
+                self._send(connection, answers)
         for close in out.closes:
             if (connection := self.connections.get(close.connection)) is not None:
                 connection.close(close.reason)
@@ -393,6 +418,14 @@ class BrokerServer:
             self._control.changed()
         for call in out.calls:
             call()
+
+    def _send(self, connection: Connection, messages: list[AnyMessage]) -> None:
+        self.counters.messages_out += len(messages)
+        if isinstance(hello := messages[0], LinkHello):
+            messages[0] = msgspec.structs.replace(hello, token=self.configuration.tokens.brokers)
+        elif type(connection.hello) is ClientHello:
+            self.counters.refusals += connection.unconfirmed.answered(messages)
+        connection.send(messages)
 
     def _observe(self, observer: Observer, stores: list[Store]) -> None:
         assert self.core is not None
@@ -418,6 +451,7 @@ class BrokerServer:
             since_health += step
             if since_beat >= every:
                 since_beat = 0.0
+                self._lease.keep(self.connections)
                 for connection in list(self.connections.values()):
                     connection.beat(every)
             if self.observer is not None and since_health >= self.observer.telemetry.health_seconds:
