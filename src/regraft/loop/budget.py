@@ -1,0 +1,34 @@
+"""What the loop may do by itself: never in the way of a person, who may approve anything that is valid."""
+
+from regraft.loop.maintenance import is_open
+from regraft.loop.policy import Policy
+from regraft.loop.values import Planned, Spent
+
+HOUR = 3600.0
+
+
+def used(spent: tuple[Spent, ...], at: float) -> tuple[int, int]:
+    """Actions and transformations of the last hour."""
+    last = [each for each in spent if each.at > at - HOUR]
+    return sum(each.actions for each in last), len(last)
+
+
+def still_counted(spent: tuple[Spent, ...], at: float) -> tuple[Spent, ...]:
+    return tuple(each for each in spent if each.at > at - HOUR)
+
+
+def in_the_way(planned: Planned, spent: tuple[Spent, ...], policy: Policy, at: float) -> str | None:
+    """Why the loop may not carry the plan out by itself now; None: it may."""
+    actions, runs = used(spent, at)
+    if policy.max_actions is not None and planned.actions > policy.max_actions:
+        return (
+            f"it has {planned.actions} actions, and at most {policy.max_actions} are allowed without asking"
+        )
+    if policy.actions_per_hour is not None and actions + planned.actions > policy.actions_per_hour:
+        left = max(0, policy.actions_per_hour - actions)
+        return f"it has {planned.actions} actions, and the budget of this hour has {left} left"
+    if policy.transformations_per_hour is not None and runs >= policy.transformations_per_hour:
+        return f"there were {runs} transformations in the last hour, and that is the limit"
+    if not is_open(policy.maintenance, at):
+        return "it is outside the maintenance windows (" + ", ".join(map(str, policy.maintenance)) + " UTC)"
+    return None

@@ -1,0 +1,183 @@
+"""From the end of a window to a plan: measure, judge, design, confirm, plan (OCBR §3)."""
+
+import msgspec
+
+from regraft.loop import events
+from regraft.loop.commands import Assess, Design, MakePlan, Measure
+from regraft.loop.judging import Comparison
+from regraft.loop.memory import required_gain, undone
+from regraft.loop.price import too_dear
+from regraft.loop.proposing import propose
+from regraft.loop.state import State
+from regraft.loop.troubles import blocks, works
+from regraft.loop.turn import Turn
+from regraft.loop.values import Candidate
+from regraft.loop.verifying import verify
+
+
+def measure_if_due(turn: Turn) -> None:
+    """The last window that is over; windows that were missed are not measured one by one."""
+    state = turn.state
+    if state.phase != "waiting" or turn.at < state.due or blocks(turn, "measure", "disk"):
+        return
+    width, settle = turn.policy.window_seconds, turn.policy.settle_seconds
+    end = (turn.at - settle) // width * width
+    turn.set(due=end + width + settle)
+    turn.do(Measure(ticket=turn.go("measuring"), start=end - width, end=end))
+
+
+def measured(turn: Turn, event: events.Measured) -> None:
+    works(turn, "measure")
+    turn.set(window=event.window)
+    window = event.window
+    if window.publications < turn.policy.least_publications:
+        least = turn.policy.least_publications
+        turn.log("quiet", f"{window.publications} publications say too little, {least} are needed")
+        turn.go("waiting")
+        return
+    state = turn.state
+    ticket = turn.go("judging")
+    turn.do(Assess(ticket=ticket, window=window, candidate=state.candidate, proposal=state.proposal))
+
+
+def judged(turn: Turn, event: events.Judged) -> None:
+    turn.set(cost=event.cost)
+    broken = [verdict for verdict in event.current.now if verdict.hard and verdict.kept is False]
+    said = "; ".join(f"{verdict.goal}: {verdict.reason}" for verdict in broken) or "all hard goals are kept"
+    numbers: dict[str, float | None] = {verdict.goal: verdict.number for verdict in event.current.now}
+    turn.log("judged", said, numbers={**numbers, "publications": float(event.window.publications)})
+    verify(turn, event)
+    if turn.state.proposal is not None and _proposal_stands(turn, event.proposal):
+        turn.go("waiting")
+    elif turn.state.candidate is not None and _candidate_stands(turn, event):
+        _confirmed(turn)
+    elif not broken and turn.at < turn.state.cooling_until:
+        left = turn.state.cooling_until - turn.at
+        turn.log("cooling", f"the last change is too recent, {left:.0f} s are left")
+        turn.go("waiting")
+    elif blocks(turn, "design"):
+        turn.go("waiting")
+    else:
+        windows = turn.policy.confirm
+        most = turn.policy.max_actions if turn.state.mode == "automatic" else None
+        turn.do(Design(ticket=turn.go("designing"), window=event.window, windows=windows, max_actions=most))
+
+
+def _proposal_stands(turn: Turn, seen: Comparison | None) -> bool:
+    """A proposal waits for as long as it gains; half the least gain is enough, so that it does not flit."""
+    proposal = turn.state.proposal
+    assert proposal is not None
+    if proposal.cause != "traffic" or seen is None:
+        return True
+    if seen.against is None and (seen.mends or seen.gain >= turn.policy.least_gain / 2):
+        text = f"the proposal {proposal.planned.plan[:12]} would still save {seen.gain:.1%}, and waits"
+        turn.log("kept", text, plan=proposal.planned.plan, numbers={"gain": seen.gain})
+        return True
+    reason = seen.against or f"it would save {seen.gain:.1%} of {seen.improves} now"
+    turn.withdraw(reason)
+    turn.set(candidate=None)
+    return False
+
+
+def _candidate_stands(turn: Turn, event: events.Judged) -> bool:
+    """Whether the candidate of the windows before gains in this one, too."""
+    candidate, seen = turn.state.candidate, event.candidate
+    assert candidate is not None
+    if seen is None:
+        turn.set(candidate=None)
+        return False
+    again = _seen_again(candidate, seen, event.candidate_saved)
+    reason = _too_little(turn.state, again)
+    if reason is None:
+        turn.set(candidate=again)
+        return True
+    text = f"what was found in {candidate.windows} windows is given up: {reason}"
+    turn.log("unconfirmed", text, numbers={"gain": seen.gain})
+    turn.set(candidate=None)
+    return False
+
+
+def _seen_again(candidate: Candidate, seen: Comparison, saved: float) -> Candidate:
+    return msgspec.structs.replace(candidate, windows=candidate.windows + 1, comparison=seen, saved=saved)
+
+
+def designed(turn: Turn, event: events.Designed) -> None:
+    works(turn, "design")
+    candidate = event.candidate
+    if candidate is None:
+        turn.log("kept", f"nothing better was found: {event.reason}")
+        turn.go("waiting")
+    elif reason := _too_little(turn.state, candidate):
+        turn.log("kept", reason, numbers=_numbers(candidate))
+        turn.go("waiting")
+    else:
+        turn.set(candidate=candidate)
+        _confirmed(turn)
+
+
+def _too_little(state: State, candidate: Candidate) -> str | None:
+    """Why the candidate is not worth a change, in the window that it was last seen in."""
+    seen = candidate.comparison
+    if seen.against is not None:
+        return f"the best that was found can not be: {seen.against}"
+    if seen.mends:
+        return None
+    needed = required_gain(state.memory, candidate, state.policy)
+    if seen.gain >= needed:
+        return None
+    times = undone(state.memory, candidate)
+    because = f", because it undoes {times} recent changes" if times else ""
+    saves = f"the best that was found saves {seen.gain:.1%} of {seen.improves}"
+    return f"{saves}, at least {needed:.1%} is needed{because}"
+
+
+def _confirmed(turn: Turn) -> None:
+    """Plan it, if it has been seen in enough windows."""
+    candidate = turn.state.candidate
+    assert candidate is not None
+    gain, name = candidate.comparison.gain, candidate.comparison.improves
+    if candidate.windows < turn.policy.confirm:
+        seen = f"seen in {candidate.windows} of {turn.policy.confirm} windows"
+        turn.log("unconfirmed", f"{gain:.1%} of {name} could be saved; {seen}", numbers=_numbers(candidate))
+        turn.go("waiting")
+    elif turn.state.effective_mode == "observe":
+        why = (
+            "it is paused"
+            if turn.state.paused is not None
+            else "a part fails"
+            if turn.state.failing
+            else "its mode"
+        )
+        text = f"{gain:.1%} of {name} could be saved; the loop only observes ({why})"
+        turn.log("would-propose", text, numbers=_numbers(candidate))
+        turn.go("waiting")
+    elif blocks(turn, "plan"):
+        turn.go("waiting")
+    else:
+        turn.do(MakePlan(ticket=turn.go("planning"), candidate=candidate))
+
+
+def planned(turn: Turn, event: events.PlanMade) -> None:
+    """Of a candidate; those for Intents are in `intents`."""
+    works(turn, "plan")
+    candidate, window = turn.state.candidate, turn.state.window
+    assert candidate is not None
+    assert window is not None
+    made = event.planned
+    if made is None:
+        turn.log(
+            "kept", f"there is no way to the better topology: {event.reason}", numbers=_numbers(candidate)
+        )
+        turn.set(candidate=None)
+        turn.go("waiting")
+    elif reason := too_dear(made, candidate, window, turn.policy):
+        turn.log("kept", f"the change is not worth it: {reason}", numbers=_numbers(candidate), plan=made.plan)
+        turn.set(candidate=None)
+        turn.go("waiting")
+    else:
+        propose(turn, made, candidate)
+
+
+def _numbers(candidate: Candidate) -> dict[str, float | None]:
+    then = {verdict.goal: verdict.number for verdict in candidate.comparison.then}
+    return {**then, "gain": candidate.comparison.gain, "windows": float(candidate.windows)}

@@ -1,0 +1,162 @@
+"""Runs: begun, ended, taken back, found interrupted. There is one at a time, whoever wanted it."""
+
+import msgspec
+
+from regraft.loop import events
+from regraft.loop.budget import still_counted
+from regraft.loop.commands import Answer, Deploy, Resume, StopRun
+from regraft.loop.memory import still_remembered
+from regraft.loop.state import State
+from regraft.loop.troubles import fails, works
+from regraft.loop.turn import Turn
+from regraft.loop.values import Change, Ended, Expected, Proposal, Running, Spent
+
+
+def deploy(turn: Turn, proposal: Proposal, by: str) -> None:
+    planned = proposal.planned
+    running = Running(
+        plan=planned.plan,
+        cause=proposal.cause,
+        by=by,
+        began=turn.at,
+        actions=planned.actions,
+        proposal=proposal,
+    )
+    turn.settle(planned.plan, "deploying", f"approved by {by}")
+    turn.set(proposal=None, candidate=None, running=running, repairing=proposal.wanted)
+    turn.do(Deploy(ticket=turn.go("deploying"), running=running))
+    what = f"{planned.steps} steps, {planned.actions} actions"
+    turn.log("deploying", f"{planned.plan[:12]}: {what}", by=by, plan=planned.plan, acted=True)
+
+
+def back_refusal(state: State) -> tuple[str, str] | None:
+    """Why the last run can not be taken back now, code and reason. That there is none, the journal says."""
+    running = state.running
+    if "coordination" in state.troubles:
+        return "away", f"coordination fails: {state.troubles['coordination'].reason}"
+    if state.wanted or state.repairing:
+        return "busy", "healing goes first"
+    if running is not None and running.back:
+        return "again", "it is being taken back already"
+    return None
+
+
+def back_asked(turn: Turn, event: events.BackAsked) -> None:
+    running = turn.state.running
+    if (no := back_refusal(turn.state)) is not None:
+        turn.log("refused", f"the last run can not be taken back: {no[1]}", by=event.by)
+    elif running is not None:
+        turn.set(running=msgspec.structs.replace(running, back=True, stopping=f"taken back by {event.by}"))
+        turn.do(StopRun(reason=f"{event.by} wants it taken back", back=True))
+        turn.log("deploying", "the run under way is taken back", by=event.by, acted=True)
+    else:
+        turn.withdraw("the last run is taken back")
+        running = Running(plan=None, cause="person", by=event.by, began=turn.at, back=True)
+        turn.set(running=running, candidate=None)
+        turn.do(Deploy(ticket=turn.go("deploying"), running=running))
+        turn.log("deploying", "the last run is taken back", by=event.by, acted=True)
+
+
+def deployed(turn: Turn, event: events.Deployed) -> None:
+    """The run is at rest: count it, remember it, cool down, and look later at what it brought."""
+    running, ended = turn.state.running, event.ended
+    assert running is not None
+    works(turn, "coordination")
+    turn.set(running=None, epoch=ended.epoch, topology=ended.topology)
+    turn.go("waiting")
+    _account(turn, running, ended)
+    numbers: dict[str, float | None] = {
+        "seconds": ended.seconds,
+        "actions": float(ended.actions),
+        "lost": ended.lost,
+        "duplicated": ended.duplicated,
+        "reordered": ended.reordered,
+    }
+    if ended.reached:
+        works(turn, "deploy")
+        what = "taken back" if ended.back else "carried out"
+        text = f"{what} in {ended.seconds:.1f} s, {ended.actions} actions"
+        turn.log("deployed", text, by=running.by, plan=running.plan, acted=True, numbers=numbers)
+        _expect(turn, running, ended)
+    else:
+        text = f"the run is {ended.state}: {ended.reason or running.stopping or 'no reason is known'}"
+        turn.log("failed", text, by=running.by, plan=running.plan, acted=True, numbers=numbers)
+        if ended.state == "failed":
+            fails(turn, "deploy", ended.reason)
+    if running.plan is not None:
+        _settle(turn, running, ended)
+    _answer(turn, ended.reached, ended.reason or ended.state)
+
+
+def _settle(turn: Turn, running: Running, ended: Ended) -> None:
+    assert running.plan is not None
+    if ended.reached and not ended.back:
+        turn.settle(running.plan, "done", "carried out")
+    elif ended.back:
+        turn.settle(running.plan, "stopped", "taken back")
+    elif ended.state == "failed":
+        turn.settle(running.plan, "failed", ended.reason)
+    else:
+        turn.settle(running.plan, "stopped", running.stopping or ended.reason)
+
+
+def _account(turn: Turn, running: Running, ended: Ended) -> None:
+    state, policy = turn.state, turn.policy
+    memory = still_remembered(state.memory, turn.at, policy)
+    if ended.added or ended.removed:
+        memory = (*memory, Change(at=turn.at, added=ended.added, removed=ended.removed))
+    spent = still_counted(state.spent, turn.at)
+    if running.cause != "healing":
+        spent = (*spent, Spent(at=turn.at, actions=ended.actions))
+    turn.set(memory=memory, spent=spent, cooling_until=turn.at + policy.cool_down_seconds, expected=None)
+
+
+def _expect(turn: Turn, running: Running, ended: Ended) -> None:
+    proposal, window, cost = running.proposal, turn.state.window, turn.state.cost
+    if proposal is None or proposal.candidate is None or ended.back or cost is None or window is None:
+        return
+    if window.publications and proposal.candidate.comparison.improves == "routing_cost":
+        expected = Expected(
+            plan=proposal.planned.plan,
+            goal=ended.topology,
+            gain=proposal.candidate.comparison.gain,
+            cost_before=cost / window.publications,
+            after=turn.at,
+        )
+        turn.set(expected=expected)
+
+
+def _answer(turn: Turn, done: bool, reason: str) -> None:
+    """Intents that the run was for are done, or not."""
+    repairing = turn.state.repairing
+    if not repairing:
+        return
+    turn.set(repairing=())
+    turn.do(Answer(intents=tuple(each.id for each in repairing), done=done, reason="" if done else reason))
+
+
+def deployment_failed(turn: Turn, part: str, reason: str) -> None:
+    """The run could not be begun, or not be followed: then it goes on when coordination works again."""
+    running = turn.state.running
+    assert running is not None
+    if part == "coordination":
+        turn.set(running=msgspec.structs.replace(running, interrupted=True))
+        fails(turn, part, reason)
+        return
+    turn.set(running=None)
+    turn.go("waiting")
+    turn.log("failed", f"the run could not be carried out: {reason}", plan=running.plan, acted=True)
+    if running.plan is not None:
+        turn.settle(running.plan, "failed", reason)
+    fails(turn, part, reason)
+    turn.set(cooling_until=turn.at + turn.policy.cool_down_seconds)
+    _answer(turn, done=False, reason=reason)
+
+
+def resume(turn: Turn, running: Running) -> None:
+    """After a restart, or when coordination works again: as it was approved, to its end."""
+    running = msgspec.structs.replace(running, interrupted=False)
+    turn.set(running=running)
+    turn.do(Resume(ticket=turn.go("deploying"), running=running))
+    name = running.plan[:12] if running.plan else "the last plan, backwards"
+    turn.log("deploying", f"the interrupted run of {name} goes on", plan=running.plan, acted=True)

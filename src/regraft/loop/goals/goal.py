@@ -1,0 +1,81 @@
+"""What all goals have in common: what they look at, what limits they know, what they say."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from regraft.model import Topology
+from regraft.model.assessment import Assessment, Number
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the hard goals; None: there is none."""
+
+    max_degree: int | None = None
+    broker_capacity: float | None = None
+    """Messages a second that a broker may carry."""
+    link_capacity: float | None = None
+    latency_ms: float | None = None
+    """Expected, over all deliveries."""
+    k: int | None = None
+    """Of a mesh: fewer failures than this on a topic never cut it."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A topology in the light of the traffic of `seconds`."""
+
+    topology: Topology
+    assessment: Assessment
+    seconds: float
+
+    def number(self, name: str) -> Number:
+        return self.assessment.numbers.get(name)
+
+    def rate(self, name: str) -> Number:
+        count = self.number(name)
+        return None if count is None else count / self.seconds
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """`kept`: None if it can not be said; of a soft goal, always True. `number` is to be small."""
+
+    goal: str
+    hard: bool
+    kept: bool | None
+    reason: str
+    number: float | None = None
+    limit: float | None = None
+
+
+class Goal(Protocol):
+    """A goal that does not apply (no limit set, another kind of overlay) says None."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def hard(self) -> bool: ...
+
+    def judge(self, seen: Seen, limits: Limits) -> Verdict | None: ...
+
+
+def within(goal: str, what: str, number: Number, limit: float | None, unit: str = "") -> Verdict | None:
+    """The verdict of a hard goal that is a number with an upper limit."""
+    if limit is None:
+        return None
+    if number is None:
+        return Verdict(
+            goal=goal, hard=True, kept=None, reason=f"{what} can not be said (at most {limit:g}{unit})"
+        )
+    kept = number <= limit
+    reason = f"{what} is {number:.6g}{unit}, {'at most' if kept else 'above the limit of'} {limit:g}{unit}"
+    return Verdict(goal=goal, hard=True, kept=kept, reason=reason, number=number, limit=limit)
+
+
+def small(goal: str, what: str, number: Number) -> Verdict | None:
+    """The verdict of a soft goal."""
+    if number is None:
+        return None
+    return Verdict(goal=goal, hard=False, kept=True, reason=f"{what} is {number:.6g}", number=number)

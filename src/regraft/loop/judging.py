@@ -1,0 +1,77 @@
+"""Is one topology better than another? Goals in order: a later one never breaks an earlier one.
+
+A candidate is accepted for the sake of the first goal that it clearly improves. Every goal before that one
+must be kept as it is (within the tolerance), and no hard goal at all may be broken, or get worse if it is
+broken already. Goals after it may get worse: they matter less.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from regraft.loop.goals import GOALS, Goal, Limits, Seen, Verdict
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """`improves` is the goal for whose sake the change is good, `gain` by how much (0.31: 31 % less);
+    `against` is why it is not to be made."""
+
+    now: tuple[Verdict, ...]
+    then: tuple[Verdict, ...]
+    improves: str | None = None
+    gain: float = 0.0
+    mends: bool = False
+    """What it improves is a hard goal that is broken now."""
+    against: str | None = None
+
+
+def judge(seen: Seen, limits: Limits, goals: Sequence[Goal] = GOALS) -> tuple[Verdict, ...]:
+    """What each goal that applies says, in order."""
+    found = (goal.judge(seen, limits) for goal in goals)
+    return tuple(verdict for verdict in found if verdict is not None)
+
+
+def compare(
+    now: Seen, then: Seen, limits: Limits, tolerance: float, goals: Sequence[Goal] = GOALS
+) -> Comparison:
+    """`then` against `now`, for the same traffic."""
+    return weigh(judge(now, limits, goals), judge(then, limits, goals), tolerance)
+
+
+def weigh(now: tuple[Verdict, ...], then: tuple[Verdict, ...], tolerance: float) -> Comparison:
+    before = {verdict.goal: verdict for verdict in now}
+    improves: str | None = None
+    gain = 0.0
+    mends = False
+    for verdict in then:
+        old = before.get(verdict.goal)
+        if verdict.hard and not _as_good(old, verdict, tolerance):
+            return Comparison(now=now, then=then, against=f"{verdict.goal}: {verdict.reason}")
+        if improves is not None:
+            continue
+        change = _gain(old, verdict)
+        if verdict.hard:
+            if old is not None and old.kept is False and verdict.kept:
+                improves, gain, mends = verdict.goal, max(change, 0.0), True
+        elif change < -tolerance:
+            return Comparison(now=now, then=then, against=f"{verdict.goal} would get worse: {verdict.reason}")
+        elif change > tolerance:
+            improves, gain = verdict.goal, change
+    against = None if improves else "no goal gets better"
+    return Comparison(now=now, then=then, improves=improves, gain=gain, mends=mends, against=against)
+
+
+def _as_good(old: Verdict | None, new: Verdict, tolerance: float) -> bool:
+    """Kept; or, where it is broken already or can not be said, at least not worse."""
+    if new.kept or old is None:
+        return bool(new.kept)
+    if new.kept is None:
+        return old.kept is None
+    return old.kept is False and _gain(old, new) >= -tolerance
+
+
+def _gain(old: Verdict | None, new: Verdict) -> float:
+    """How much smaller the number is, relative to the old one."""
+    if old is None or old.number is None or new.number is None or old.number == new.number:
+        return 0.0
+    return (old.number - new.number) / abs(old.number) if old.number else -1.0

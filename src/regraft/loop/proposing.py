@@ -1,0 +1,117 @@
+"""Proposals: made, approved, rejected. What is carried out is what was approved (DESIGN §3)."""
+
+from regraft.loop import events
+from regraft.loop.budget import in_the_way
+from regraft.loop.commands import Answer, Propose
+from regraft.loop.deploying import deploy
+from regraft.loop.price import pays_back_after, price
+from regraft.loop.state import State
+from regraft.loop.turn import Turn
+from regraft.loop.values import Candidate, Planned, Proposal
+
+
+def propose(turn: Turn, made: Planned, candidate: Candidate) -> None:
+    """Carried out at once if the loop may; otherwise it waits for a person, or until the loop may."""
+    window = turn.state.window
+    assert window is not None
+    reason = _needs_approval(turn.state, made, turn.at)
+    proposal = Proposal(
+        planned=made,
+        cause="traffic",
+        made_at=turn.at,
+        candidate=candidate,
+        price=price(made, turn.policy),
+        pays_back_after=pays_back_after(made, candidate, window, turn.policy),
+        needs_approval=reason,
+    )
+    gain = candidate.comparison.gain
+    turn.do(Propose(proposal=proposal))
+    text = f"{made.steps} steps, {made.actions} actions save {gain:.1%} of {candidate.comparison.improves}"
+    numbers: dict[str, float | None] = {
+        "gain": gain,
+        "steps": float(made.steps),
+        "actions": float(made.actions),
+        "price": proposal.price,
+        "pays_back_after": proposal.pays_back_after,
+    }
+    turn.log("proposed", text, acted=True, plan=made.plan, numbers=numbers)
+    turn.set(proposal=proposal, candidate=None)
+    turn.go("waiting")
+    if reason is None:
+        go_on_by_itself(turn)
+    elif turn.state.effective_mode == "automatic":
+        turn.log("waiting", f"the plan {made.plan[:12]} waits: {reason}", plan=made.plan)
+
+
+def go_on_by_itself(turn: Turn) -> None:
+    """In automatic mode: the proposal that waits, as soon as nothing is in the way."""
+    state, proposal = turn.state, turn.state.proposal
+    if proposal is None or state.phase != "waiting" or state.wanted or proposal.cause != "traffic":
+        return
+    if _needs_approval(state, proposal.planned, turn.at) is None:
+        plan = proposal.planned.plan
+        turn.log(
+            "approved", f"the plan {plan[:12]} is within the limits of automatic mode", plan=plan, acted=True
+        )
+        deploy(turn, proposal, by="loop")
+
+
+def _needs_approval(state: State, made: Planned, at: float) -> str | None:
+    if state.effective_mode != "automatic":
+        return f"the mode is {state.effective_mode}"
+    return in_the_way(made, state.spent, state.policy, at)
+
+
+def refusal(state: State, plan: str) -> tuple[str, str] | None:
+    """Why a plan can not be approved or rejected: a code and a reason; None: it can."""
+    proposal = state.proposal
+    if state.running is not None and state.running.plan == plan:
+        return "again", "it is being carried out already"
+    if proposal is None or proposal.planned.plan != plan:
+        for sha256, became in reversed(state.settled):
+            if sha256 == plan:
+                return ("stale" if became == "stale" else "again"), f"it is {became} already"
+        return "unknown", f"there is no proposal {plan[:12]}"
+    if proposal.planned.epoch != state.epoch or proposal.planned.initial != state.topology:
+        return "stale", f"it starts from epoch {proposal.planned.epoch}, and the topology is at {state.epoch}"
+    return None
+
+
+def busy(state: State) -> tuple[str, str] | None:
+    """Why nothing can be carried out now."""
+    if state.mode == "observe":
+        return "mode", "the mode is observe: nothing is changed"
+    if state.phase == "deploying":
+        return "busy", "another plan is being carried out"
+    if state.wanted or state.repairing:
+        return "busy", "healing goes first"
+    if (trouble := state.troubles.get("coordination")) is not None:
+        return "away", f"coordination fails: {trouble.reason}"
+    return None
+
+
+def approved(turn: Turn, event: events.Approved) -> None:
+    no = refusal(turn.state, event.plan) or busy(turn.state)
+    if no is not None:
+        turn.log("refused", f"{event.plan[:12]} can not be approved: {no[1]}", by=event.by, plan=event.plan)
+        return
+    proposal = turn.state.proposal
+    assert proposal is not None
+    turn.log("approved", f"the plan {event.plan[:12]} is approved", by=event.by, plan=event.plan, acted=True)
+    deploy(turn, proposal, by=event.by)
+
+
+def rejected(turn: Turn, event: events.Rejected) -> None:
+    no = refusal(turn.state, event.plan)
+    if no is not None:
+        turn.log("refused", f"{event.plan[:12]} can not be rejected: {no[1]}", by=event.by, plan=event.plan)
+        return
+    proposal = turn.state.proposal
+    assert proposal is not None
+    turn.set(proposal=None, candidate=None, cooling_until=turn.at + turn.policy.cool_down_seconds)
+    turn.settle(event.plan, "rejected", f"{event.by}: {event.reason}")
+    if proposal.wanted:
+        ids = tuple(each.id for each in proposal.wanted)
+        turn.do(Answer(intents=ids, done=False, reason=f"rejected by {event.by}: {event.reason}"))
+    text = f"the plan {event.plan[:12]} is rejected: {event.reason}"
+    turn.log("rejected", text, by=event.by, plan=event.plan, acted=True)

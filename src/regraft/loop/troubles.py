@@ -1,0 +1,67 @@
+"""Parts that fail: the loop only observes until they work again, and tries them ever more rarely.
+
+Measuring and coordination come back when they succeed; design, plan and deploy when their time has come,
+because the only way to try them is to go on.
+"""
+
+import msgspec
+
+from regraft.loop.commands import Probe
+from regraft.loop.turn import Turn
+from regraft.loop.values import Trouble
+
+PROBED = ("coordination", "disk")
+"""Parts that can be asked whether they work; the others are tried by using them."""
+
+
+def fails(turn: Turn, part: str, reason: str) -> None:
+    known = turn.state.troubles.get(part)
+    failures = known.failures + 1 if known else 1
+    policy = turn.policy
+    wait = min(policy.back_off_seconds * 2.0 ** min(failures - 1, 30), policy.longest_back_off_seconds)
+    trouble = Trouble(
+        part=part,
+        reason=reason,
+        since=known.since if known else turn.at,
+        failures=failures,
+        retry_at=turn.at + wait,
+    )
+    turn.set(troubles={**turn.state.troubles, part: trouble})
+    again = f"tried again in {wait:g} s" + (f", failure {failures} in a row" if failures > 1 else "")
+    turn.log("degraded", f"{part} fails: {reason}; the loop only observes, {again}")
+
+
+def works(turn: Turn, part: str) -> None:
+    """It has just been seen to work."""
+    trouble = turn.state.troubles.get(part)
+    if trouble is None:
+        return
+    turn.set(troubles={name: each for name, each in turn.state.troubles.items() if name != part})
+    lasted = turn.at - trouble.since
+    turn.log(
+        "recovered", f"{part} works again, after {lasted:.0f} s and {trouble.failures} failures", acted=True
+    )
+
+
+def try_again(turn: Turn) -> None:
+    """Parts whose time has come: asked, or let go on."""
+    for part, trouble in turn.state.troubles.items():
+        if trouble.lifted or turn.at < trouble.retry_at:
+            continue
+        if part in PROBED:
+            later = turn.at + turn.policy.longest_back_off_seconds  # its answer sets it anew
+            _change(turn, trouble, retry_at=later)
+            turn.do(Probe(part=part))
+        elif part != "measure":  # which is tried with the next window
+            _change(turn, trouble, lifted=True)
+
+
+def _change(turn: Turn, trouble: Trouble, **fields: object) -> None:
+    changed = msgspec.structs.replace(trouble, **fields)
+    turn.set(troubles={**turn.state.troubles, trouble.part: changed})
+
+
+def blocks(turn: Turn, *parts: str) -> bool:
+    """Whether one of the parts fails, and its time has not come."""
+    found = (turn.state.troubles.get(part) for part in parts)
+    return any(each is not None and not each.lifted and turn.at < each.retry_at for each in found)
