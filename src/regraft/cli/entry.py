@@ -28,6 +28,7 @@ COMMANDS = {
     "pub": "pub_command:pub",
     "sub": "sub_command:sub",
     "apply": "apply_command:apply",
+    "rearrange": "rearrange_command:rearrange",
     "topology": "topology_command:topology",
     "measure": "measure_command:measure",
     "routes": "routes_command:routes",

@@ -1,0 +1,149 @@
+"""`regraft rearrange`: every broker rearranges its neighbourhood for its traffic, while the overlay runs."""
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regraft.cli.running_directory import directory_option
+from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
+from regraft.model import BadInput
+
+if TYPE_CHECKING:
+    from regraft.app.rearranging import Rearranged
+    from regraft.coord import Coord, Layout
+    from regraft.design.ocbr import Costs
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.option("--telemetry", type=FILE, required=True, metavar="FOLDER", help="Where the brokers spool it.")
+@click.option(
+    "--every",
+    type=click.FloatRange(0.5),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Traffic is measured for so long, then each broker looks for a better neighbourhood.",
+)
+@click.option(
+    "--for", "seconds", type=click.FloatRange(0), metavar="SECONDS", help="Then end.  [default: at Ctrl-C]"
+)
+@click.option("--broker", multiple=True, metavar="ID", help="Only this one; may be repeated.  [default: all]")
+@click.option("--network", type=FILE, metavar="FILE", help="The possible links with their costs.")
+@click.option("--alpha", type=float, default=1.0, show_default=True, help="Weight of the cost of links.")
+@click.option("--beta", type=float, default=1.0, show_default=True, help="Weight of the cost of brokers.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, metavar="N")
+@zookeeper_options
+@directory_option("Where `regraft up` says which ZooKeeper it uses.")
+@click.option("--json", "as_json", is_flag=True, help="At the end, print one JSON object.")
+def rearrange(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any) -> int:
+    """Let every broker be master of its own neighbourhood (OCBR), on the tree that `regraft up` runs.
+
+    Each measures its own traffic, locks its neighbourhood when it has found a better one, and has its links
+    shifted. No message is lost, and the cost of the traffic only falls.
+
+    \b
+    Examples:
+      regraft up tree.json --telemetry spool &
+      regraft rearrange --telemetry spool --every 30
+    """
+    from regraft.cli.running_zookeeper import connected
+
+    costs = _costs(options)
+    folder: Path = options["telemetry"]
+    if not folder.is_dir():
+        raise BadInput("--telemetry", f"{folder} is no folder: start with `regraft up TOPOLOGY --telemetry`")
+    done = connected(zookeeper, directory, lambda c, at: _rearrange(c, at, costs, options))
+    made = [each for each in done if each.ok]
+    if as_json:
+        rows = [
+            {
+                "broker": each.broker,
+                "actions": [[action.operation, *action.brokers] for action in each.actions],
+                "saves": each.saves,
+                "ok": each.ok,
+                "reason": each.reason,
+            }
+            for each in done
+        ]
+        click.echo(json.dumps({"changes": len(made), "attempts": len(done), "log": rows}))
+    else:
+        click.echo(f"{len(made)} of {len(done)} changes made")
+    return 0
+
+
+def _costs(options: dict[str, Any]) -> "Costs":
+    from regraft.design.ocbr import Costs
+    from regraft.model import ends
+    from regraft.model.topology_files import read_topology
+
+    alpha, beta = options["alpha"], options["beta"]
+    for name, value in (("--alpha", alpha), ("--beta", beta)):
+        if not (math.isfinite(value) and value >= 0):
+            raise BadInput(name, f"must be a number of at least 0, not {value}")
+    if options["network"] is None:
+        return Costs(alpha=alpha, beta=beta)
+    network = read_topology(options["network"])
+    links = {pair: link.cost for pair, link in network.by_ends.items()}
+    brokers = {broker.id: broker.cost for broker in network.brokers}
+    return Costs(lambda a, b: links.get(ends(a, b)), lambda id: brokers.get(id, 1.0), alpha, beta)
+
+
+async def _rearrange(
+    coord: "Coord", layout: "Layout", costs: "Costs", options: dict[str, Any]
+) -> "list[Rearranged]":
+    import asyncio
+    import signal
+
+    from regraft.app.rearranging import Pace, Rearranging
+    from regraft.app.rearranging_turn import Live
+    from regraft.app.spool_views import Spools
+    from regraft.cli.apply_command import verify
+
+    done: list[Rearranged] = []
+
+    def tell(change: "Rearranged") -> None:
+        done.append(change)
+        what = ", ".join(map(str, change.actions))
+        became = f"saves {change.saves:g} per period" if change.ok else f"not done: {change.reason}"
+        click.echo(f"{change.broker}: {what}: {became}", err=True)
+
+    masters = Rearranging(
+        await _brokers(coord, layout, options["broker"]),
+        Live(coord, layout, verify),
+        Spools(options["telemetry"]),
+        costs=costs,
+        pace=Pace(options["every"]),
+        seed=options["seed"],
+        tell=tell,
+    )
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    running = asyncio.create_task(masters.run())
+    stopped = asyncio.create_task(stop.wait())
+    await asyncio.wait([running, stopped], timeout=options["seconds"], return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    masters.end()
+    await running
+    return done
+
+
+async def _brokers(coord: "Coord", layout: "Layout", wanted: tuple[str, ...]) -> tuple[str, ...]:
+    from regraft.coord.typed import read
+    from regraft.deploy.records import Current
+
+    stored = await read(coord, layout.topology, Current)
+    if stored is None:
+        raise BadInput(layout.topology, "there is no topology: no overlay has been started here")
+    if stored.value.kind != "tree":
+        raise BadInput(layout.topology, f"holds a {stored.value.kind}, and only trees are rearranged")
+    for id in wanted:
+        if id not in stored.value.brokers:
+            raise BadInput("--broker", f"there is no broker {id!r}")
+    return wanted or tuple(stored.value.brokers)
