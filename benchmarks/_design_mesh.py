@@ -17,8 +17,9 @@ from regraft.design import MeshDesign, MeshOptions, check, design_mesh, repair
 from regraft.design.explain import fewest_possible
 from regraft.design.matrix import Matrix, Pairs
 from regraft.design.repair import Repaired, excess
-from regraft.lab.ktco_seed import PRINTED
-from regraft.lab.ktco_trial import OURS, Measured, Trial, design, measure, overlay
+from regraft.lab.ktco_figures import figures
+from regraft.lab.ktco_seed import beside
+from regraft.lab.ktco_trial import OURS, design, overlay
 from regraft.lab.ktco_workload import DISTRIBUTIONS, named, workload
 from regraft.testing.mesh_oracles import fewest_links
 
@@ -56,9 +57,11 @@ def large(bench: Bench) -> Iterator[Line]:
     nodes = 3_000 if bench.quick else 10_000
     for algorithm, k in (("GM2", 2), (OURS, 2), (OURS, 4)):
         for distribution in DISTRIBUTIONS:
-            bench.log(f"{algorithm}, k = {k}, {nodes} nodes, {distribution}")
-            row = in_process(alone, distribution, nodes, 1_000, algorithm, k)
             what = f"{algorithm}, k = {k}, {nodes:,} nodes × 1,000 topics, 30 each, {distribution}"
+            if not bench.wants(what):
+                continue
+            bench.log(what)
+            row = in_process(alone, distribution, nodes, 1_000, algorithm, k)
             shown = f"{row['seconds']:.1f} s, {row['peak'] / GIB:.2f} GiB, {row['links']:,} links"
             met = row["valid"] and row["seconds"] <= 600 and row["peak"] <= 8 * GIB
             yield Line(what, "<= 600 s and 8 GiB, valid", shown, met, row)
@@ -119,6 +122,9 @@ def growth(bench: Bench) -> Iterator[Line]:
     sizes = (100, 300, 1000) if bench.quick else (100, 300, 1000, 3000, 10_000)
     for algorithm, k in (("GM", 1), ("GM2", 2), (OURS, 2), ("HararyPT", 4)):
         for distribution in ("zipf", "unif"):
+            what = f"growth of {algorithm}, k = {k}, {distribution}"
+            if not bench.wants(what):
+                continue
             times = []
             for nodes in sizes:
                 bench.log(f"growth: {algorithm}, {nodes} nodes, {distribution}")
@@ -128,32 +134,30 @@ def growth(bench: Bench) -> Iterator[Line]:
             shown = f"time ~ |V|^{slope:.2f}, per node |V|^{slope - 1:.2f} (" + ", ".join(
                 f"{nodes:,}: {seconds:.3g} s" for nodes, seconds in zip(sizes, times, strict=True)
             )
-            what = f"growth of {algorithm}, k = {k}, {distribution}"
             yield Line(what, "per node below |V|^2", shown + ")", slope - 1 < 2, {"seconds": times})
 
 
 def printed(bench: Bench) -> Iterator[Line]:
-    """What the seed prints of its figures, beside the same measured here."""
-    rows: dict[Trial, Measured] = {}
-    sizes = (200, 600, 1000)
-    for distribution in DISTRIBUTIONS:
-        for nodes in sizes:
-            for algorithm, k in (("GM", 1), ("GM2", 2)):
-                trial = Trial(distribution, nodes, 200, 30, algorithm, k)
-                rows[trial] = measure(trial, diameters=True)
-        for algorithm, k in (("CyclePT", 2), ("HararyPT", 12)):
-            trial = Trial(distribution, 800, 200, 100, algorithm, k)
-            rows[trial] = measure(trial)
-    for topics in (100, 1000):
-        trial = Trial("unif", 800, topics, 30, "HararyPT", 10)
-        rows[trial] = measure(trial)
-    for each in PRINTED:
-        value = each.measured(rows)
-        near = value is not None and abs(value - each.value) <= 0.02 * each.value
+    """The seed's figures drawn anew (`regraft lab ktco`); what it prints of them beside the same of ours."""
+    folder = bench.pictures / "ktco-quick" if bench.quick else bench.pictures / "ktco"
+    few: dict[str, Any] = {
+        "nodes": (200, 1000),
+        "topics": (100, 1000),
+        "subscriptions": (10, 100),
+        "repeats": 1,
+    }
+    rows = figures(folder, **(few if bench.quick else {}))
+    for each in beside(rows):
+        seed, value = each.printed, each.measured
+        near = value is not None and abs(value - seed.value) <= 0.02 * seed.value
         shown = "not measured" if value is None else f"{value:.2f}{' (within 2 %)' if near else ''}"
-        yield Line(
-            f"kTCO {each.section}: {each.says}", f"seed: {each.value:g}", shown, None, {"value": value}
-        )
+        figure = f"Figure {seed.figure}, " if seed.figure else ""
+        what = f"kTCO {figure}{seed.section}: {seed.says}"
+        yield Line(what, f"seed: {seed.value:g}", shown, None, {"value": value})
+    pictures = sorted(path.stem for path in folder.glob("figure_*.png"))
+    done = [f"figure_{number}" for number in (3, 4, 5, 6, 8)]
+    shown = f"{len(rows):,} points, {len(pictures)} pictures in {folder}"
+    yield Line("kTCO Figures 3-6 and 8", "drawn", shown, pictures == done, {})
 
 
 def optimum(bench: Bench) -> Iterator[Line]:
@@ -192,6 +196,8 @@ def real(bench: Bench) -> Iterator[Line]:
         interest = read_set(path)
         for method, k in (("gm2", 2), ("greedy-k", 2), ("greedy-k", 3)):
             if bench.quick and len(frozenset().union(*interest.values())) > 5_000:
+                continue
+            if not bench.wants(f"{name}: {method}, k = {k}"):
                 continue
             bench.log(f"{name}: {method}, k = {k}")
             began = perf_counter()
@@ -241,6 +247,8 @@ def parts_of(bench: Bench) -> Iterator[Line]:
     """Divide and conquer against the whole."""
     nodes = 1_000 if bench.quick else 4_000
     for distribution in DISTRIBUTIONS:
+        if not bench.wants(f"divide and conquer, {distribution}"):
+            continue
         interest = named(workload(distribution, nodes, 200, 30))
         counts, times, good = [], [], True
         for part in (None, nodes // 8):

@@ -36,6 +36,12 @@ class Bench(NamedTuple):
     data: Path | None
     quick: bool
     log: Callable[[str], object]
+    only: str = ""
+    """Of the longer parts, the lines that hold this text."""
+    pictures: Path = Path("out/bench/design")
+
+    def wants(self, what: str) -> bool:
+        return self.only in what
 
 
 def parts(data: Path | None, quick: bool, log: Callable[[str], object]) -> Iterator[Line]:

@@ -3,6 +3,7 @@
 Prints one table (Markdown) to standard output: what was promised, what was measured. Progress goes to
 standard error. `--part` picks some, `--quick` runs smaller ones, `--data FOLDER` says where the real
 interest data (`interest`) and the networks of others (`steinlib`, …) are; without it those parts say so.
+The part `mesh-printed` is `regraft lab ktco`: it draws the seed's figures, too.
 """
 
 import argparse
@@ -21,7 +22,8 @@ PARTS = {**_design_mesh.PARTS, **_design_ocbr.PARTS}
 def main() -> None:
     options = arguments().parse_args()
     chosen = options.part or list(PARTS)
-    bench = _design_ocbr.Bench(options.data, options.quick, Console(stderr=True, highlight=False).log)
+    log = Console(stderr=True, highlight=False).log
+    bench = _design_ocbr.Bench(options.data, options.quick, log, options.only, options.pictures)
     if not _design_mesh.PARTS.keys().isdisjoint(chosen):
         warm_meshes()
     if not _design_ocbr.PARTS.keys().isdisjoint(chosen):
@@ -33,8 +35,16 @@ def main() -> None:
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/bench design", description=__doc__)
     parser.add_argument("--part", action="append", choices=list(PARTS), help="only this; may be repeated")
+    parser.add_argument("--only", default="", metavar="TEXT", help="of long parts, lines that hold this text")
     parser.add_argument("--quick", action="store_true", help="smaller inputs, less time")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="where the data of others is")
+    parser.add_argument(
+        "--pictures",
+        type=Path,
+        metavar="FOLDER",
+        default=_design_ocbr.Bench._field_defaults["pictures"],
+        help="the seed's figures go there, with their tables (default: %(default)s)",
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write everything measured as JSON")
     return parser
 

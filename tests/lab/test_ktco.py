@@ -1,6 +1,7 @@
 """kTCO's workloads, its printed figures, and the experiment that draws them."""
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 
 from regraft.design import check
 from regraft.lab import ktco_figures
-from regraft.lab.ktco_trial import OURS, Trial, design, measure, overlay
+from regraft.lab.ktco_seed import PRINTED, beside
+from regraft.lab.ktco_trial import OURS, Measured, Trial, design, measure, overlay
 from regraft.lab.ktco_workload import DISTRIBUTIONS, named, popularity, workload
 
 
@@ -41,19 +43,70 @@ def test_every_algorithm_of_the_experiment_is_k_topic_connected(algorithm: str, 
     assert check(overlay(design(matrix, algorithm, k, 0), 60), named(matrix), k) is None
 
 
-def test_the_experiment_writes_a_table_and_a_picture_for_each_figure(tmp_path: Path) -> None:
-    done = ktco_figures.run(
-        tmp_path, nodes=[40], topics=[25], subscriptions=[5], distributions=["unif"], fixed=(40, 30, 6)
+def small(out: Path) -> Mapping[Trial, Measured]:
+    return ktco_figures.figures(
+        out, nodes=[40], topics=[25], subscriptions=[5], distributions=["unif"], fixed=(40, 30, 6), repeats=1
     )
-    assert done["points"] == 3 * len(ktco_figures.CURVES)
-    for name in (
-        "figure_3",
-        "figure_4",
-        "figure_5",
-        "figure_6_largest_diameter",
-        "figure_8_average_diameter",
-    ):
-        assert (tmp_path / f"{name}.csv").stat().st_size > 0
-        assert (tmp_path / f"{name}_unif.png").stat().st_size > 0
+
+
+def test_the_experiment_writes_a_table_and_a_picture_for_each_figure(tmp_path: Path) -> None:
+    rows = small(tmp_path)
+    assert len(rows) == 3 * len(ktco_figures.CURVES)
+    assert all(rows[trial].largest_diameter for trial in rows if trial.nodes == 40 and trial.topics == 30
+               and trial.subscriptions == 6 and trial.algorithm in ("GM", "GM2"))  # fmt: skip
+    for number in (3, 4, 5, 6, 8):
+        assert (tmp_path / f"figure_{number}.png").stat().st_size > 10_000
+    for name in ("figure_3", "figure_4", "figure_5", "figures_6_and_8", "runs"):
+        assert (tmp_path / f"{name}.csv").read_text().count("\n") > 3
     with (tmp_path / "seed_figures.csv").open(newline="") as file:
-        assert next(csv.reader(file)) == ["section", "says", "seed", "measured"]
+        assert next(csv.reader(file)) == ["figure", "section", "says", "seed", "measured"]
+        assert len(list(file)) == len(PRINTED)
+
+
+def test_an_interrupted_experiment_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def counted(trial: Trial, diameters: bool = False) -> Measured:
+        if len(asked) == 5:
+            raise KeyboardInterrupt
+        asked.append(trial)
+        return measure(trial, diameters)
+
+    monkeypatch.setattr(ktco_figures, "measure", counted)
+    with pytest.raises(KeyboardInterrupt):
+        small(tmp_path)
+    unfinished = tmp_path / ktco_figures.UNFINISHED
+    unfinished.write_text(unfinished.read_text()[:-4])  # killed in the middle of a line
+    again = []
+    monkeypatch.setattr(
+        ktco_figures, "measure", lambda trial, far: again.append(trial) or measure(trial, far)
+    )
+    rows = small(tmp_path)
+    assert asked[-1] == again[0]
+    assert len(again) == len(rows) - 4
+    assert not unfinished.exists()
+
+
+def test_what_the_seed_prints_is_computed_from_the_rows_of_its_figure() -> None:
+    def row(degree: float, far: int = 0) -> Measured:
+        return Measured(1, degree, 0.0, far, far / 2)
+
+    rows = {
+        Trial("unif", 1000, 200, 30, "GM", 1): row(4, 20),
+        Trial("unif", 1000, 200, 30, "GM2", 2): row(6, 8),
+        Trial("unif", 1000, 200, 30, "CyclePT", 2): row(30),
+        Trial("unif", 1000, 200, 30, "HararyPT", 3): row(20),
+        Trial("unif", 1000, 200, 30, "HararyPT", 4): row(29),
+        Trial("unif", 1000, 200, 30, "HararyPT", 5): row(31),
+        Trial("unif", 800, 100, 30, "HararyPT", 10): row(54),
+    }
+    found = {(each.printed.figure, each.printed.says): each.measured for each in beside(rows)}
+    assert found[3, "degree of GM2 / GM: below"] == 1.5
+    assert found[3, "degree of CyclePT / GM2: about"] == 5
+    assert found[3, "k of HararyPT with fewer links than CyclePT, Unif"] == 4
+    assert found[4, "degree of HararyPT, k = 10, |T| = 100, Unif"] == 54
+    assert found[6, "Diam of GM2 / GM, Unif"] == 0.4
+    assert found[6, "average diameter of GM - GM2, |V| = 1000, Unif"] == 6
+    assert found[4, "degree of GM2 / GM: at most"] is None

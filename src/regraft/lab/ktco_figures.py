@@ -1,19 +1,21 @@
 """kTCO §VIII and Appendix D: Figures 3–6 and 8, with the seed's algorithms and ours.
 
-A row per point in `runs.csv`; a table and a picture per figure and distribution. The seed's pictures are not
-in its text; what its prose prints of them stands in `seed_figures.csv` beside what was measured.
+A row per point in `runs.csv`; a table and a picture per figure. The seed's pictures are not in its text; what
+its prose prints of them stands in `seed_figures.csv`, and below the pictures, beside what was measured. A
+run that was interrupted goes on where it was.
 """
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from regraft.lab.ktco_plots import draw
-from regraft.lab.ktco_seed import seed_rows
+from regraft.lab.ktco_plots import Curves, Panel, draw
+from regraft.lab.ktco_rows import Rows
+from regraft.lab.ktco_seed import beside
 from regraft.lab.ktco_trial import OURS, Measured, Trial, measure
 from regraft.lab.ktco_workload import DISTRIBUTIONS
 
@@ -22,27 +24,33 @@ TOPICS = (100, 200, 300, 400, 500, 600, 700, 800, 900, 1000)
 SUBSCRIPTIONS = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 FIXED = (800, 200, 30)
 """Nodes, topics and subscriptions where a figure does not vary them."""
+AXES = {"figure_3": "nodes", "figure_4": "topics", "figure_5": "subscriptions"}
 KS = (2, 4, 6, 8, 10)
+"""Those that the seed plots; it has measured HararyPT from 2 to 14."""
 CURVES = (
     ("GM", 1),
     ("GM2", 2),
     ("CyclePT", 2),
-    *(("HararyPT", k) for k in KS),
+    *(("HararyPT", k) for k in range(2, 15)),
     *((OURS, k) for k in (1, *KS)),
 )
-Rows = dict[Trial, Measured]
+WITH_DIAMETERS = (("GM", 1), ("GM2", 2), (OURS, 1), (OURS, 2))
+REPEATS = 4
+"""Workloads for each point of a published algorithm; ours takes longer, and has one."""
+UNFINISHED = "runs.unfinished.csv"
+Points = Mapping[Trial, Measured]
 
 
-def run(
+def figures(
     out: Path,
     *,
     nodes: Sequence[int] = NODES,
     topics: Sequence[int] = TOPICS,
     subscriptions: Sequence[int] = SUBSCRIPTIONS,
     distributions: Sequence[str] = DISTRIBUTIONS,
-    repeats: int = 1,
+    repeats: int = REPEATS,
     fixed: tuple[int, int, int] = FIXED,
-) -> dict[str, int]:
+) -> Points:
     """Measure every point of every figure, write the tables, draw the pictures."""
     out.mkdir(parents=True, exist_ok=True)
     wanted = {
@@ -50,27 +58,21 @@ def run(
         "figure_4": list(points("topics", topics, fixed, distributions, repeats)),
         "figure_5": list(points("subscriptions", subscriptions, fixed, distributions, repeats)),
     }
-    rows: Rows = {}
+    kept = Rows(out / UNFINISHED)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task("designing", total=sum(map(len, wanted.values())))
         for name, trials in wanted.items():
             for trial in trials:
                 progress.update(bar, description=f"{name}: {trial.algorithm}, k = {trial.k}")
-                rows[trial] = measure(
-                    trial, diameters=name == "figure_3" and trial.algorithm in ("GM", "GM2", OURS)
-                )
+                diameters = name == "figure_3" and (trial.algorithm, trial.k) in WITH_DIAMETERS
+                if not kept.has(trial, diameters):
+                    kept.add(trial, measure(trial, diameters))
                 progress.advance(bar)
-    write(out / "runs.csv", [(*Trial._fields, *Measured._fields), *((*a, *b) for a, b in rows.items())])
-    for name, axis in (("figure_3", "nodes"), ("figure_4", "topics"), ("figure_5", "subscriptions")):
-        figure(out, name, axis, "degree", {trial: rows[trial] for trial in wanted[name]})
-    diameters = {trial: rows[trial] for trial in wanted["figure_3"] if rows[trial].largest_diameter}
-    unif = {trial: row for trial, row in diameters.items() if trial.distribution == "unif"}
-    for quantity in ("largest_diameter", "average_diameter"):
-        figure(out, f"figure_6_{quantity}", "nodes", quantity, unif)
-        figure(out, f"figure_8_{quantity}", "nodes", quantity, diameters)
-    write(out / "seed_figures.csv", [("section", "says", "seed", "measured"), *seed_rows(rows)])
-    return {"points": len(rows)}
+    (out / UNFINISHED).replace(out / "runs.csv")  # what is finished is measured anew next time
+    rows = {trial: kept.all[trial] for trials in wanted.values() for trial in trials}
+    write_all(out, {name: {trial: rows[trial] for trial in trials} for name, trials in wanted.items()})
+    return rows
 
 
 def points(
@@ -81,27 +83,60 @@ def points(
         for value in values:
             nodes, topics, subscriptions = (value if at == place else fixed[at] for at in range(3))
             for algorithm, k in CURVES:
-                for seed in range(repeats):
+                for seed in range(1 if algorithm == OURS else repeats):
                     yield Trial(distribution, nodes, topics, min(subscriptions, topics), algorithm, k, seed)
 
 
-def figure(out: Path, name: str, axis: str, quantity: str, rows: Rows) -> None:
-    """A table over all distributions, a picture for each."""
-    table: list[Sequence[object]] = [("distribution", axis, "algorithm", "k", quantity, "seconds")]
-    for distribution in dict.fromkeys(trial.distribution for trial in rows):
-        curves: dict[tuple[str, int], dict[int, float]] = {}
-        for trial in rows:
-            if trial.distribution == distribution:
-                same = [rows[other] for other in rows if other._replace(seed=0) == trial._replace(seed=0)]
-                value = fmean(getattr(row, quantity) for row in same)
-                curves.setdefault((trial.algorithm, trial.k), {})[getattr(trial, axis)] = value
-                if trial.seed == 0:
-                    seconds = fmean(row.seconds for row in same)
-                    table.append(
-                        (distribution, getattr(trial, axis), trial.algorithm, trial.k, value, seconds)
-                    )
-        draw(out / f"{name}_{distribution}.png", f"kTCO {name}, {distribution}", axis, quantity, curves)
-    write(out / f"{name}.csv", table)
+def write_all(out: Path, of_figure: Mapping[str, Points]) -> None:
+    """Tables and pictures; each picture with what the seed prints of it."""
+    every = {trial: row for rows in of_figure.values() for trial, row in rows.items()}
+    found = list(beside(every))
+    notes = {number: [str(each) for each in found if each.printed.figure == number] for number in range(3, 9)}
+    for name, axis in AXES.items():
+        rows = of_figure[name]
+        panels = [
+            Panel(distribution, "degree", curves(rows, distribution, axis, "degree"))
+            for distribution in dict.fromkeys(trial.distribution for trial in rows)
+        ]
+        draw(out / f"{name}.png", f"kTCO Figure {name[-1]}", axis, panels, notes[int(name[-1])])
+        write(out / f"{name}.csv", table(rows, axis, ("degree", "seconds")))
+    far = {trial: row for trial, row in of_figure["figure_3"].items() if row.largest_diameter}
+    write(out / "figures_6_and_8.csv", table(far, "nodes", ("largest_diameter", "average_diameter")))
+    for number, distributions in ((6, ["unif"]), (8, [*dict.fromkeys(trial.distribution for trial in far)])):
+        panels = [
+            Panel(distribution, quantity, curves(far, distribution, "nodes", quantity))
+            for quantity in ("largest_diameter", "average_diameter")
+            for distribution in distributions
+        ]
+        draw(out / f"figure_{number}.png", f"kTCO Figure {number}", "nodes", panels, notes[number])
+    columns = ("figure", "section", "says", "seed", "measured")
+    said = [
+        (p.figure or "all", f"kTCO {p.section}", p.says, p.value, "" if here is None else here)
+        for p, here in found
+    ]
+    write(out / "seed_figures.csv", [columns, *said])
+
+
+def curves(rows: Points, distribution: str, axis: str, quantity: str) -> Curves:
+    """Of each algorithm and k that the seed plots, the mean over the workloads of each point."""
+    values: dict[tuple[str, int], dict[int, list[float]]] = {}
+    for trial, row in rows.items():
+        if trial.distribution == distribution and (trial.algorithm != "HararyPT" or trial.k in KS):
+            curve = values.setdefault((trial.algorithm, trial.k), {})
+            curve.setdefault(getattr(trial, axis), []).append(float(getattr(row, quantity)))
+    return {key: {x: fmean(all) for x, all in sorted(curve.items())} for key, curve in values.items()}
+
+
+def table(rows: Points, axis: str, quantities: Sequence[str]) -> list[Sequence[object]]:
+    """A line per distribution, point and algorithm: the means over the workloads."""
+    same: dict[Trial, list[Measured]] = {}
+    for trial, row in rows.items():
+        same.setdefault(trial._replace(seed=0), []).append(row)
+    lines: list[Sequence[object]] = [("distribution", axis, "algorithm", "k", "workloads", *quantities)]
+    for trial, found in same.items():
+        means = [fmean(getattr(row, quantity) for row in found) for quantity in quantities]
+        lines.append((trial.distribution, getattr(trial, axis), trial.algorithm, trial.k, len(found), *means))
+    return lines
 
 
 def write(path: Path, table: Sequence[Sequence[object]]) -> None:

@@ -1,21 +1,24 @@
-"""The pictures of kTCO's figures: one curve per algorithm and k."""
+"""The pictures of kTCO's figures: a panel per distribution, a curve per algorithm and k."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import matplotlib
 
 matplotlib.use("Agg")
+from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-MARKS = {
-    "GM": ("tab:blue", "o"),
-    "GM2": ("tab:red", "s"),
-    "CyclePT": ("tab:gray", "v"),
-    "HararyPT": ("tab:orange", "^"),
-    "greedy-k": ("tab:green", "D"),
-}
-AXES = {
+Curves = Mapping[tuple[str, int], Mapping[int, float]]
+FIXED = {"GM": ("tab:blue", "o"), "GM2": ("tab:red", "s"), "CyclePT": ("black", "v")}
+SHADED = {"HararyPT": ("Oranges", "^", "--"), "greedy-k": ("Greens", "D", "-")}
+"""Darker with a larger k."""
+DARKEST = 10
+NAMES = {
+    "expo": "Expo",
+    "zipf": "Zipf",
+    "unif": "Unif",
     "nodes": "number of nodes |V|",
     "topics": "number of topics |T|",
     "subscriptions": "subscription size |T(v)|",
@@ -25,28 +28,63 @@ AXES = {
 }
 
 
-def draw(
-    path: Path, title: str, axis: str, quantity: str, curves: Mapping[tuple[str, int], Mapping[int, float]]
-) -> None:
-    figure = Figure(figsize=(7.5, 4.8), layout="constrained")
-    axes = figure.add_subplot()
-    for (algorithm, k), points in curves.items():
-        colour, marker = MARKS.get(algorithm, ("black", "x"))
-        dashes = "-" if algorithm != "HararyPT" else "--"
-        xs = sorted(points)
+class Panel(NamedTuple):
+    distribution: str
+    quantity: str
+    curves: Curves
+
+
+def draw(path: Path, title: str, axis: str, panels: Sequence[Panel], notes: Sequence[str]) -> None:
+    """Panels of one quantity stand in a row; below them, what the seed prints of the figure."""
+    quantities = list(dict.fromkeys(panel.quantity for panel in panels))
+    across = len(panels) // len(quantities) if len(panels) > 2 else len(panels)
+    down = -(-len(panels) // across)
+    size = (4.2 * across + 1.7, 3.7 * down + 0.16 * len(notes) + 0.6)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(down, across, squeeze=False)
+    for panel, axes in zip(panels, grid.flat, strict=True):
+        _panel(axes, axis, panel)
+    lines = {
+        label: line
+        for axes in grid.flat
+        for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        lines.values(),
+        lines.keys(),
+        loc="outside right upper",
+        fontsize="small",
+        frameon=False,
+        labelspacing=0.9,
+    )
+    figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
+    if notes:
+        figure.supxlabel(
+            "The seed prints: " + "\n".join(notes), x=0.01, ha="left", fontsize="x-small", linespacing=1.4
+        )
+    figure.savefig(path, dpi=130)
+
+
+def _panel(axes: Any, axis: str, panel: Panel) -> None:
+    """Degrees lie between a few and some hundreds: their axis is logarithmic."""
+    for (algorithm, k), points in panel.curves.items():
+        colour, marker, dashes = _style(algorithm, k)
         label = f"{algorithm}, k = {k}"
         axes.plot(
-            xs,
-            [points[x] for x in xs],
-            color=colour,
-            marker=marker,
-            ms=4,
-            ls=dashes,
-            alpha=1 - 0.06 * k,
-            label=label,
+            *zip(*points.items(), strict=True), color=colour, marker=marker, ms=4, ls=dashes, label=label
         )
-    axes.set(xlabel=AXES[axis], ylabel=AXES[quantity], ylim=(0, None))
-    axes.set_title(title, loc="left", fontsize="medium")
-    axes.grid(visible=True, alpha=0.3)
-    figure.legend(loc="outside right upper", fontsize="small", frameon=False)
-    figure.savefig(path, dpi=130)
+    axes.set(xlabel=NAMES[axis], ylabel=NAMES[panel.quantity])
+    if panel.quantity == "degree":
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+    else:
+        axes.set_ylim(0, None)
+    axes.set_title(NAMES[panel.distribution], fontsize="medium")
+    axes.grid(visible=True, which="both", alpha=0.25)
+
+
+def _style(algorithm: str, k: int) -> tuple[Any, str, str]:
+    if algorithm in FIXED:
+        return *FIXED[algorithm], "-"
+    shades, marker, dashes = SHADED[algorithm]
+    return colormaps[shades](0.35 + 0.6 * min(k, DARKEST) / DARKEST), marker, dashes
