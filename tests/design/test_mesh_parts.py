@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests.design.meshes import interests, random_interest
 
 from regraft.design import MeshOptions, check, propose, repair
+from regraft.design.check import cuts
 from regraft.design.repair import Repaired, excess
 from regraft.design.shape import degrees, topic_diameters
 from regraft.model import Topology
@@ -76,3 +77,19 @@ def test_topic_diameters_and_degrees() -> None:
     interest = {"all": ["a", "b", "c", "d"], "ends": ["a", "d"], "one": ["a"], "near": ["a", "b"]}
     assert topic_diameters(path, interest) == {"all": 3, "ends": None, "one": 0, "near": 1}
     assert (degrees(path).average, degrees(path).most) == (1.5, 2)
+
+
+def test_topics_that_the_same_nodes_want_are_one_for_the_designer() -> None:
+    nodes = frozenset(f"v{number}" for number in range(30))
+    once = {"a": nodes, "b": frozenset(sorted(nodes)[:12])}
+    often = once | {f"c{number}": nodes for number in range(20)}
+    one, other = (propose(interest, "greedy-k", MeshOptions(4)) for interest in (once, often))
+    assert isinstance(one, Topology)
+    assert isinstance(other, Topology)
+    assert one.by_ends.keys() == other.by_ends.keys()
+
+
+def test_every_topic_of_a_weak_set_of_nodes_is_reported() -> None:
+    mesh = Topology.of([("a", "b"), ("b", "c")], kind="mesh")
+    found = list(cuts(mesh, {"t1": "abc", "t2": "cab", "t3": "ab"}, 2))
+    assert [(cut.topic, cut.cut) for cut in found] == [("t1", ("b",)), ("t2", ("b",))]

@@ -44,9 +44,13 @@ def cuts(topology: Topology, interest: Mapping[str, Iterable[str]], k: int) -> I
     number = {name: place for place, name in enumerate(names)}
     start, near = arcs(len(names), [(number[one], number[other]) for one, other in topology.by_ends])
     place = np.full(len(names), -1, np.int64)
+    known: dict[bytes, tuple[list[int], list[int]] | None] = {}
     for topic, nodes in members.items():
         numbers = np.array([number[name] for name in nodes], np.int64)
-        if found := _cut(*topic_graph(numbers, place, start, near), k):
+        key = numbers.tobytes()
+        if key not in known:  # many topics may be wanted by the same nodes
+            known[key] = _cut(*topic_graph(numbers, place, start, near), k)
+        if found := known[key]:
             cut, side = found
             yield Cut(topic, tuple(nodes[v] for v in cut), tuple(nodes[v] for v in side))
 

@@ -13,13 +13,14 @@ from numba import njit
 from regraft.design.kernel_components import join, new_components
 from regraft.design.kernel_levels import Discount, Worth, lower, new_sweep, next_link, put, shared_topics
 from regraft.design.limits import Terms
-from regraft.design.matrix import Ints, Matrix, Pairs
+from regraft.design.matrix import Ints, Matrix, Pairs, distinct_topics
 from regraft.design.mend import mended
 from regraft.model import Infeasible
 
 
 def greedy_k(matrix: Matrix, k: int, terms: Terms) -> Pairs | Infeasible:
     """A k-topic-connected overlay, or where the room at the nodes does not suffice."""
+    matrix = distinct_topics(matrix)
     joins = 1 if k <= 2 else 2
     return mended(matrix, _greedy(matrix, k, joins, terms.discount, terms.room()), k, terms)
 

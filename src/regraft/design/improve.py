@@ -12,7 +12,7 @@ from regraft.design.harary import distinct
 from regraft.design.kernel_exchange import exchange, links_of
 from regraft.design.kernel_mesh import new_mesh
 from regraft.design.limits import Terms
-from regraft.design.matrix import Matrix, Pairs
+from regraft.design.matrix import Matrix, Pairs, distinct_topics
 from regraft.design.prune import prune
 
 EFFORT = 30
@@ -32,6 +32,7 @@ def improve(
     progress: Progress = lambda done, count: False,
 ) -> Pairs:
     """At most as many links, of at most the same price."""
+    matrix = distinct_topics(matrix)
     links = prune(matrix, links, k, terms)
     trials = int(effort * len(links))
     if not trials or progress(0.0, len(links)):

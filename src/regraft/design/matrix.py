@@ -82,3 +82,15 @@ def matrix_of(topics: list[Ints], nodes: int) -> Matrix:
     node_start = np.zeros(nodes + 1, np.int64)
     np.cumsum(np.bincount(topic_nodes, minlength=nodes), out=node_start[1:])
     return Matrix(topic_start, topic_nodes, node_start, of_topic[node_slots], node_slots)
+
+
+def distinct_topics(matrix: Matrix) -> Matrix:
+    """Each set of nodes once: topics that the same nodes want are connected by the same links."""
+    starts = matrix.topic_start
+    rows = {
+        matrix.topic_nodes[first:end].tobytes(): (first, end)
+        for first, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+    }
+    if len(rows) == starts.size - 1:
+        return matrix
+    return matrix_of([matrix.topic_nodes[a:b] for a, b in rows.values()], matrix.node_start.size - 1)

@@ -1,10 +1,12 @@
 """Incremental repair: nodes and subscriptions came or went, and as few links as possible change.
 
 Links between nodes that still share a topic stay; topics whose nodes changed are mended cut by cut, and what
-has become redundant goes. How far this drifts from a fresh design is bounded: `excess` is the number of
-links over the proven lower bound for the interest as it is now. Beyond (1 + drift) times the excess of
-the last fresh design, the overlay is designed afresh. So there are never more than
-(1 + drift) × reference times the links of any other design.
+has become redundant goes. How far this may drift is bounded: `excess` is the number of links over the proven
+lower bound for the interest as it is now. Beyond (1 + drift) times the excess of the last fresh design
+(`reference`), the overlay is designed afresh, and the better of the two kept. So there are never more than
+(1 + drift) times the reference that is handed back times the links of any other overlay, a fresh design
+included. That is no promise to be within `drift` of a fresh design, which may be nearer to the bound now
+than the last one was.
 """
 
 from collections.abc import Iterable, Mapping
