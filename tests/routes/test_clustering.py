@@ -12,7 +12,7 @@ from regraft.filters.dz import Dz, DzSet, shared
 from regraft.routes.clustering_diameter import by_diameter, least_diameter
 from regraft.routes.clustering_overlap import by_overlap, least_waste, waste
 from regraft.routes.clustering_prefix import by_prefix
-from regraft.routes.clustering_spectral import by_spectrum, spectral
+from regraft.routes.clustering_spectral import by_spectrum, jaccard, spectral
 from regraft.routes.filter_distance import prefix_distances
 from regraft.routes.settings import Settings
 
@@ -95,6 +95,41 @@ def test_spectral_clustering_separates_what_hangs_together() -> None:
     np.fill_diagonal(similar, 1.0)
     labels = spectral(similar, 3)
     assert len(set(zip(labels, truth.tolist(), strict=True))) == 3
+
+
+def cut_of(similar: np.ndarray, labels: tuple[int, ...] | list[int]) -> float:
+    """Σ over clusters of the similarity that leaves it over all that it has."""
+    total = 0.0
+    for cluster in set(labels):
+        inside = [place for place, label in enumerate(labels) if label == cluster]
+        leaving = sum(similar[i, j] for i in inside for j in range(len(labels)) if labels[j] != cluster)
+        total += leaving / sum(similar[i, j] for i in inside for j in range(len(labels)))
+    return total
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_spectral_clustering_is_mostly_the_least_normalised_cut_of_all(count: int) -> None:
+    """Of all ways to make so many clusters; who wants what is drawn by lot, with no structure planted."""
+    least = 0
+    for seed in range(12):
+        draw = np.random.default_rng(seed)
+        wanted = [frozenset(draw.choice(6, draw.integers(1, 4), replace=False).tolist()) for _ in range(8)]
+        similar = jaccard(wanted)
+        labels = spectral(similar, count, seed)
+        assert len(set(labels)) == count
+        every = [cut_of(similar, each) for each in partitions(8, count) if len(set(each)) == count]
+        found = cut_of(similar, labels)
+        least += found <= min(every) + 1e-9
+        assert found <= np.quantile(every, 0.02)
+    assert least >= 10
+
+
+def test_likeness_is_shared_members_over_all_members() -> None:
+    wanted = [frozenset({1, 2}), frozenset({2, 3, 4}), frozenset({9}), frozenset({1, 2})]
+    found = jaccard(wanted)
+    for i, one in enumerate(wanted):
+        for j, other in enumerate(wanted):
+            assert found[i, j] == pytest.approx(len(one & other) / len(one | other))
 
 
 def test_spectral_clustering_goes_by_who_wants_the_events() -> None:

@@ -1,85 +1,186 @@
 """Paths by way of centre switches (Content routes §5.1.5, (5.41)–(5.42)).
 
-Every path from a publisher to a subscriber leads through a centre, so paths by way of one centre form no
-cycle. The first centre is the switch from which all roots and terminals are nearest; further ones are
-added while that saves weight, up to a number, and every demand takes the centre that is cheapest for it.
+Every switch belongs to its nearest centre and hangs on it by its shortest path; neighbouring centres are
+joined by the lightest ways between them. That is a spanning tree, so paths in it form no cycle by
+construction, and as few edges as possible lie between centres. An event travels to the centre of its
+publisher, from there to the centres of its subscribers, and on to them; where the way to a centre and the way
+back share switches, the event turns at the first of them (otherwise it would come to a switch twice).
+
+(5.41) begins with one centre: the switch by way of which all demands together cost least. Further ones
+are added while that saves weight, up to a number, and exchanged while that does. Demands are distributed:
+each takes the tree of one of the centres, or of all of them together, whichever is lightest for it.
 """
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Iterable, Sequence
 
 from regraft.routes.hop_limits import shorten
 from regraft.routes.interface import Tree
 from regraft.routes.path_search import path_to, search
 from regraft.routes.path_trees import as_tree
-from regraft.routes.problem import Cycle, Demand, Graph, Path
+from regraft.routes.problem import Cycle, Demand, Graph
 from regraft.routes.settings import Settings
-from regraft.routes.shared_tree import shared_trees
+from regraft.routes.shared_tree import directed, shared_cost, shared_trees
+
+Cables = dict[int, int]
+"""Cable -> one of its edges."""
+
+SAVES = 1e-9
+CANDIDATES = 16
+"""Switches that may become further centres: those that are best alone."""
 
 
 def through_centres(
     graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: Settings
 ) -> list[Tree | None]:
-    """Each demand by way of its best centre. Kind "subgraph"."""
+    """Each demand by way of its best centre or centres. Kind "subgraph"."""
     if not demands:
         return []
-    paths = {vertex: search(graph, vertex) for vertex in range(graph.vertices)}
-    centres = choose_centres(graph, demands, paths, settings.centres)
-
-    def one(demand: Demand) -> Tree | None:
-        trees = [tree for centre in centres if (tree := _through(graph, demand, centre, paths)) is not None]
-        return shorten(graph, demand, min(trees, key=graph.weigh)) if trees else None
-
-    return [
-        one(demand) if len(demand.roots) == 1 else shared_trees(graph, demand, forbidden, one)
-        for demand in demands
-    ]
+    offers = Offers(graph, demands)
+    centres = choose_centres(offers, settings.centres)
+    return [_one(graph, offers, place, centres, forbidden) for place in range(len(demands))]
 
 
-def choose_centres(
-    graph: Graph, demands: Sequence[Demand], paths: dict[int, list[int]], most: int
-) -> list[int]:
-    """One centre after another, each where it saves most; none that saves nothing."""
-    trees = [
-        [_through(graph, demand, centre, paths) for centre in range(graph.vertices)] for demand in demands
-    ]
-    costs = [
-        [demand.rate * graph.weigh(tree) if tree is not None else float("inf") for tree in each]
-        for demand, each in zip(demands, trees, strict=True)
-    ]
-    centres: list[int] = []
-    now = [float("inf")] * len(demands)
-    while len(centres) < most:
-        totals = [
-            sum(min(before, cost[centre]) for before, cost in zip(now, costs, strict=True))
-            for centre in range(graph.vertices)
-        ]
-        best = min(range(graph.vertices), key=lambda centre: totals[centre])
-        if centres and totals[best] >= sum(now) - 1e-9:
-            break
-        centres.append(best)
-        now = [min(before, cost[best]) for before, cost in zip(now, costs, strict=True)]
-    return centres
+def _one(
+    graph: Graph, offers: "Offers", place: int, centres: Sequence[int], forbidden: Sequence[Cycle]
+) -> Tree | None:
+    demand = offers.demands[place]
+    tree = offers.best(place, centres)[1]
+    if len(demand.roots) == 1:
+        return shorten(graph, demand, tree)
+    if tree is not None and directed(graph, demand, _cables(graph, tree)) is not None:
+        return tree
+
+    # Cables that lead one way, or path limits: around the tree of a single root, as the other components do.
+    def single(alone: Demand) -> Tree | None:
+        found = Offers(graph, [alone])
+        return shorten(graph, alone, found.best(0, centres)[1])
+
+    return shared_trees(graph, demand, forbidden, single)
 
 
-def _through(graph: Graph, demand: Demand, centre: int, paths: dict[int, list[int]]) -> Tree | None:
-    """The shortest path to the centre and the shortest paths from there."""
-    root = demand.roots[0]
-    head = path_to(graph, paths[root], root, centre)
-    if head is None:
-        return None
-    whole: list[Path] = [head] if head else []
-    for terminal in demand.terminals:
-        tail = path_to(graph, paths[centre], centre, terminal)
-        if tail is None:
+class Offers:
+    """The trees that centres offer to demands; each is made once."""
+
+    def __init__(self, graph: Graph, demands: Sequence[Demand]) -> None:
+        self.graph = graph
+        self.demands = demands
+        self.two_way = all(graph.opposite[edge] >= 0 for edge in graph.edges.tolist())
+        self._spanning: dict[tuple[int, ...], Cables] = {}
+        self._found: dict[tuple[int, tuple[int, ...]], tuple[float, Tree | None]] = {}
+        self._above: dict[int, list[int]] = {}
+
+    def best(self, place: int, centres: Sequence[int]) -> tuple[float, Tree | None]:
+        """Cost and tree of a demand: by one of the centres, or by all of them."""
+        offers = [self.through(place, (centre,)) for centre in centres]
+        if self.two_way and len(centres) > 1:
+            offers.append(self.through(place, tuple(sorted(centres))))
+        return min(offers, key=lambda offer: offer[0])
+
+    def total(self, centres: Sequence[int]) -> float:
+        return sum(self.best(place, centres)[0] for place in range(len(self.demands)))
+
+    def through(self, place: int, centres: tuple[int, ...]) -> tuple[float, Tree | None]:
+        if (place, centres) not in self._found:
+            demand = self.demands[place]._replace(hops=())
+            tree = self._two_way(demand, centres) if self.two_way else self._one_way(demand, centres[0])
+            cost = float("inf") if tree is None else shared_cost(self.graph, demand, tree)
+            self._found[place, centres] = cost, tree
+        return self._found[place, centres]
+
+    def _two_way(self, demand: Demand, centres: tuple[int, ...]) -> Tree | None:
+        if centres not in self._spanning:
+            self._spanning[centres] = spanning_tree(self.graph, centres)
+        return directed(self.graph, demand, self._spanning[centres])
+
+    def _one_way(self, demand: Demand, centre: int) -> Tree | None:
+        """The shortest path to the centre and the shortest paths from there; for one root."""
+        graph, root = self.graph, demand.roots[0]
+        for start in (root, centre):
+            if start not in self._above:
+                self._above[start] = search(graph, start)
+        head = path_to(graph, self._above[root], root, centre)
+        tails = [path_to(graph, self._above[centre], centre, terminal) for terminal in demand.terminals]
+        if head is None or None in tails:
             return None
-        whole.append(head + tail)
-    tree = as_tree(graph, root, whole)
-    ends = {root, *demand.terminals}
-    # The way to the centre is no end in itself: what lies behind the last terminal is dropped.
-    return _pruned(graph, tree, ends)
+        tree = as_tree(graph, root, [head, *(head + tail for tail in tails if tail is not None)])
+        return _pruned(graph, tree, {root, *demand.terminals})
+
+
+def choose_centres(offers: Offers, most: int) -> list[int]:
+    """One centre after another, each where it saves most, then exchanges; none that saves nothing."""
+    alone = sorted((offers.total([each]), each) for each in range(offers.graph.vertices))
+    now, centres = alone[0][0], [alone[0][1]]
+    candidates = [each for _, each in alone[:CANDIDATES]]
+    while len(centres) < most:
+        more = ((offers.total([*centres, each]), each) for each in candidates if each not in centres)
+        cost, best = min(more, default=(now, -1))
+        if cost >= now - SAVES:
+            break
+        centres, now = [*centres, best], cost
+    while True:
+        exchanged = [
+            [*centres[:place], other, *centres[place + 1 :]]
+            for place in range(len(centres))
+            for other in candidates
+            if other not in centres
+        ]
+        cost, better = min(((offers.total(each), each) for each in exchanged), default=(now, centres))
+        if cost >= now - SAVES:
+            return centres
+        centres, now = better, cost
+
+
+def spanning_tree(graph: Graph, centres: Iterable[int]) -> Cables:
+    """Each switch's shortest path to its nearest centre, and the lightest ways that join the centres."""
+    distance, towards, nearest = _regions(graph, centres)
+    cables = {graph.cable_list[edge]: edge for edge in towards if edge >= 0}
+    ends = [(graph.source_list[edge], graph.target_list[edge], edge) for edge in graph.edges.tolist()]
+    ways = sorted(
+        (distance[one] + graph.weight_list[edge] + distance[other], edge)
+        for one, other, edge in ends
+        if nearest[one] != nearest[other] and min(nearest[one], nearest[other]) >= 0
+    )
+    joined = list(range(graph.vertices))
+
+    def top(vertex: int) -> int:
+        while joined[vertex] != vertex:
+            vertex = joined[vertex]
+        return vertex
+
+    for _, edge in ways:
+        one, other = top(nearest[graph.source_list[edge]]), top(nearest[graph.target_list[edge]])
+        if one != other:
+            joined[one] = other
+            cables[graph.cable_list[edge]] = edge
+    return cables
+
+
+def _regions(graph: Graph, centres: Iterable[int]) -> tuple[list[float], list[int], list[int]]:
+    """For each switch the distance to its nearest centre, the edge towards it, and which one that is."""
+    distance = [float("inf")] * graph.vertices
+    towards, nearest = [-1] * graph.vertices, [-1] * graph.vertices
+    heap = [(0.0, centre) for centre in sorted(centres)]
+    for _, centre in heap:
+        distance[centre], nearest[centre] = 0.0, centre
+    while heap:
+        far, vertex = heapq.heappop(heap)
+        if far > distance[vertex]:
+            continue
+        for edge in graph.entering[vertex]:
+            before, further = graph.source_list[edge], far + graph.weight_list[edge]
+            if further < distance[before]:
+                distance[before], towards[before], nearest[before] = further, edge, nearest[vertex]
+                heapq.heappush(heap, (further, before))
+    return distance, towards, nearest
+
+
+def _cables(graph: Graph, tree: Tree) -> Cables:
+    return {graph.cable_list[edge]: edge for edge in tree if graph.opposite[edge] >= 0}
 
 
 def _pruned(graph: Graph, tree: Tree, ends: set[int]) -> Tree:
+    """The way to the centre is no end in itself: what lies behind the last terminal is dropped."""
     edges = set(tree)
     while True:
         sources = {graph.source_list[edge] for edge in edges}

@@ -27,7 +27,7 @@ def shared_trees(
     best: tuple[float, Tree] | None = None
     seen: set[frozenset[int]] = set()
     for core in _cores(two_way, demand, one):
-        cables = _attached(two_way, demand, core)
+        cables = attached(two_way, demand, core)
         if cables is None or (known := frozenset(cables)) in seen:
             continue
         seen.add(known)
@@ -155,7 +155,7 @@ def _star(graph: Graph, centre: int, ends: Sequence[int]) -> set[int]:
     return edges
 
 
-def _attached(graph: Graph, demand: Demand, core: set[int]) -> dict[int, int] | None:
+def attached(graph: Graph, demand: Demand, core: set[int]) -> dict[int, int] | None:
     """The cables of the core and of each root's shortest path to it."""
     if any(graph.opposite[edge] < 0 for edge in core):  # a one-way cable can not be used in both directions
         return None
