@@ -1,0 +1,56 @@
+"""What routes share: the service, who asks, and parameters with their limits."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import Depends, HTTPException, Path, Query, Request
+
+from regraft.app.interface import ServiceInterface
+from regraft.web.guard import Visit
+from regraft.web.roles import Principal, Role
+
+LARGEST = 2**53 - 1
+"""Of whole numbers in JSON that every reader understands."""
+
+
+def service_of(request: Request) -> ServiceInterface:
+    service: ServiceInterface = request.app.state.service
+    return service
+
+
+def visit_of(request: Request) -> Visit:
+    visit: Visit = request.state.visit
+    return visit
+
+
+def needs(role: Role) -> Callable[[Request], Principal]:
+    """A dependency: who asks, if their role is at least this one."""
+
+    def permitted(request: Request) -> Principal:
+        principal = visit_of(request).principal
+        if principal is None:
+            raise HTTPException(401, "a token, a session or a client certificate is needed")
+        if not principal.may(role):
+            own = principal.role.label
+            raise HTTPException(403, f"this needs the role {role.label}, {principal.name} is {own}")
+        return principal
+
+    return permitted
+
+
+Service = Annotated[ServiceInterface, Depends(service_of)]
+Viewer = Annotated[Principal, Depends(needs(Role.VIEWER))]
+Operator = Annotated[Principal, Depends(needs(Role.OPERATOR))]
+Admin = Annotated[Principal, Depends(needs(Role.ADMIN))]
+Sha256 = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="Of the plan, all 64 digits.")]
+Name = Annotated[str, Path(min_length=1, max_length=200)]
+Limit = Annotated[int, Query(ge=1, le=1000, description="At most so many, the newest.")]
+Time = Annotated[
+    float | None, Query(ge=0, le=LARGEST, allow_inf_nan=False, description="Seconds since 1970.")
+]
+Before = Annotated[int | None, Query(ge=0, le=LARGEST, description="Only those before this id.")]
+
+
+def noted(request: Request, **detail: Any) -> None:
+    """For the audit log and the log."""
+    visit_of(request).detail.update(detail)

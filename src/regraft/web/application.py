@@ -1,0 +1,131 @@
+"""Puts the API together: routes, guard, the form of errors, the OpenAPI document, the page."""
+
+import asyncio
+import logging
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import Response
+
+from regraft import __version__
+from regraft.app.interface import ServiceInterface
+from regraft.model import BadInput, RegraftError
+from regraft.web.api import control, decisions, events, overlay, plans
+from regraft.web.audit import Audit
+from regraft.web.documents import Alive, components, documented
+from regraft.web.gate import COOKIE, Gate
+from regraft.web.guard import Guard
+from regraft.web.metrics import TEXT, Metrics
+from regraft.web.page import STATIC, Files, page_headers
+from regraft.web.problems import plain_reason, problem
+from regraft.web.settings import WebSettings
+
+log = logging.getLogger("regraft.web")
+API = "/api/v1"
+
+
+def application(service: ServiceInterface, settings: WebSettings) -> FastAPI:
+    """The ASGI application. `state.ending` is set to end the event streams."""
+    app = FastAPI(
+        title="Regraft", version=__version__, docs_url=None, redoc_url=None, openapi_url=f"{API}/openapi.json"
+    )
+    app.state.service, app.state.gate = service, Gate(settings)
+    app.state.audit, app.state.metrics = Audit(settings.audit_log), Metrics(service.metrics)
+    app.state.ending, app.state.followers = asyncio.Event(), 0
+    for part in (overlay, plans, decisions, control, events):
+        app.include_router(part.router, prefix=API)
+    _health(app, service)
+    _errors(app)
+    _described(app)
+    app.mount("/", Files(directory=STATIC, html=True))
+    app.add_middleware(GZipMiddleware, minimum_size=1000)
+    # The last one added is the outermost.
+    app.add_middleware(
+        Guard, gate=app.state.gate, audit=app.state.audit, metrics=app.state.metrics, headers=page_headers()
+    )
+    return app
+
+
+def _health(app: FastAPI, service: ServiceInterface) -> None:
+    def health(request: Request, *, ready: bool) -> Response:
+        seen = service.health()
+        fine = seen.ready if ready else seen.ok
+        known = request.state.visit.principal is not None
+        document = Alive(status="ok" if fine else "failing", checks=seen.checks if known else {})
+        return Response(msgspec.json.encode(document), 200 if fine else 503, media_type="application/json")
+
+    answers = {**documented(Alive), 503: documented(Alive)[200] | {"description": "It does not."}}
+
+    @app.get("/healthz", tags=["health"], responses=answers)
+    async def alive(request: Request) -> Response:
+        """Whether the process works. Who is not recognised is told no parts."""
+        return health(request, ready=False)
+
+    @app.get("/readyz", tags=["health"], responses=answers)
+    async def ready(request: Request) -> Response:
+        """Whether it also has a topology, and nothing fails."""
+        return health(request, ready=True)
+
+    text = {**documented(Alive), 200: {"description": "Text.", "content": {"text/plain": {}}}}
+
+    @app.get("/metrics", tags=["health"], responses=text, response_class=Response)
+    async def metrics(request: Request) -> Response:
+        """In the text format of Prometheus."""
+        return Response(request.app.state.metrics.text(), media_type=TEXT)
+
+
+def _errors(app: FastAPI) -> None:
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, fault: RequestValidationError) -> Response:
+        first = fault.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        return problem(422, "bad", f"{place}: {first['msg']}")
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, fault: HTTPException) -> Response:
+        code, reason = plain_reason(fault.status_code, fault.detail)
+        return problem(fault.status_code, code, reason, dict(fault.headers or {}))
+
+    @app.exception_handler(BadInput)
+    async def bad(request: Request, fault: BadInput) -> Response:
+        return problem(422, "bad", str(fault))
+
+    @app.exception_handler(RegraftError)
+    async def away(request: Request, fault: RegraftError) -> Response:
+        log.warning("%s", fault, extra={"request": request.state.visit.request})
+        return problem(503, "away", str(fault))
+
+
+def _described(app: FastAPI) -> None:
+    """The OpenAPI document, with the schemas of msgspec and the ways to be recognised."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = get_openapi(
+                title=app.title, version=app.version, routes=app.routes, description=DESCRIPTION
+            )
+            parts = document.setdefault("components", {})
+            parts["schemas"] = {**parts.get("schemas", {}), **components()}
+            parts["securitySchemes"] = {
+                "token": {"type": "http", "scheme": "bearer"},
+                "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
+                "certificate": {"type": "mutualTLS"},
+            }
+            document["security"] = [{"token": []}, {"session": []}, {"certificate": []}, {}]
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+DESCRIPTION = """The loop that keeps a publish/subscribe overlay in shape: watch it, approve its plans, take
+them back.
+
+Times are seconds since 1970, durations seconds, latencies milliseconds, rates per second. null is "not
+known", never zero. Every refusal is `{"code", "reason"}`. What takes a while answers 202 with an operation,
+whose id holds across a restart."""

@@ -1,0 +1,38 @@
+"""The dashboard's files, which come with the package, and the headers that keep the page to itself."""
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+
+STATIC = Path(__file__).parent / "static"
+_INLINE = re.compile(r"<script type=\"importmap\">(.*?)</script>", re.DOTALL)
+
+
+class Files(StaticFiles):
+    """A browser asks each time whether a file has changed: a new version is seen at once."""
+
+    def file_response(self, *args: object, **options: object) -> Response:
+        answer = super().file_response(*args, **options)  # type: ignore[arg-type]
+        answer.headers["Cache-Control"] = "no-cache"
+        return answer
+
+
+def page_headers() -> tuple[tuple[str, str], ...]:
+    """Scripts only from here, plus the one inline table of modules, by its digest; never in a frame."""
+    inline = _INLINE.search((STATIC / "index.html").read_text(encoding="utf-8"))
+    digest = base64.b64encode(hashlib.sha256(inline[1].encode()).digest()).decode() if inline else ""
+    policy = (
+        "default-src 'none'; connect-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
+        f"script-src 'self' 'sha256-{digest}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    )
+    return (
+        ("content-security-policy", policy),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    )
