@@ -259,7 +259,7 @@ def test_metrics_of_the_loop_and_of_the_server(asking: Asking) -> None:
     lines = client.get("/metrics").text.splitlines()
     assert "regraft_loop_windows_total 60.0" in lines
     assert 'regraft_http_requests_total{method="GET",route="/brokers/{id:path}",status="200"} 2.0' in lines
-    assert 'regraft_http_requests_total{method="GET",route="unknown",status="404"} 1.0' in lines
+    assert 'regraft_http_requests_total{method="GET",route="/api/{rest:path}",status="404"} 1.0' in lines
     assert not any("unheard-of" in line or "_created" in line for line in lines)
 
 

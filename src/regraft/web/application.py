@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ from regraft.web.settings import WebSettings
 
 log = logging.getLogger("regraft.web")
 API = "/api/v1"
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
 
 def application(service: ServiceInterface, settings: WebSettings) -> FastAPI:
@@ -86,10 +88,18 @@ def _errors(app: FastAPI) -> None:
         place = ".".join(str(part) for part in first["loc"])
         return problem(422, "bad", f"{place}: {first['msg']}")
 
+    @app.api_route("/api/{rest:path}", methods=METHODS, include_in_schema=False)
+    async def unknown(request: Request) -> Response:
+        """What no route has taken; it must not reach the page's files."""
+        raise HTTPException(405 if _methods(app, request.url.path) else 404)
+
     @app.exception_handler(HTTPException)
     async def refused(request: Request, fault: HTTPException) -> Response:
         code, reason = plain_reason(fault.status_code, fault.detail)
-        return problem(fault.status_code, code, reason, dict(fault.headers or {}))
+        headers = dict(fault.headers or {})
+        if fault.status_code == 405 and (allowed := _methods(app, request.url.path)):
+            headers["Allow"] = ", ".join(allowed)
+        return problem(fault.status_code, code, reason, headers)
 
     @app.exception_handler(BadInput)
     async def bad(request: Request, fault: BadInput) -> Response:
@@ -99,6 +109,14 @@ def _errors(app: FastAPI) -> None:
     async def away(request: Request, fault: RegraftError) -> Response:
         log.warning("%s", fault, extra={"request": request.state.visit.request})
         return problem(503, "away", str(fault))
+
+
+def _methods(app: FastAPI, path: str) -> list[str]:
+    """What the document offers at this path; the router would only name those of one route."""
+    for template, operations in app.openapi()["paths"].items():
+        if re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(template)), path):
+            return sorted(method.upper() for method in operations)
+    return []
 
 
 def _described(app: FastAPI) -> None:

@@ -81,7 +81,7 @@ class ModeChange(Body):
 class RulesChange(Body):
     """Rules by name, and the values of the names that they use."""
 
-    rules: Annotated[dict[str, Annotated[str, Field(max_length=100_000)]], Field(max_length=1000)]
+    rules: Annotated[dict[str, Annotated[str, Field(max_length=20_000)]], Field(max_length=1000)]
     definitions: Annotated[dict[str, bool | Number | str], Field(max_length=1000)] = {}
 
 

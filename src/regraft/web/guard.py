@@ -119,7 +119,7 @@ class Guard:
 
     def _ended(self, visit: Visit, scope: Scope) -> None:
         seconds = self._clock() - visit.began
-        route = getattr(scope.get("route"), "path", "") or ("/" if visit.asked.open else "unknown")
+        route = getattr(scope.get("route"), "path", "") or ("/" if visit.asked.open else "none")
         self._metrics.answered(visit.asked.method, route, visit.status or 500, seconds)
         if not visit.asked.changes or visit.status in (401, 403, 429):
             return

@@ -4,12 +4,13 @@ from fastapi import APIRouter, Request, Response
 
 from regraft.app import views as v
 from regraft.web.api.parts import Admin, Operator, Service, Viewer, noted, visit_of
-from regraft.web.documents import LogIn, ModeChange, Pause, RulesChange, Who, documented, reply
+from regraft.web.documents import LogIn, ModeChange, Pause, Responses, RulesChange, Who, documented, reply
 from regraft.web.gate import COOKIE, SESSION_SECONDS, Gate
 from regraft.web.problems import problem
 from regraft.web.roles import Principal
 
 router = APIRouter(tags=["control"])
+OUT: Responses = {status: answer for status, answer in documented(Who).items() if status != 200}
 
 
 @router.post("/loop/pause", responses=documented(v.StateView))
@@ -68,7 +69,7 @@ async def log_in(body: LogIn, request: Request) -> Response:
     return answer
 
 
-@router.delete("/session", status_code=204, responses={204: {"description": "Logged out."}})
+@router.delete("/session", status_code=204, responses=OUT)
 async def log_out(request: Request, who: Viewer) -> Response:
     gate: Gate = request.app.state.gate
     gate.log_out(visit_of(request).asked.cookie(COOKIE))

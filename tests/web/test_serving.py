@@ -1,0 +1,169 @@
+"""Real sockets: the address, TLS with client certificates, the event stream, an orderly end."""
+
+import asyncio
+import json
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+import trustme
+from tests.web.asking import TOKENS
+
+from regraft.model import BadInput
+from regraft.testing.web_service import MemoryService
+from regraft.web.serving import Serving, serving
+from regraft.web.settings import WebSettings
+from regraft.web.users import Users, parse_users
+
+Steps = Callable[[Serving], Awaitable[Any]]
+
+
+def served(service: MemoryService, settings: WebSettings, steps: Steps) -> Any:
+    async def whole() -> Any:
+        async with serving(service, settings) as here:
+            return await asyncio.wait_for(steps(here), 20)
+
+    return asyncio.run(whole())
+
+
+def test_a_free_port_is_taken_and_given_back(service: MemoryService) -> None:
+    async def steps(here: Serving) -> Serving:
+        async with httpx.AsyncClient(base_url=here.url) as client:
+            assert (await client.get("/healthz")).json()["status"] == "ok"
+        return here
+
+    here = served(service, WebSettings(), steps)
+    assert here.url == f"http://127.0.0.1:{here.port}/"
+    with socket.socket() as again:
+        again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        again.bind(("127.0.0.1", here.port))
+
+
+def test_an_address_that_is_taken_is_one_line(service: MemoryService) -> None:
+    async def steps(here: Serving) -> None:
+        with pytest.raises(
+            BadInput, match=rf"127.0.0.1:{here.port}: can not listen there: Address already in use"
+        ):
+            async with serving(service, WebSettings(port=here.port)):
+                pass
+
+    served(service, WebSettings(), steps)
+
+
+async def following(client: httpx.AsyncClient, most: int, **headers: str) -> list[dict[str, Any]]:
+    """The first events of the stream."""
+    found = []
+    async with client.stream("GET", "/api/v1/events", headers=headers) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        async for line in answer.aiter_lines():
+            if line.startswith("data: "):
+                found.append(json.loads(line.removeprefix("data: ")))
+            if len(found) == most:
+                break
+    return found
+
+
+def test_events_arrive_and_are_taken_up_again_after_a_break(service: MemoryService) -> None:
+    async def steps(here: Serving) -> None:
+        async with httpx.AsyncClient(base_url=here.url) as client:
+            missed = await following(client, 2, **{"Last-Event-ID": "1"})
+            assert [event["id"] for event in missed] == [2, 3]
+            coming = asyncio.create_task(following(client, 1))
+            while not coming.done():  # whoever follows without an id sees only what comes
+                service.set_mode("observe", "me")
+                await asyncio.sleep(0.02)
+            assert coming.result()[0]["id"] > 4
+
+    served(service, WebSettings(), steps)
+
+
+def test_followers_are_limited_and_an_end_ends_their_streams(service: MemoryService) -> None:
+    async def steps(here: Serving) -> asyncio.Task[list[dict[str, Any]]]:
+        client = httpx.AsyncClient(base_url=here.url)
+        following_on = asyncio.create_task(following(client, 10**6))
+        for _ in range(200):
+            if "regraft_http_event_streams 1.0" in (await client.get("/metrics")).text:
+                break
+            await asyncio.sleep(0.02)
+        assert (await client.get("/api/v1/events")).status_code == 503
+        return following_on
+
+    async def whole() -> list[dict[str, Any]]:
+        async with serving(service, WebSettings(streams=1)) as here:
+            following_on = await steps(here)
+        return await asyncio.wait_for(following_on, 5)
+
+    assert asyncio.run(whole()) == []
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def tls_settings(place: Path, authority: trustme.CA, users: Users) -> WebSettings:
+    server = authority.issue_cert("localhost")
+    server.cert_chain_pems[0].write_to_path(place / "server.pem")
+    server.private_key_pem.write_to_path(place / "server.key")
+    authority.cert_pem.write_to_path(place / "ca.pem")
+    return WebSettings(
+        host="localhost",
+        certificate=place / "server.pem",
+        key=place / "server.key",
+        authority=place / "ca.pem",
+        users=users,
+    )
+
+
+def shown(place: Path, authority: trustme.CA, name: str | None) -> ssl.SSLContext:
+    """A client that trusts the authority and, with a name, shows a certificate of its own."""
+    context = ssl.create_default_context(cafile=str(place / "ca.pem"))
+    if name is not None:
+        issued = authority.issue_cert("client.example.org", common_name=name)
+        issued.configure_cert(context)
+    return context
+
+
+def test_a_client_certificate_is_as_good_as_a_token(
+    service: MemoryService, tmp_path: Path, authority: trustme.CA, users: Users
+) -> None:
+    both = Users(users.digests, parse_users(["ops-1 operator certificate"]).certificates)
+
+    async def steps(here: Serving) -> list[tuple[int, str]]:
+        found = []
+        for name, token in (("ops-1", ""), ("stranger", ""), (None, ""), (None, TOKENS[min(TOKENS)])):
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            context = shown(tmp_path, authority, name)
+            async with httpx.AsyncClient(base_url=here.url, verify=context, headers=headers) as client:
+                answer = await client.get("/api/v1/session")
+                found.append((answer.status_code, answer.json().get("name", "")))
+        return found
+
+    found = served(service, tls_settings(tmp_path, authority, both), steps)
+    assert found == [(200, "ops-1"), (401, ""), (401, ""), (200, "the-viewer")]
+
+
+def test_a_certificate_of_another_authority_does_not_get_in(
+    service: MemoryService, tmp_path: Path, authority: trustme.CA
+) -> None:
+    users = parse_users(["ops-1 operator certificate"])
+
+    async def steps(here: Serving) -> None:
+        for name in ("ops-1", None):
+            context = shown(tmp_path, trustme.CA(), name)
+            with pytest.raises(httpx.TransportError):
+                async with httpx.AsyncClient(base_url=here.url, verify=context) as client:
+                    await client.get("/healthz")
+
+    served(service, tls_settings(tmp_path, authority, users), steps)
+
+
+def test_a_certificate_that_can_not_be_read_is_one_line(service: MemoryService, tmp_path: Path) -> None:
+    (tmp_path / "server.pem").write_text("nothing")
+    settings = WebSettings(certificate=tmp_path / "server.pem", key=tmp_path / "server.pem")
+    with pytest.raises(BadInput, match="no usable certificate and key"):
+        served(service, settings, lambda here: asyncio.sleep(0))
