@@ -8,19 +8,26 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from regraft.filters.dz import DzSet
 from regraft.model import Infeasible
 from regraft.model.routes import RouteFigures, Routes, RouteTree, RouteWorkload
 from regraft.model.switch_network import SwitchNetwork, check_connected
 from regraft.routes.bounds import finest_demands, interest, lower_bound
 from regraft.routes.figures import false_positives, load_of, longest_path
 from regraft.routes.flow_limits import Tables, within_flow_limits
-from regraft.routes.framework import Memory, Run, content_key, initialise, iterate
+from regraft.routes.framework import Memory, Round, Run, content_key, first_weighting, initialise, iterate
+from regraft.routes.interface import Weighting
 from regraft.routes.laid import Laid
 from regraft.routes.limits import excess, overloaded
 from regraft.routes.path_limits import too_far
 from regraft.routes.problem import Graph, Problem, graph_of, problem_of
+from regraft.routes.rebalancing import reopened
 from regraft.routes.registry import COMPONENTS, component, known_name
+from regraft.routes.returning import StillBest
 from regraft.routes.settings import DEFAULTS, Settings
+from regraft.routes.steiner_graph import prepared
 from regraft.routes.stopwatch import Stopwatch, no_clock
 from regraft.routes.tables import make_tables
 from regraft.routes.touched import touched_switches
@@ -44,6 +51,7 @@ class RouteState:
     memory: Memory = field(default_factory=Memory, repr=False)
     laid: tuple[Laid, ...] = field(default=(), repr=False)
     graph: Graph | None = field(default=None, repr=False)
+    weighting: Weighting | None = field(default=None, repr=False)
 
 
 def compute_routes(
@@ -63,13 +71,13 @@ def compute_routes(
         return no
     run = Run(problem, settings, Stopwatch(clock, report), Memory(), pool)
     trees = initialise(run)
-    laid = iterate(run, trees)
-    if isinstance(laid, Infeasible):
-        return laid
+    found = iterate(run, trees, first_weighting(problem))
+    if isinstance(found, Infeasible):
+        return found
     with run.watch.timing("tables"):
         tables = make_tables(problem, trees)
     initial = _figures(run, trees, tables, _bound(run))
-    return _finished(run, laid, None, initial, frozenset())
+    return _finished(run, found, None, initial, frozenset())
 
 
 def update_routes(
@@ -77,31 +85,26 @@ def update_routes(
     workload: RouteWorkload | None = None,
     down: frozenset[str] | None = None,
     clock: Callable[[], float] = no_clock,
+    pool: Executor | None = None,
 ) -> RouteState | Infeasible:
-    """The routes for another workload or with other cables out of order, from those of before."""
+    """The routes for another workload or with other cables out of order, from those of before.
+
+    Figures of shortest-path trees are not made again: `initial` is None.
+    """
     network, settings = before.routes.network, before.settings
     workload = before.routes.workload if workload is None else workload
     down = before.down if down is None else down
-    problem = (
-        _without(problem_of(network, workload, before.graph), down)
-        if down != before.down
-        else (problem_of(network, workload, before.graph))
-    )
+    problem = problem_of(network, workload, before.graph)
+    if down != before.down:
+        problem = _without(problem, down)
     if (no := too_far(problem) or overloaded(problem)) is not None:
         return no
-    if settings.selection != "all" or settings.fragmentation != "none":
-        # They begin with trees of now; those of before are of another network, and of other publishers.
-        run = Run(problem, settings, Stopwatch(clock), Memory())
-        laid = iterate(run, initialise(run))
-        return (
-            laid if isinstance(laid, Infeasible) else _finished(run, laid, None, before.routes.initial, down)
-        )
-    memory = _still_true(before.memory, problem, before.down, down)
-    run = Run(problem, settings, Stopwatch(clock), memory)
-    laid = iterate(run, before.laid)
-    if isinstance(laid, Infeasible):
-        return laid
-    return _finished(run, laid, before, before.routes.initial, down)
+    memory = before.memory if down == before.down else _still_true(before, problem, down)
+    run = Run(problem, settings, Stopwatch(clock), memory.copied(), pool)
+    found = iterate(run, None, _weighting(before, problem, down))
+    if isinstance(found, Infeasible):
+        return found
+    return _finished(run, found, before, None, down)
 
 
 def _without(problem: Problem, down: frozenset[str]) -> Problem:
@@ -112,20 +115,57 @@ def _without(problem: Problem, down: frozenset[str]) -> Problem:
     return replace(problem, graph=graph_of(problem.network).only(up))
 
 
-def _still_true(memory: Memory, problem: Problem, before: frozenset[str], now: frozenset[str]) -> Memory:
-    """A cable that fails takes the trees over it along; one that returns may help any tree."""
-    if before - now:
-        return Memory()
-    usable = problem.graph.allowed
-    trees = {key: tree for key, tree in memory.trees.items() if all(usable[edge] for edge in tree)}
-    contents = {key: laid for key, laid in memory.contents.items() if all(usable[edge] for edge in laid.tree)}
-    return Memory(contents, trees, dict(memory.bounds) if before == now else {})
+def _still_true(before: RouteState, problem: Problem, down: frozenset[str]) -> Memory:
+    """Without the trees over cables that failed, and those that cables which returned may improve."""
+    graph, number = problem.graph, problem.network.number
+    returned = [place for place, edge in enumerate(problem.network.edges) if edge.cable in before.down - down]
+    still = StillBest(graph, returned)
+    if before.graph is not None:
+        still.inherit(prepared(before.graph), prepared(graph))
+    trees = {
+        key: tree
+        for key, tree in before.memory.trees.items()
+        if still.shared(key[0], key[3] or (1.0,) * len(key[0]), key[1], tree)
+    }
+    contents = {}
+    for key, laid in before.memory.contents.items():
+        publishers, region, _, subscribers = key
+        rates: dict[int, float] = {}
+        for publisher in publishers:
+            whole = DzSet(publisher.advertisement)
+            share = (whole & region).volume / whole.volume if whole.expressions else 0.0
+            at = number[publisher.switch]
+            rates[at] = rates.get(at, 0.0) + publisher.rate * share
+        ends = sorted({number[subscriber.switch] for subscriber in subscribers})
+        if still.shared(list(rates), list(rates.values()), ends, laid.tree):
+            contents[key] = laid
+    return Memory(contents, trees, {})
+
+
+def _weighting(before: RouteState, problem: Problem, down: frozenset[str]) -> Weighting:
+    """Weights that followed the load stay, and near a change they may follow it again (§5.3.4)."""
+    first = first_weighting(problem)
+    if before.weighting is None or before.settings.rebalance_when != "always":
+        return first
+    old, new = before.routes.workload, problem.workload
+    switches = {host.switch for host in set(old.publishers) ^ set(new.publishers)}
+    switches |= {host.switch for host in set(old.subscribers) ^ set(new.subscribers)}
+    changed = {problem.network.number[switch] for switch in switches}
+    graph, edges = problem.graph, problem.network.edges
+    for place, edge in enumerate(edges):
+        if edge.cable in before.down ^ down:
+            changed |= {graph.source_list[place], graph.target_list[place]}
+    at_change = np.zeros(graph.vertices, dtype=np.bool_)
+    at_change[list(changed)] = True
+    near = at_change.copy()
+    near[graph.targets[at_change[graph.sources]]] = True
+    return reopened(before.weighting, first, near[graph.sources] | near[graph.targets])
 
 
 def _finished(
-    run: Run, laid: list[Laid], before: RouteState | None, initial: RouteFigures | None, down: frozenset[str]
+    run: Run, found: Round, before: RouteState | None, initial: RouteFigures | None, down: frozenset[str]
 ) -> RouteState | Infeasible:
-    problem, settings = run.problem, run.settings
+    problem, settings, laid = run.problem, run.settings, found.laid
     only = None if before is None else touched_switches(problem, laid, before.routes.workload, before.laid)
     fewest = settings.embedding == "fewest-flows"
     with run.watch.timing("tables"):
@@ -163,6 +203,7 @@ def _finished(
         Memory({content_key(problem, one.content): one for one in laid}, run.memory.trees, run.memory.bounds),
         tuple(laid),
         problem.graph,
+        found.weighting,
     )
 
 

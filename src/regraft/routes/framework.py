@@ -2,31 +2,31 @@
 
 Initialisation: a shortest path for every pair, a tree for every publisher, filters. Iteration: cluster
 filters into contents, select a sub graph for each, fragment it, optimise it, embed filters, look for
-cycles (which come back as constraints), re-balance weights; repeat while a limit is broken. What was
+cycles (which come back as constraints), re-balance weights. By default that is repeated while a load limit is
+broken or other fragments help; with `rebalance_when` "always", until the weights stand still. What was
 computed for an earlier state of the network is kept in a `Memory` and used again where nothing changed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from regraft.model import Infeasible
 from regraft.routes.contents import apart, contents_of, whole_contents
-from regraft.routes.cycle_feedback import without_cycles
-from regraft.routes.figures import load_of
+from regraft.routes.figures import Load, load_of
 from regraft.routes.interface import Tree, Weighting
 from regraft.routes.laid import Laid, lay
 from regraft.routes.limits import capacities, excess, relieved
-from regraft.routes.parallel import optimise_in_parts
-from regraft.routes.path_trees import as_tree
 from regraft.routes.problem import Content, Demand, Graph, Problem, demand_of
+from regraft.routes.rebalancing import standing
 from regraft.routes.registry import component
 from regraft.routes.settings import Settings
 from regraft.routes.shared_tree import too_dear
 from regraft.routes.stopwatch import Stopwatch
+from regraft.routes.subgraphs import Spread, Task, trees_for
 
 Key = tuple[Any, ...]
 
@@ -42,6 +42,10 @@ class Memory:
     contents: dict[Key, Laid] = field(default_factory=dict)
     trees: dict[Key, Tree] = field(default_factory=dict)
     bounds: dict[Key, float] = field(default_factory=dict)
+
+    def copied(self) -> "Memory":
+        """For a run that adds to it: the state it came from stays as it was."""
+        return Memory(dict(self.contents), dict(self.trees), dict(self.bounds))
 
 
 @dataclass
@@ -60,13 +64,25 @@ class Run:
     def use(self, kind: str) -> Any:
         return component(kind, getattr(self.settings, kind))
 
+    @property
+    def looks_around(self) -> bool:
+        """Whether sub graphs are parts of the network, around the trees of now."""
+        return self.settings.selection != "all" or self.settings.fragmentation != "none"
 
-def initialise(run: Run) -> list[Laid]:
-    """Shortest paths, a tree for each publisher, exact filters (§6.1, §6.2)."""
+    def graph_with(self, weighting: Weighting) -> Graph:
+        graph = self.problem.graph
+        same = np.array_equal(weighting.weights, graph.weights)
+        return graph if same else graph.with_weights(weighting.weights)
+
+
+def initialise(run: Run, publishers: Collection[int] | None = None) -> list[Laid]:
+    """Shortest paths, a tree for each publisher (or each of these), exact filters (§6.1, §6.2)."""
     problem, settings = run.problem, run.settings
     find, build, embed = run.use("paths"), run.use("trees"), component("embedding", "exact")
     laid = []
-    contents = whole_contents(problem)
+    contents = [
+        each for each in whole_contents(problem) if publishers is None or each.publishers[0] in publishers
+    ]
     for done, content in enumerate(contents):
         demand = demand_of(problem, content)
         root = demand.roots[0]
@@ -81,48 +97,91 @@ def initialise(run: Run) -> list[Laid]:
     return laid
 
 
-def iterate(run: Run, initial: Sequence[Laid]) -> list[Laid] | Infeasible:
-    """The iteration phase: rounds until no limit is broken; the best round counts."""
+class Round(NamedTuple):
+    """What a turn of the iteration phase came to; the least score counts."""
+
+    score: tuple[float, ...]
+    laid: list[Laid]
+    weighting: Weighting
+    """The weights that its trees are best for."""
+
+
+def iterate(run: Run, initial: Sequence[Laid] | None, start: Weighting) -> Round | Infeasible:
+    """The iteration phase: rounds until nothing is left to change; the best round counts.
+
+    `initial` are the trees of now; without them they are made for the publishers of new contents.
+    """
     problem, settings = run.problem, run.settings
     kept, contents = _contents(run)
-    demands = [demand_of(problem, content) for content in contents]
-    first = Weighting(
+    if initial is None and run.looks_around:
+        initial = initialise(run, {publisher for content in contents for publisher in content.publishers})
+    current, weighting, best = list(initial or ()), start, None
+    rebalance = run.use("rebalancing")
+    for run.round in range(settings.rounds):
+        broken = best is not None and best.score[0] > 0
+        graph = run.graph_with(weighting) if broken or settings.rebalance_when == "always" else problem.graph
+        found = _trees(run, graph, contents, current)
+        if isinstance(found, Infeasible):
+            return found
+        contents, trees = found
+        laid = [*kept, *_embedded(run, contents, trees)]
+        load = load_of(problem, laid)
+        before, this = weighting, Round(_score(run, load), laid, weighting)
+        with run.watch.timing("rebalancing"):  # after every iteration (§6.5)
+            weighting = rebalance(weighting, *capacities(problem, load), run.round)
+        better = best is None or this.score < best.score
+        best = this if best is None or better else best
+        if _finished(run, this.score[0] > 0, better, standing(before, weighting)):
+            break
+        current = laid
+        if kept and this.score[0] > 0:  # a limit is broken: what was kept may have to move as well
+            kept, contents = [], [each.content for each in laid]
+    assert best is not None
+    if best.score[0] > 0:
+        moved = relieved(problem, best.laid, run.use("embedding"), settings)
+        return moved if isinstance(moved, Infeasible) else best._replace(laid=moved)
+    return best
+
+
+def _score(run: Run, load: Load) -> tuple[float, ...]:
+    """Limits come first; then the busiest edge where weights follow the load, and the cost."""
+    peak = (float(load.edges.max(initial=0.0)),) if run.settings.rebalance_when == "always" else ()
+    return (excess(run.problem, load), *peak, float(load.edges @ run.problem.graph.weights))
+
+
+def _finished(run: Run, broken: bool, better: bool, still: bool) -> bool:
+    """Whether another round would find nothing else."""
+    if broken or run.settings.rebalance_when == "always":
+        return still
+    return run.settings.fragmentation == "none" or not better
+
+
+def first_weighting(problem: Problem) -> Weighting:
+    """Weights and bounds as the network came with them."""
+    return Weighting(
         problem.graph.weights,
         np.array([edge.lower for edge in problem.network.edges]),
         np.array([edge.upper for edge in problem.network.edges]),
     )
-    weighting, best = first, None
-    rebalance = run.use("rebalancing")
-    for run.round in range(settings.rounds):
-        broken = best is not None and best[0][0] > 0
-        graph = problem.graph.with_weights(weighting.weights) if broken else problem.graph
-        trees = _optimise(run, graph, contents, demands, initial)
-        dear = [
-            tree is None or too_dear(graph, demand, tree, settings.apart_above)
-            for demand, tree in zip(demands, trees, strict=True)
-        ]
-        if any(dear):
-            contents, demands = _apart(problem, contents, dear)
-            trees = _optimise(run, graph, contents, demands, initial)
-        if None in trees:
-            return _no_tree(problem, contents[trees.index(None)])
-        laid = [*kept, *_embedded(run, contents, trees)]
-        load = load_of(problem, laid)
-        score = (excess(problem, load), float(load.edges @ problem.graph.weights))
-        if best is None or score < best[0]:
-            best = (score, laid)
-        with run.watch.timing("rebalancing"):
-            weighting = rebalance(weighting, *capacities(problem, load), run.round)
-        if score[0] == 0 and settings.fragmentation == "none":
-            break
-        initial, kept_now = laid, len(kept)
-        if kept_now and score[0] > 0:  # a limit is broken: what was kept may have to move as well
-            kept, contents = [], [each.content for each in laid]
-            demands = [demand_of(problem, content) for content in contents]
-    assert best is not None
-    if best[0][0] > 0:
-        return relieved(problem, best[1], run.use("embedding"), settings)
-    return best[1]
+
+
+def _trees(
+    run: Run, graph: Graph, contents: Sequence[Content], current: Sequence[Laid]
+) -> tuple[list[Content], list[Tree]] | Infeasible:
+    """A tree for each content; publishers that no shared tree serves well get contents of their own."""
+    problem, contents = run.problem, list(contents)
+    demands = [demand_of(problem, content) for content in contents]
+    trees = _optimise(run, graph, contents, demands, current)
+    dear = [
+        tree is None or too_dear(graph, demand, tree, run.settings.apart_above)
+        for demand, tree in zip(demands, trees, strict=True)
+    ]
+    if any(dear):
+        contents, demands = _apart(problem, contents, dear)
+        trees = _optimise(run, graph, contents, demands, current)
+    if None in trees:
+        return _no_tree(problem, contents[trees.index(None)])
+    return contents, [tree for tree in trees if tree is not None]
 
 
 def _contents(run: Run) -> tuple[list[Laid], list[Content]]:
@@ -160,7 +219,7 @@ def _optimise(
     run: Run, graph: Graph, contents: Sequence[Content], demands: Sequence[Demand], current: Sequence[Laid]
 ) -> list[Tree | None]:
     """A tree for each demand: remembered ones, and those of the sub graph program for all others."""
-    settings, original = run.settings, run.round == 0
+    original = graph is run.problem.graph and run.round == 0
     found: dict[Key, Tree | None] = {}
     for demand in demands:
         key = demand_key(demand)
@@ -172,26 +231,29 @@ def _optimise(
         if demand_key(demand) not in found
     }
     run.solved += len(wanted)
-    if settings.selection == "all" and settings.fragmentation == "none":
-        with run.watch.timing("subgraph"):
-            trees = optimise_in_parts(graph, [demand for _, demand in wanted.values()], settings, run.pool)
-        found |= dict(zip(wanted, trees, strict=True))
-    else:
-        used = _edges_by_publisher(current)
-        trees_now = {(one.content.publishers, one.content.region): one.tree for one in current}
-        for done, (key, (content, demand)) in enumerate(wanted.items()):
-            now = trees_now.get((content.publishers, content.region))
-            if now is None:
-                edges = {edge for each in content.publishers for edge in used.get(each, ())}
-                now = _now(graph, demand, sorted(edges))
-            found[key] = _one_subgraph(run, graph, demand, now)
-            run.watch.tell("sub graphs", done + 1, len(wanted))
-    for key, (_, demand) in wanted.items():
-        if len(demand.roots) > 1 and (tree := found[key]) is not None:
-            found[key] = without_cycles(graph, demand, tree, settings, run.watch)
+    tasks = _tasks(run, wanted.values(), current)
+    spread = Spread(run.watch, run.pool, run.settings.processes)
+    trees = trees_for(graph, tasks, run.settings, run.round, spread)
+    found |= dict(zip(wanted, trees, strict=True))
     if original:
         run.memory.trees.update({key: tree for key, tree in found.items() if tree is not None})
     return [found[demand_key(demand)] for demand in demands]
+
+
+def _tasks(run: Run, wanted: Iterable[tuple[Content, Demand]], current: Sequence[Laid]) -> list[Task]:
+    """Each demand with what its publishers use now."""
+    if not run.looks_around:
+        return [Task(demand) for _, demand in wanted]
+    used = _edges_by_publisher(current)
+    trees_now = {(one.content.publishers, one.content.region): one.tree for one in current}
+    return [
+        Task(
+            demand,
+            tuple(sorted({edge for each in content.publishers for edge in used.get(each, ())})),
+            trees_now.get((content.publishers, content.region)),
+        )
+        for content, demand in wanted
+    ]
 
 
 def _apart(
@@ -219,71 +281,9 @@ def _edges_by_publisher(current: Sequence[Laid]) -> dict[int, set[int]]:
     return used
 
 
-def _one_subgraph(run: Run, graph: Graph, demand: Demand, current: Tree) -> Tree | None:
-    """Rings around the paths of now, fragments, the program for each, and the pieces joined again."""
-    settings = run.settings
-    size = max(2, settings.fragment_size - run.round % 2)  # other fragments in the next round (§5.3.3)
-    with run.watch.timing("selection"):
-        around = run.use("selection")(graph, sorted(current), settings.rings) if current else graph
-    with run.watch.timing("fragmentation"):
-        cut = run.use("fragmentation")(around, [demand], [current], size)
-    joined = set(cut.fixed[0])
-    for fragment in cut.fragments:
-        if not fragment.demands:
-            continue
-        with run.watch.timing("subgraph"):
-            trees = run.use("subgraph")(fragment.graph, fragment.demands, (), settings)
-        joined |= {edge for tree in trees if tree for edge in tree}
-    tree = frozenset(joined) if len(demand.roots) > 1 else _rooted(graph, demand, joined)
-    offers = [offer for offer in (tree, current) if _serves(graph, demand, offer)]
-    if offers:  # where parts have too few edges, the paths of now stay
-        return min(offers, key=graph.weigh) if len(demand.roots) == 1 else offers[0]
-    last: list[Tree | None] = component("subgraph", "steiner")(graph, [demand], (), settings)
-    return last[0]
-
-
-def _now(graph: Graph, demand: Demand, edges: Sequence[int]) -> Tree:
-    """The paths of now from each root to the terminals, among the edges in use; else new ones."""
-    find = component("paths", "dijkstra")
-    within = graph.only(edges)
-    tree: set[int] = set()
-    for root in demand.roots:
-        pairs = [(root, terminal) for terminal in demand.terminals]
-        paths = [found or new for found, new in zip(find(within, pairs), find(graph, pairs), strict=True)]
-        tree |= as_tree(graph, root, [each[0] for each in paths if each])
-    return frozenset(tree)
-
-
-def _rooted(graph: Graph, demand: Demand, edges: set[int]) -> Tree:
-    """Pieces that were optimised apart may meet twice: the shortest paths within them are the tree."""
-    within, root = graph.only(edges), demand.roots[0]
-    paths = component("paths", "dijkstra")(within, [(root, terminal) for terminal in demand.terminals])
-    return as_tree(graph, root, [each[0] for each in paths if each])
-
-
-def _serves(graph: Graph, demand: Demand, tree: Tree) -> bool:
-    """Every root reaches every terminal within its limit."""
-    leaving: dict[int, list[int]] = {}
-    for edge in tree:
-        leaving.setdefault(graph.source_list[edge], []).append(graph.target_list[edge])
-    for root in demand.roots:
-        hops, open_vertices = {root: 0}, [root]
-        for vertex in open_vertices:
-            for after in leaving.get(vertex, ()):
-                if after not in hops:
-                    hops[after] = hops[vertex] + 1
-                    open_vertices.append(after)
-        for place, terminal in enumerate(demand.terminals):
-            limit = demand.hops_to(place)
-            if terminal not in hops or (limit is not None and hops[terminal] > limit):
-                return False
-    return True
-
-
-def _embedded(run: Run, contents: Sequence[Content], trees: Sequence[Tree | None]) -> list[Laid]:
+def _embedded(run: Run, contents: Sequence[Content], trees: Sequence[Tree]) -> list[Laid]:
     embed, laid = run.use("embedding"), []
     for content, tree in zip(contents, trees, strict=True):
-        assert tree is not None
         with run.watch.timing("embedding"):
             laid.append(lay(run.problem, content, tree, embed, run.settings))
     return laid

@@ -77,13 +77,20 @@ class Fragment(NamedTuple):
     graph: Graph
     demands: tuple[Demand, ...]
     part_of: tuple[int, ...]
+    chains: tuple[Tree, ...] = ()
+    """Ways outside that edges beyond those of the network stand for: edges 2i and 2i + 1 for `chains[i]`."""
 
 
 class Fragmentation(NamedTuple):
-    """O_F (5.70): disjoint fragments, and for each demand of the whole the edges between them."""
+    """O_F (5.70): disjoint fragments, and for each demand of the whole the edges between them.
+
+    The trees of the parts and the fixed edges together are the new tree. With `exchange` each part is instead
+    offered in place of what the tree of now has there, one after the other.
+    """
 
     fragments: tuple[Fragment, ...]
     fixed: tuple[frozenset[int], ...]
+    exchange: bool = False
 
 
 class FragmentGraph(Protocol):

@@ -1,11 +1,14 @@
-"""Many demands over several processes (Content routes §8, outlook): demands do not depend on each other.
+"""Sub graphs and fragments over several processes (Content routes §8, outlook): none depends on another.
 
-The pool comes from outside. Each process gets a share of the demands, dealt out in turn, and loads the
-component by its name: functions of components need not travel.
+The pool comes from outside. Each process gets a share of the work, dealt out in turn, and loads components
+by name: functions of components need not travel. What the components' calls took comes back with the
+results; the clock travels, so it must be a function that can (`time.perf_counter` can).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from functools import partial
+from typing import TypeVar
 
 from regraft.routes.interface import Tree
 from regraft.routes.problem import Demand, Graph
@@ -13,22 +16,70 @@ from regraft.routes.registry import component
 from regraft.routes.settings import Settings
 from regraft.routes.shared_tree import single_roots
 from regraft.routes.steiner_graph import Bounded, Key, prepared
+from regraft.routes.stopwatch import Stopwatch
+
+T = TypeVar("T")
+R = TypeVar("R")
+Work = Callable[[Stopwatch, T], R]
 
 WORTH_IT = 64
-"""Fewer demands than this are done sooner than they are sent."""
+"""Fewer pieces of work than this are done sooner than they are sent."""
+PROGRAMS = ("combination", "steiner-program", "spanning-tree-cut")
+"""Components that take so long for one piece that two are worth sending."""
+CHUNK = 16
+"""Pieces of work between two words about how far it is."""
+
+
+def worth_it(settings: Settings) -> int:
+    return 2 if settings.subgraph in PROGRAMS else WORTH_IT
+
+
+def dealt(
+    work: Work[T, R],
+    items: Sequence[T],
+    watch: Stopwatch,
+    pool: Executor | None,
+    processes: int,
+    worth: int = WORTH_IT,
+    stage: str = "sub graphs",
+) -> list[R]:
+    """`work` for each item, over the pool if there is one and enough to do. `work` must be able to travel."""
+    if pool is None or processes < 2 or len(items) < worth:
+        found: list[R] = []
+        for item in items:
+            found.append(work(watch, item))
+            if len(found) % CHUNK == 0:
+                watch.tell(stage, len(found), len(items))
+        return found
+    shares = [items[start::processes] for start in range(processes)]
+    results: list[R | None] = [None] * len(items)
+    done = 0
+    for start, (part, calls) in enumerate(pool.map(partial(_share, work, watch.clock), shares)):
+        results[start::processes] = part
+        watch.add(calls)
+        done += len(part)
+        watch.tell(stage, done, len(items))
+    return results  # type: ignore[return-value]  # every place is filled
+
+
+def _share(
+    work: Work[T, R], clock: Callable[[], float], items: Sequence[T]
+) -> tuple[list[R], dict[str, list[float]]]:
+    watch = Stopwatch(clock)
+    return [work(watch, item) for item in items], watch.calls
 
 
 def optimise_in_parts(
     graph: Graph, demands: Sequence[Demand], settings: Settings, pool: Executor | None
 ) -> list[Tree | None]:
-    """The sub graph program for all demands, over the pool if there is one and enough to do."""
+    """The sub graph program for all demands on one graph, over the pool if there is one and enough to do."""
     count = settings.processes
     if pool is None or count < 2:
         return _optimise(graph, demands, settings)
     if settings.subgraph == "steiner":  # then all the work is in single trees, which bounds need as well
         solve_ahead(graph, demands, count, pool)
         return _optimise(graph, demands, settings)
-    if len(demands) < WORTH_IT:
+    if len(demands) < worth_it(settings):
         return _optimise(graph, demands, settings)
     shares = [demands[start::count] for start in range(count)]
     found: list[Tree | None] = [None] * len(demands)

@@ -7,7 +7,7 @@ graph keeps the numbers of the network: only `allowed` differs, so results need 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,19 @@ class Graph:
             entering[self.targets[edge]].append(edge)
         return tuple(map(tuple, entering))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Between processes a graph travels with its usable edges only; all else can be worked out."""
+        kept = {name: getattr(self, name)[self.edges] for name in ("sources", "targets", "cables", "weights")}
+        return {"vertices": self.vertices, "size": len(self.sources), "edges": self.edges, **kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        edges = state["edges"]
+        self.__dict__.update(vertices=state["vertices"], allowed=np.zeros(state["size"], dtype=np.bool_))
+        self.allowed[edges] = True
+        for name in ("sources", "targets", "cables", "weights"):
+            self.__dict__[name] = np.zeros(state["size"], dtype=state[name].dtype)
+            self.__dict__[name][edges] = state[name]
+
     def weigh(self, edges: Iterable[int]) -> float:
         """Σ c_ij y_ij (5.3) of these edges."""
         return float(sum(self.weights[edge] for edge in edges))
@@ -97,6 +110,22 @@ class Graph:
         inside = np.zeros(self.vertices, dtype=np.bool_)
         inside[np.fromiter(vertices, dtype=np.int64)] = True
         return replace(self, allowed=self.allowed & inside[self.sources] & inside[self.targets])
+
+    def with_links(self, links: Sequence[tuple[int, int, float]]) -> "Graph":
+        """Further cables with these ends and weights: two edges each, numbered after all others."""
+        if not links:
+            return self
+        ends = np.array([link[:2] for link in links], dtype=np.int64)
+        first = int(self.cables.max(initial=-1)) + 1
+        count = 2 * len(links)
+        return Graph(
+            self.vertices,
+            np.concatenate((self.sources, ends.reshape(-1))),
+            np.concatenate((self.targets, ends[:, ::-1].reshape(-1))),
+            np.concatenate((self.cables, np.repeat(np.arange(first, first + len(links)), 2))),
+            np.concatenate((self.weights, np.repeat([link[2] for link in links], 2))),
+            np.concatenate((self.allowed, np.ones(count, dtype=np.bool_))),
+        )
 
 
 def graph_of(network: SwitchNetwork) -> Graph:

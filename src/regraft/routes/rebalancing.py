@@ -55,6 +55,11 @@ def settled(weighting: Weighting) -> bool:
     return bool((weighting.lower == weighting.upper).all())
 
 
+def standing(before: Weighting, after: Weighting) -> bool:
+    """Nothing changed, or nothing will: another round on these weights finds the same routes."""
+    return settled(after) or all(map(np.array_equal, before, after))
+
+
 def _target(weighting: Weighting, load: Floats, capacity: Floats) -> Floats:
     most = float(load.max(initial=0.0)) or 1.0
     full = np.where(np.isfinite(capacity) & (capacity > 0), capacity, most)

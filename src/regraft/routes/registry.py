@@ -32,6 +32,7 @@ COMPONENTS: dict[str, dict[str, str]] = {
     "fragmentation": {
         "none": "fragmentation:whole",
         "parts": "fragmentation:in_parts",
+        "exchange": "fragment_exchange:exchange",
     },
     "subgraph": {
         "shortest-path-trees": "subgraph_paths:shortest_path_trees",

@@ -1,15 +1,20 @@
 """The configuration: which component by name for each kind, and the numbers they are run with."""
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 from regraft.model import BadInput
 from regraft.model.fields import a_number, a_text, a_whole_number, an_object
 from regraft.model.routes import Matching
 
+RebalanceWhen = Literal["limits", "always"]
+
+CHOICES = {"matching": ("publisher", "filter"), "rebalance_when": ("limits", "always")}
+
 LEAST = {
     "paths_per_pair": 1,
     "fragment_size": 2,
+    "centres": 1,
     "clusters": 1,
     "rounds": 1,
     "processes": 1,
@@ -31,6 +36,8 @@ class Settings:
     subgraph: str = "steiner"
     cycles: str = "components"
     rebalancing: str = "suggestion"
+    rebalance_when: RebalanceWhen = "limits"
+    """Weights follow the load while a load limit is broken, or "always" until they stand still (§6.5)."""
     matching: Matching = "filter"
     """Tables that look at the dz-expression alone (the seed's), or at the publisher as well."""
     apart_above: float = 0.01
@@ -74,6 +81,7 @@ def settings_from(document: Any) -> Settings:
             given[key] = a_whole_number(value, key, -1 if key == "rings" else int(LEAST.get(key, 0)), 10**9)
         else:
             given[key] = a_number(value, key, LEAST.get(key, 0))
-    if given.get("matching", "filter") not in ("publisher", "filter"):
-        raise BadInput("matching", f"must be 'publisher' or 'filter', not {given['matching']!r}")
+    for key, (one, other) in CHOICES.items():
+        if key in given and given[key] not in (one, other):
+            raise BadInput(key, f"must be {one!r} or {other!r}, not {given[key]!r}")
     return Settings(**given)

@@ -25,6 +25,11 @@ class Stopwatch:
         finally:
             self.calls.setdefault(name, []).append(self.clock() - started)
 
+    def add(self, calls: Mapping[str, list[float]]) -> None:
+        """What was measured elsewhere."""
+        for name, seconds in calls.items():
+            self.calls.setdefault(name, []).extend(seconds)
+
     def tell(self, stage: str, done: int, of: int) -> None:
         if self.report:
             self.report(stage, done, of)
