@@ -1,0 +1,396 @@
+"""A host of components, beside a broker: the shell of `core` in an asyncio process.
+
+On failure: a host that is killed finds its components again when it starts, and claims those that are its
+own. Without the directory, components run on, and moves wait. Without its disk the host stops: `failed`
+says why.
+"""
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from regraft.coord import CoordError
+from regraft.heal.components import pipe
+from regraft.heal.components.bundles import Bundles
+from regraft.heal.components.caller import Calls
+from regraft.heal.components.core import HostCore
+from regraft.heal.components.directory import Directory, DirectoryAway
+from regraft.heal.components.effects import (
+    Change,
+    Claim,
+    Durable,
+    Effect,
+    Forget,
+    Freeze,
+    Go,
+    Kill,
+    Load,
+    Look,
+    Put,
+    Respond,
+    Run,
+    Send,
+    SendCode,
+    SetRole,
+    Tell,
+    Unlist,
+)
+from regraft.heal.components.manifest import check_name
+from regraft.heal.components.messages import (
+    Call,
+    Code,
+    Ended,
+    Hello,
+    Image,
+    Message,
+    Offer,
+    Order,
+    Reply,
+    Want,
+)
+from regraft.heal.components.network import Network, Peer, Security
+from regraft.heal.components.resident import Settings
+from regraft.heal.components.signing import Trust
+from regraft.heal.components.store import Store, StoreFailed
+from regraft.heal.components.workers import Spares, WorkerProcess
+from regraft.model import BadInput
+
+TICK = 0.05
+_pack = msgspec.msgpack.encode
+
+
+class _Asked(NamedTuple):
+    """An order, and where its end is told."""
+
+    peer: Peer
+    number: int
+
+
+class ComponentHost:
+    """`async with ComponentHost("b1", folder, trusted, directory) as host: await host.create(…)`"""
+
+    def __init__(
+        self,
+        id: str,
+        folder: Path,
+        trusted: Path,
+        directory: Directory,
+        *,
+        address: tuple[str, int] = ("127.0.0.1", 0),
+        security: Security | None = None,
+        settings: Settings | None = None,
+        spares: int = 1,
+    ) -> None:
+        check_name(id, "host")
+        self.id = id
+        self.host, self.port = address
+        self.directory = directory
+        self.failed = ""
+        self.faults: deque[str] = deque(maxlen=100)
+        self._folder = folder
+        self._settings = settings
+        self._bundles = Bundles(folder / "bundles", Trust(trusted))
+        self._spares = Spares(folder, spares)
+        self._workers: dict[str, WorkerProcess] = {}
+        self._loads: dict[str, object] = {}
+        self._pending: deque[Effect | Callable[[], None]] = deque()
+        self._syncing = False
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"components-{id}")
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._network = Network(id, directory.address, security or Security())
+        self.calls = Calls(id, directory, self._network)
+        self._network.heard, self._network.lost = self._heard, self.calls.lost
+
+    # From start to stop
+
+    async def __aenter__(self) -> "ComponentHost":
+        self._store = Store(self._folder)
+        try:
+            life = f"{self._store.life}-{secrets.token_hex(3)}"
+            self._core = HostCore(self.id, life, self._bundles.seconds, self._settings)
+            (self._folder / "logs").mkdir(exist_ok=True)
+            await self._spares.fill()
+            self.port = await self._network.listen(self.host, self.port)
+            await self.directory.announce(self.id, (self.host, self.port))
+            self._perform(self._core.start(self._store.load(), _now()))
+            self._begin(self._tick())
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        """Components stay ours, and are found again at the next start."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with contextlib.suppress(DirectoryAway, CoordError):
+            await self.directory.withdraw()
+        await self._network.close()
+        workers, self._workers = list(self._workers.values()), {}
+        await asyncio.gather(self._spares.close(), *[each.ended() for each in workers])
+        self._thread.shutdown()
+        self._store.close()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            self._perform(self._core.tick(_now()))
+
+    # What others may ask
+
+    @property
+    def names(self) -> list[str]:
+        return sorted({each.name for each in self._core.residents.values()})
+
+    async def create(self, name: str, bundle: bytes, state: Mapping[str, Any] | None = None) -> Ended:
+        cells = {key: _pack(value) for key, value in (state or {}).items()}
+        return await self._ordered(Order(number=0, kind="create", name=name, data=bundle, state=cells))
+
+    async def migrate(self, name: str, target: str) -> Ended:
+        return await self._ordered(Order(number=0, kind="migrate", name=name, target=target))
+
+    async def clone(self, name: str, target: str, name_there: str) -> Ended:
+        order = Order(number=0, kind="clone", name=name, target=target, name_there=name_there)
+        return await self._ordered(order)
+
+    async def terminate(self, name: str) -> Ended:
+        return await self._ordered(Order(number=0, kind="terminate", name=name))
+
+    async def call(self, name: str, method: str, *arguments: Any, **named: Any) -> Any:
+        return await self.calls.call(name, method, *arguments, **named)
+
+    async def _ordered(self, order: Order) -> Ended:
+        ended = await self.calls.order(self.id, order)
+        return ended or Ended(number=0, refused="no answer in time")
+
+    # Messages
+
+    def _heard(self, peer: Peer, message: Message) -> None:
+        now = _now()
+        match message:
+            case Call():
+                self._perform(self._core.called(message, peer, now))
+            case Reply() | Ended():
+                self.calls.heard(peer, message)
+            case Order():
+                self._order(peer, message)
+            case Code(data=data):
+                try:
+                    self._bundles.take(data, f"bundle from {peer.id}")
+                except (BadInput, OSError) as fault:
+                    self.faults.append(str(fault))
+            case Offer(image=image):
+                if not self._bundles.has(image.bundle):
+                    self._network.send(peer.id, Want(tenure=image.tenure))
+                else:
+                    problem = self._bundles.problem(image.bundle)
+                    self._perform(self._core.received(peer.id, message, now, problem))
+            case Hello():
+                self.faults.append(f"{peer.id}: said hello twice")
+            case _:
+                self._perform(self._core.received(peer.id, message, now))
+
+    def _order(self, peer: Peer, order: Order) -> None:
+        asked, now = _Asked(peer, order.number), _now()
+        try:
+            match order.kind:
+                case "create":
+                    check_name(order.name, "name")
+                    bundle = self._bundles.take(order.data, f"bundle of {order.name}")
+                    cells = order.state or {}
+                    self._perform(self._core.create(order.name, bundle.sha256, cells, asked, now))
+                case "migrate":
+                    self._perform(self._core.migrate(order.name, order.target, asked, now))
+                case "clone":
+                    check_name(order.name_there, "name")
+                    self._perform(self._core.clone(order.name, order.target, order.name_there, asked, now))
+                case "terminate":
+                    self._perform(self._core.terminate(order.name, asked, now))
+                case "list":
+                    listed = [
+                        (r.name, r.life.value, r.work.image.bundle) for r in self._core.residents.values()
+                    ]
+                    peer.send(Ended(number=order.number, listed=sorted(listed)))
+                case _:
+                    peer.send(Ended(number=order.number, refused=f"no order is called {order.kind!r}"))
+        except (BadInput, OSError) as fault:
+            peer.send(Ended(number=order.number, refused=str(fault)))
+
+    # Effects, in order: what follows something stored waits until that is durable
+
+    def _perform(self, effects: list[Effect]) -> None:
+        self._pending.extend(effects)
+        self._pump()
+
+    def _pump(self) -> None:
+        while self._pending and not self._syncing and not self.failed:
+            if isinstance(self._pending[0], Put | Change | SetRole | Forget):
+                self._syncing = True
+                self._begin(self._sync())
+                return
+            effect = self._pending.popleft()
+            if callable(effect):
+                effect()
+            else:
+                self._act(effect)
+
+    async def _sync(self) -> None:
+        """All that waits to be stored, in one transaction."""
+        batch: list[Durable] = [
+            each for each in self._pending if isinstance(each, Put | Change | SetRole | Forget)
+        ]
+        rest = [each for each in self._pending if not isinstance(each, Put | Change | SetRole | Forget)]
+        self._pending = deque(rest)
+        count = len(rest)
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._store.apply, batch)
+        except StoreFailed as fault:
+            self.failed = str(fault)
+            self._begin(self._fail())
+            return
+        self._syncing = False
+        self._release(count)
+
+    def _release(self, count: int) -> None:
+        """What waited for this batch goes; what came later may wait for the next."""
+        for effect in [self._pending.popleft() for _ in range(count)]:
+            if callable(effect):
+                effect()
+            else:
+                self._act(effect)
+        self._pump()
+
+    async def _fail(self) -> None:
+        for worker in self._workers.values():
+            worker.kill()
+        await self._network.close()
+
+    def _act(self, effect: Effect) -> None:
+        match effect:
+            case Send(to=to, message=message):
+                self._network.send(to, message)
+            case SendCode(to=to, bundle=bundle):
+                with contextlib.suppress(BadInput):
+                    self._network.send(to, Code(bundle=bundle, data=self._bundles.data(bundle)))
+            case Respond(via=via, reply=reply):
+                assert isinstance(via, Peer)
+                via.send(reply)
+            case Tell(order=order, refused=refused, seconds=seconds):
+                assert isinstance(order, _Asked)
+                order.peer.send(Ended(number=order.number, refused=refused, seconds=seconds))
+            case Look(tenure=tenure, name=name):
+                self._begin(self._ask(tenure, self.directory.find(name), self._core.looked))
+            case Claim(tenure=tenure, entry=entry, version=version):
+                self._begin(self._ask(tenure, self.directory.put(entry, version), self._core.claimed))
+            case Unlist(tenure=tenure, name=name, version=version):
+                self._begin(self._ask(tenure, self.directory.remove(name, version), self._core.looked))
+            case _:
+                self._work(effect)
+
+    async def _ask(
+        self, tenure: str, request: Coroutine[Any, Any, Any], answer: Callable[..., list[Effect]]
+    ) -> None:
+        try:
+            result = await request
+        except (DirectoryAway, CoordError) as fault:
+            self.faults.append(str(fault))
+            self._perform(self._core.away(tenure, _now()))
+        else:
+            self._perform(answer(tenure, result, _now()))
+
+    # Workers
+
+    def _work(self, effect: Effect) -> None:
+        match effect:
+            case Load(image=image):
+                token = self._loads[image.tenure] = object()
+                self._begin(self._load(image, token))
+            case Kill(tenure=tenure):
+                self._loads.pop(tenure, None)
+                if (worker := self._workers.pop(tenure, None)) is not None:
+                    worker.kill()
+            case Go(tenure=tenure) if (worker := self._workers.get(tenure)) is not None:
+                worker.stand(False)
+                worker.say(pipe.Proceed())
+            case Run(tenure=tenure) if (worker := self._workers.get(tenure)) is not None:
+                worker.say(pipe.Do(id=effect.id, method=effect.method, arguments=effect.arguments))
+            case Freeze(tenure=tenure) if (worker := self._workers.get(tenure)) is not None:
+                worker.say(pipe.Halt())
+
+    async def _load(self, image: Image, token: object) -> None:
+        tenure = image.tenure
+        try:
+            manifest = self._bundles.opened(image.bundle).manifest
+            worker = await self._spares.take()
+        except (BadInput, OSError) as fault:
+            self._perform(self._core.died(tenure, str(fault), _now()))
+            return
+        if self._loads.get(tenure) is not token:
+            worker.kill()
+            return
+        del self._loads[tenure]
+        self._workers[tenure] = worker
+        begin = pipe.Begin(
+            bundle=str(self._bundles.path(image.bundle).resolve()),
+            manifest=manifest,
+            name=image.name,
+            place=self.id,
+            origin=image.origin,
+            cells=image.cells,
+            tasks=image.tasks,
+            log=str((self._folder / "logs" / f"{image.name}.log").resolve()),
+        )
+        worker.begin(
+            begin,
+            lambda message: self._worker_said(tenure, worker, message),
+            lambda reason: self._worker_died(tenure, worker, reason),
+        )
+
+    def _worker_said(self, tenure: str, worker: WorkerProcess, message: pipe.Up) -> None:
+        if self._workers.get(tenure) is not worker:
+            return
+        match message:
+            case pipe.Begun():
+                worker.stand(True)
+                self._perform(self._core.loaded(tenure, _now()))
+            case pipe.At(id=id):
+                self._core.at(tenure, id, _now())
+            case pipe.Reached(point=point):
+                if point.frozen:
+                    worker.stand(True)
+                self._perform(self._core.point(tenure, point, _now()))
+            case pipe.CallOut():
+                # After what is being stored: a call that is repeated after a crash repeats it from there.
+                self._pending.append(lambda: self._begin(self._call_out(worker, message)))
+                self._pump()
+
+    def _worker_died(self, tenure: str, worker: WorkerProcess, reason: str) -> None:
+        if self._workers.get(tenure) is worker:
+            del self._workers[tenure]
+            self.faults.append(f"{tenure.partition('/')[0]}: {reason}")
+            self._perform(self._core.died(tenure, reason, _now()))
+
+    async def _call_out(self, worker: WorkerProcess, out: pipe.CallOut) -> None:
+        answer = await self.calls.ask(out.id, out.answered, (out.name, out.method, out.arguments))
+        worker.say(pipe.Returned(answer=answer))
+
+
+def _now() -> float:
+    return time.monotonic()

@@ -1,0 +1,342 @@
+"""The process that a component runs in: `python -m regraft.heal.components.worker FD`, started by a host.
+
+It waits as a spare until it is told what to become. One thread does one thing at a time: a call, or a step
+of a task. State is packed after each call and compared field by field; what has changed is reported as a
+point. A method that raises leaves the state as it was; a state that is no plain data, or too large, ends
+the process with the reason, and the host goes on from the last point.
+"""
+
+import contextlib
+import ctypes
+import hashlib
+import importlib
+import inspect
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from regraft.heal.components import pipe
+from regraft.heal.components.bundle import read_bundle
+from regraft.heal.components.importing import install
+from regraft.heal.components.manifest import Limits, misfit
+from regraft.heal.components.messages import Answered, CallId, Task
+from regraft.heal.components.working import Point
+from regraft.model import BadInput, RegraftError
+
+SLICE = 0.05
+"""Seconds that one task goes on before the next has its turn."""
+REPORT = 0.25
+"""Seconds after which the points of tasks are reported."""
+PDEATHSIG = 1
+LONG_CALLER = 100
+pack = msgspec.msgpack.Encoder().encode
+unpack = msgspec.msgpack.Decoder().decode
+
+
+class CallFailed(RegraftError):
+    """The component that was called answered so, or could not be found."""
+
+
+class Channel:
+    """The socket to the host. What comes while something else is waited for is kept."""
+
+    def __init__(self, fd: int) -> None:
+        self._socket = socket.socket(fileno=fd)
+        self._socket.setblocking(True)
+        self._kept: deque[pipe.Down] = deque()
+
+    def send(self, message: pipe.Up) -> None:
+        self._socket.sendall(pipe.framed(message))
+
+    def pending(self) -> bool:
+        return bool(self._kept) or bool(select.select([self._socket], [], [], 0)[0])
+
+    def receive(self) -> pipe.Down:
+        return self._kept.popleft() if self._kept else self._read()
+
+    def returned(self) -> Answered:
+        while not isinstance(message := self._read(), pipe.Returned):
+            self._kept.append(message)
+        return message.answer
+
+    def _read(self) -> pipe.Down:
+        (length,) = pipe.LENGTH.unpack(self._exactly(pipe.LENGTH.size))
+        message: pipe.Down = pipe.DOWN.decode(self._exactly(length))
+        return message
+
+    def _exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            part = self._socket.recv(min(size - len(data), 1 << 20))
+            if not part:
+                os._exit(0)  # the host has gone
+            data += part
+        return bytes(data)
+
+
+@dataclass
+class Going:
+    """A task in this process."""
+
+    method: str
+    arguments: bytes
+    progress: dict[str, Any]
+    calls: int
+    generator: Iterator[None]
+    reported: int
+    """Of its calls, those that the last point knows."""
+
+
+class Context:
+    """What a component may ask of its host."""
+
+    def __init__(self, runner: "Runner", begin: pipe.Begin, files: dict[str, bytes]) -> None:
+        self.name, self.place, self.origin = begin.name, begin.place, begin.origin
+        self._runner = runner
+        self._files = files
+
+    def resource(self, path: str) -> bytes:
+        """A data file of the bundle."""
+        return self._files[path]
+
+    def call(self, name: str, method: str, *arguments: Any, **named: Any) -> Any:
+        """Another component's method, wherever it is. Done again after a crash, it is the same call."""
+        answer = self._runner.call_out(name, method, pack((arguments, named)))
+        if answer.fault:
+            raise CallFailed(answer.fault)
+        return unpack(answer.value)
+
+
+class Runner:
+    def __init__(self, channel: Channel, begin: pipe.Begin) -> None:
+        self._channel = channel
+        self._name = begin.name
+        self._manifest = begin.manifest
+        bundle = read_bundle(Path(begin.bundle).read_bytes(), begin.name)
+        install(bundle.files)
+        self._cells = dict(begin.cells)
+        self.state: dict[str, Any] = {key: unpack(cell) for key, cell in begin.cells.items()}
+        if reason := misfit(self.state, begin.manifest.state):
+            raise BadInput(begin.name, reason)
+        module, _, entry = begin.manifest.entry.partition(":")
+        made = getattr(importlib.import_module(module), entry)
+        self._component = made(self.state, Context(self, begin, bundle.files))
+        self._tasks: dict[CallId, Going] = {}
+        self._at: CallId | None = None
+        self._calls = 0
+        self._due = 0.0
+        for id, task in begin.tasks:
+            self._begin_task(id, task)
+
+    # The loop
+
+    def run(self) -> NoReturn:
+        going = False
+        while True:
+            if not going or not self._tasks or self._channel.pending():
+                going = self._handle(self._channel.receive(), going)
+            else:
+                self._slice()
+
+    def _handle(self, message: pipe.Down, going: bool) -> bool:
+        match message:
+            case pipe.Proceed():
+                return True
+            case pipe.Do():
+                self._do(message)
+            case pipe.Halt():
+                self._prepare_to_move()
+                self._report([], frozen=True)
+                return False
+        return going
+
+    def _prepare_to_move(self) -> None:
+        self._at = None
+        hook = getattr(self._component, "before_move", None)
+        if hook is not None:
+            try:
+                hook()
+            except Exception as fault:
+                print(f"before_move: {_said(fault)}", file=sys.stderr)
+
+    def _do(self, message: pipe.Do) -> None:
+        if self._tasks:
+            self._report([])  # so that what this call changes can be undone
+        self._now_at(message.id)
+        self._calls = 0
+        method = getattr(self._component, message.method, None)
+        if message.method.startswith("_") or not inspect.ismethod(method):
+            self._report([(message.id, Answered(fault=f"{self._name} has no method {message.method!r}"))])
+            return
+        try:
+            if inspect.isgeneratorfunction(method):
+                self._begin_task(message.id, Task(message.method, message.arguments, pack({})))
+                self._report([])
+                return
+            arguments, named = unpack(message.arguments)
+            answer = Answered(pack(method(*arguments, **named)))
+        except Exception as fault:
+            self.state.clear()
+            self.state.update({key: unpack(cell) for key, cell in self._cells.items()})
+            answer = Answered(fault=_said(fault))
+        self._report([(message.id, answer)])
+
+    def _now_at(self, id: CallId) -> None:
+        if self._at != id:
+            self._at = id
+            self._channel.send(pipe.At(id=id))
+
+    # Tasks
+
+    def _begin_task(self, id: CallId, task: Task) -> None:
+        """From its progress, which is all that it knows of what it did before."""
+        progress = unpack(task.progress)
+        arguments, named = unpack(task.arguments)
+        generator = getattr(self._component, task.method)(progress, *arguments, **named)
+        self._tasks[id] = Going(task.method, task.arguments, progress, task.calls, generator, task.calls)
+
+    def _slice(self) -> None:
+        id, going = next(iter(self._tasks.items()))
+        self._now_at(id)
+        end = time.monotonic() + SLICE
+        done: list[tuple[CallId, Answered]] = []
+        try:
+            while not done and time.monotonic() < end and not self._channel.pending():
+                next(going.generator)
+        except StopIteration as over:
+            done = [(id, _answer(over.value))]
+        except Exception as fault:
+            done = [(id, Answered(fault=_said(fault)))]
+        del self._tasks[id]
+        if not done:
+            self._tasks[id] = going  # to the end of the line
+        if done or time.monotonic() >= self._due:
+            self._report(done)
+
+    # Points
+
+    def _report(self, done: list[tuple[CallId, Answered]], frozen: bool = False) -> None:
+        cells = self._changed()
+        tasks: list[tuple[CallId, Task | None]] = []
+        for id, going in self._tasks.items():
+            progress = _packed(going.progress, "progress")
+            tasks.append((id, Task(going.method, going.arguments, progress, going.calls)))
+            going.reported = going.calls
+        self._channel.send(pipe.Reached(point=Point(done=done, cells=cells, tasks=tasks, frozen=frozen)))
+        self._due = time.monotonic() + REPORT
+
+    def _changed(self) -> dict[str, bytes | None]:
+        if reason := misfit(self.state, self._manifest.state):
+            raise BadInput(self._name, reason)
+        changed: dict[str, bytes | None] = {key: None for key in self._cells if key not in self.state}
+        for key, value in self.state.items():
+            packed = pack(value)
+            if packed != self._cells.get(key):
+                changed[key] = _packed(value, f"field {key!r} of the state")
+                if type(key) is not str:
+                    raise BadInput(self._name, f"{key!r} of the state is no name")
+        for key, cell in changed.items():
+            if cell is None:
+                del self._cells[key]
+            else:
+                self._cells[key] = cell
+        size, most = sum(map(len, self._cells.values())), self._manifest.limits.state_bytes
+        if size > most:
+            raise BadInput(self._name, f"a state of {size} bytes, where {most} are allowed")
+        return changed
+
+    # Calls of other components
+
+    def call_out(self, name: str, method: str, arguments: bytes) -> Answered:
+        """Numbered within the call or task that makes it: the same one when that is done again."""
+        if self._at is None:
+            raise CallFailed("a component calls others only while it is called itself")
+        going = self._tasks.get(self._at)
+        if going is not None:
+            going.calls += 1
+            number, answered = going.calls, going.reported
+        else:
+            self._calls += 1
+            number, answered = self._calls, 0
+        caller = f"{self._name}:{self._at.caller}:{self._at.number}"
+        if len(caller) > LONG_CALLER:
+            caller = f"{self._name}:{hashlib.blake2b(caller.encode(), digest_size=16).hexdigest()}"
+        out = pipe.CallOut(
+            id=CallId(caller, number), answered=answered, name=name, method=method, arguments=arguments
+        )
+        self._channel.send(out)
+        return self._channel.returned()
+
+
+def _packed(value: Any, what: str) -> bytes:
+    packed = pack(value)
+    if unpack(packed) != value:
+        raise BadInput("", f"{what} is not plain data (numbers, text, bytes, lists, dicts with text keys)")
+    return packed
+
+
+def _answer(value: Any) -> Answered:
+    try:
+        return Answered(pack(value))
+    except Exception as fault:
+        return Answered(fault=_said(fault))
+
+
+def _said(fault: BaseException) -> str:
+    text = " ".join(str(fault).split())[:500]
+    return f"{type(fault).__name__}: {text}" if text else type(fault).__name__
+
+
+def confine(limits: Limits) -> None:
+    """For good, before any line of the component runs."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    memory = pages * resource.getpagesize() + limits.memory_bytes
+    for kind, most in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_NOFILE, limits.open_files),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(kind, (most, most))
+
+
+def main(fd: int) -> None:
+    with contextlib.suppress(OSError):  # ends with its host, even in an endless loop
+        ctypes.CDLL(None).prctl(PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = Channel(fd)
+    begin = channel.receive()
+    assert isinstance(begin, pipe.Begin)
+    try:
+        log = os.open(begin.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.close(log)
+        confine(begin.manifest.limits)
+        runner = Runner(channel, begin)
+        channel.send(pipe.Begun())
+        runner.run()
+    except MemoryError:
+        reason = f"more memory than the {begin.manifest.limits.memory_bytes >> 20} MiB that are allowed"
+    except BadInput as fault:
+        reason = str(fault)
+    except BaseException as fault:
+        reason = _said(fault)
+    with contextlib.suppress(OSError, MemoryError):
+        channel.send(pipe.Broken(reason=reason))
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
