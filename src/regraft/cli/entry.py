@@ -34,6 +34,7 @@ COMMANDS = {
     "routes": "routes_command:routes",
     "rules": "rules_command:rules",
     "brokers": "brokers_command:brokers",
+    "components": "components_command:components",
     "znode": "znode_command:znode",
 }
 

@@ -94,6 +94,7 @@ class ComponentHost:
         self.host, self.port = address
         self.directory = directory
         self.failed = ""
+        self._failing = asyncio.Event()
         self.faults: deque[str] = deque(maxlen=100)
         self._folder = folder
         self._settings = settings
@@ -277,7 +278,13 @@ class ComponentHost:
                 self._act(effect)
         self._pump()
 
+    async def failure(self) -> bool:
+        """Waits until the host has failed."""
+        await self._failing.wait()
+        return True
+
     async def _fail(self) -> None:
+        self._failing.set()
         for worker in self._workers.values():
             worker.kill()
         await self._network.close()
