@@ -98,7 +98,13 @@ def write_all(out: Path, of_figure: Mapping[str, Points]) -> None:
             Panel(distribution, "degree", curves(rows, distribution, axis, "degree"))
             for distribution in dict.fromkeys(trial.distribution for trial in rows)
         ]
-        draw(out / f"{name}.png", f"kTCO Figure {name[-1]}", axis, panels, notes[int(name[-1])])
+        draw(
+            out / f"{name}.png",
+            f"kTCO Figure {name[-1]}: average node degree",
+            axis,
+            panels,
+            notes[int(name[-1])],
+        )
         write(out / f"{name}.csv", table(rows, axis, ("degree", "seconds")))
     far = {trial: row for trial, row in of_figure["figure_3"].items() if row.largest_diameter}
     write(out / "figures_6_and_8.csv", table(far, "nodes", ("largest_diameter", "average_diameter")))
@@ -108,7 +114,13 @@ def write_all(out: Path, of_figure: Mapping[str, Points]) -> None:
             for quantity in ("largest_diameter", "average_diameter")
             for distribution in distributions
         ]
-        draw(out / f"figure_{number}.png", f"kTCO Figure {number}", "nodes", panels, notes[number])
+        draw(
+            out / f"figure_{number}.png",
+            f"kTCO Figure {number}: topic diameters",
+            "nodes",
+            panels,
+            notes[number],
+        )
     columns = ("figure", "section", "says", "seed", "measured")
     said = [
         (p.figure or "all", f"kTCO {p.section}", p.says, p.value, "" if here is None else here)

@@ -9,6 +9,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import colormaps
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 Curves = Mapping[tuple[str, int], Mapping[int, float]]
 FIXED = {"GM": ("tab:blue", "o"), "GM2": ("tab:red", "s"), "CyclePT": ("black", "v")}
@@ -39,9 +40,9 @@ def draw(path: Path, title: str, axis: str, panels: Sequence[Panel], notes: Sequ
     quantities = list(dict.fromkeys(panel.quantity for panel in panels))
     across = len(panels) // len(quantities) if len(panels) > 2 else len(panels)
     down = -(-len(panels) // across)
-    size = (4.2 * across + 1.7, 3.7 * down + 0.16 * len(notes) + 0.6)
+    size = (4.2 * across + 1.7, 3.7 * down + 0.17 * len(notes) + 0.8)
     figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(down, across, squeeze=False)
+    grid = figure.subplots(down, across, squeeze=False, sharey="row" if len(panels) > 2 else False)
     for panel, axes in zip(panels, grid.flat, strict=True):
         _panel(axes, axis, panel)
     lines = {
@@ -60,7 +61,7 @@ def draw(path: Path, title: str, axis: str, panels: Sequence[Panel], notes: Sequ
     figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
     if notes:
         figure.supxlabel(
-            "The seed prints: " + "\n".join(notes), x=0.01, ha="left", fontsize="x-small", linespacing=1.4
+            "The seed prints:\n" + "\n".join(notes), x=0.01, ha="left", fontsize="x-small", linespacing=1.4
         )
     figure.savefig(path, dpi=130)
 
@@ -76,11 +77,13 @@ def _panel(axes: Any, axis: str, panel: Panel) -> None:
     axes.set(xlabel=NAMES[axis], ylabel=NAMES[panel.quantity])
     if panel.quantity == "degree":
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
     else:
         axes.set_ylim(0, None)
     axes.set_title(NAMES[panel.distribution], fontsize="medium")
-    axes.grid(visible=True, which="both", alpha=0.25)
+    axes.grid(visible=True, alpha=0.3)
 
 
 def _style(algorithm: str, k: int) -> tuple[Any, str, str]:
