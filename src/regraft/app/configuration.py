@@ -75,11 +75,12 @@ class Web:
     certificate: Path | None
     key: Path | None
     ca: Path | None
-    tokens: str
-    """From the environment: NAME:ROLE:SECRET,…"""
     tokens_file: Path | None
-    requests_per_minute: int
-    audit_log: Path
+    requests_per_minute: float
+    audit_log: Path | None
+    plain_http: bool
+    hosts: tuple[str, ...]
+    tokens_variable: str = WEB_TOKENS
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,9 @@ def read_configuration(path: Path, environment: Mapping[str, str]) -> Configurat
 Values = Mapping[str, Mapping[str, Any]]
 
 
-def checked(document: Mapping[str, Any], lines: "_Lines") -> Values:
+def checked(document: Mapping[str, Any], lines: "_Lines | None" = None) -> Values:
     """Every section and key is known and has a value of its kind; what is missing has its default."""
+    lines = lines or _Lines("")
     for name, content in document.items():
         if name not in SECTIONS:
             place, hint = lines.of(name), _meant(name, SECTIONS)
@@ -194,8 +196,10 @@ def configured(values: Values, folder: Path, environment: Mapping[str, str]) -> 
         Zookeeper(
             zookeeper["hosts"],
             zookeeper["root"],
-            *(path(zookeeper[name]) for name in ("ca", "certificate", "key")),
-            auth=environment.get(ZOOKEEPER_AUTH, ""),
+            path(zookeeper["ca"]),
+            path(zookeeper["certificate"]),
+            path(zookeeper["key"]),
+            environment.get(ZOOKEEPER_AUTH, ""),
         ),
         Telemetry(folder / values["telemetry"]["folder"], values["telemetry"]["top"] or None),
         Spark(spark["master"], spark["memory"], spark["small"], seconds(spark["time_limit"])),
@@ -219,11 +223,14 @@ def configured(values: Values, folder: Path, environment: Mapping[str, str]) -> 
             web["enabled"],
             web["host"],
             web["port"],
-            *(path(web[name]) for name in ("certificate", "key", "ca")),
-            tokens=environment.get(WEB_TOKENS, ""),
-            tokens_file=path(web["tokens_file"]),
-            requests_per_minute=web["requests_per_minute"],
-            audit_log=path(web["audit_log"]) or state / "audit.ndjson",
+            path(web["certificate"]),
+            path(web["key"]),
+            path(web["ca"]),
+            path(web["tokens_file"]),
+            float(web["requests_per_minute"]),
+            path(web["audit_log"]) or state / "audit.ndjson",
+            web["plain_http"],
+            tuple(web["hosts"]),
         ),
     )
 

@@ -68,6 +68,10 @@ def slots() -> Kind:
     return Kind(f"a list of times, each of which {RULE}", (list,), accepts)
 
 
+def names() -> Kind:
+    return Kind("a list of names", (list,))
+
+
 def switch() -> Kind:
     return Kind("true or false", (bool,))
 
@@ -258,10 +262,15 @@ SECTIONS: dict[str, Section] = {
             "key": Key(text("a path, or nothing"), "", "Its key (PEM)."),
             "ca": Key(text("a path, or nothing"), "", "Clients show certificates of this authority (PEM)."),
             "tokens_file": Key(
-                text("a path, or nothing"), "", "A file with lines NAME:ROLE:SECRET, beside the environment."
+                text("a path, or nothing"),
+                "",
+                "Users beside those of the environment, in lines `NAME ROLE sha256:HEX` (of a token) or "
+                "`NAME ROLE certificate` (with that common name).",
             ),
-            "requests_per_minute": Key(whole(1), 600, "Of one client."),
+            "requests_per_minute": Key(whole(1), 600, "Of one client; a tenth of them may change something."),
             "audit_log": Key(text("a path, or nothing"), "", '"": audit.ndjson in state.folder.'),
+            "plain_http": Key(switch(), False, "Something in front of it speaks TLS: allow tokens without."),
+            "hosts": Key(names(), [], "Names by which it may be asked, behind a proxy."),
         },
     ),
 }

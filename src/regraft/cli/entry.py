@@ -36,6 +36,10 @@ COMMANDS = {
     "brokers": "brokers_command:brokers",
     "components": "components_command:components",
     "znode": "znode_command:znode",
+    "init": "init_command:init",
+    "doctor": "doctor_command:doctor",
+    "serve": "serve_command:serve",
+    "what-if": "what_if_command:what_if",
 }
 
 

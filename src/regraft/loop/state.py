@@ -46,6 +46,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     policy: Policy
     mode: Mode = "propose"
+    configured: Mode = "propose"
+    """The mode of the configuration; somebody may have set another since."""
     phase: Phase = "waiting"
     since: float = 0.0
     ticket: int = 0
@@ -84,7 +86,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
 def first_state(policy: Policy, mode: Mode, at: float) -> State:
     """Nothing is known yet; the first window is the first whole one after `at`."""
-    return State(policy=policy, mode=mode, since=at, due=next_end(at, policy) + policy.settle_seconds)
+    due = next_end(at, policy) + policy.settle_seconds
+    return State(policy=policy, mode=mode, configured=mode, since=at, due=due)
 
 
 def next_end(at: float, policy: Policy) -> float:

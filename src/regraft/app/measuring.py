@@ -1,0 +1,130 @@
+"""Spark, kept warm: one session for as long as the loop runs, used by one thread, started anew if it dies."""
+
+import contextlib
+import shutil
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from regraft.app.configuration import Spark, Telemetry
+from regraft.app.workloads import TABLES, Measured, read_window
+from regraft.model import RegraftError
+from regraft.model.snapshot import Counts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class DiskFull(RegraftError):
+    """Less room than the configuration asks for."""
+
+
+class Window(NamedTuple):
+    """A measured window, and what became of the records that were new."""
+
+    measured: Measured
+    counts: Counts
+
+
+class Measurer:
+    """`measure` and `warm` are called one at a time, from a thread that is not the event loop's."""
+
+    def __init__(
+        self,
+        telemetry: Telemetry,
+        spark: Spark,
+        out: Path,
+        width: float,
+        least_free: int = 0,
+        session: "SparkSession | None" = None,
+    ) -> None:
+        """A `session` that is given is somebody else's: it is not ended here."""
+        self._telemetry = telemetry
+        self._spark = spark
+        self._out = out
+        self._width = width
+        self._least_free = least_free
+        self._session = session
+        self._is_ours = session is None
+        self._lock = threading.Lock()
+
+    def warm(self) -> None:
+        """The session runs, and its Java has seen the code of a measurement."""
+        with self._lock:
+            self._started().range(1).count()
+
+    def measure(self, start: float, end: float) -> Window:
+        """What is new in the telemetry is taken in; the tables of this window are read back."""
+        from regraft.measure.run import Job, run  # noqa: PLC0415 — loads pyspark
+
+        self.check_disk()
+        job = Job(
+            self._telemetry.folder,
+            self._out,
+            round(self._width * 1e6),
+            top=self._telemetry.top,
+            tables=TABLES,
+        )
+        with self._lock:
+            try:
+                ran = run(job, self._started())
+            except RegraftError:
+                self._forget()
+                raise
+        return Window(read_window(ran.snapshot, start, end), ran.counts)
+
+    def read(self, start: float, end: float) -> Measured:
+        """A window that was measured before, from its tables."""
+        from regraft.model.snapshot import read_snapshot  # noqa: PLC0415
+
+        return read_window(read_snapshot(self._out), start, end)
+
+    def check_disk(self) -> None:
+        folder = self._out if self._out.exists() else self._out.parent
+        free = shutil.disk_usage(folder).free
+        if free < self._least_free:
+            raise DiskFull(f"{free // 10**6} MB are left, at least {self._least_free // 10**6} MB are needed")
+
+    def abandon(self) -> None:
+        """A measurement takes too long: its session is ended under it."""
+        self._forget()
+
+    def stop(self) -> None:
+        self._forget()
+
+    def _started(self) -> "SparkSession":
+        if self._session is None:
+            from regraft.measure.session import SMALL, start  # noqa: PLC0415
+
+            local = self._spark.master.startswith("local")
+            settings = SMALL if self._spark.small and local else {}
+            self._session = start(self._spark.master, memory=self._spark.memory, settings=settings)
+        return self._session
+
+    def _forget(self) -> None:
+        """Without waiting for anything that may be dead."""
+        session = self._session
+        if session is None or not self._is_ours:
+            return
+        self._session = None
+        with contextlib.suppress(Exception):
+            session.stop()
+        if not self._spark.master.startswith("sc://"):
+            _end_java()
+
+
+def _end_java() -> None:
+    """The next session starts a Java of its own; pyspark would go on with the one that may be dead."""
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    process = getattr(gateway, "proc", None)
+    with contextlib.suppress(Exception):
+        gateway.shutdown()
+    if process is not None:
+        process.kill()
+        process.wait()
+    SparkContext._gateway = None
+    SparkContext._jvm = None

@@ -1,0 +1,303 @@
+"""Runs the loop: an event, one step, all of it written in one transaction, then its commands carried out.
+
+On failure: what was written is a whole step. After a restart the state is read, `Started` is the first event,
+and a run in the journal goes on. When nothing can be written, the loop is told (`disk`) and changes nothing.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from regraft.app import ledger as books
+from regraft.app import views as v
+from regraft.app.carrying_out import interrupted, stop
+from regraft.app.ledger import Ledger
+from regraft.app.overlay import Known
+from regraft.app.standing import state_view
+from regraft.app.store import Document, Store, StoreFault
+from regraft.app.stream import Stream
+from regraft.app.works import Done, Works
+from regraft.coord import CoordError
+from regraft.deploy.deployer import Progress
+from regraft.loop import commands as c
+from regraft.loop import events as e
+from regraft.loop.decisions import Decision
+from regraft.loop.state import State
+from regraft.loop.step import step
+from regraft.model import RegraftError
+from regraft.model.intents import Intent
+
+log = logging.getLogger("regraft.loop")
+TICK_SECONDS = 1.0
+TIDY_SECONDS = 3600.0
+UNSAID = 1000
+"""Decisions that wait while they can not be written."""
+Told = Callable[[tuple[str, ...], bool, str], None]
+"""Of Intents: which, whether they were done, why not."""
+
+
+class Shell:
+    """`handle` may be called by anybody on the event loop; it never waits."""
+
+    def __init__(
+        self, name: str, state: State, works: Works, store: Store, ledger: Ledger, keep: float
+    ) -> None:
+        self.name = name
+        self.started_at = time.time()
+        self.state = state
+        self.works = works
+        self.stream = Stream()
+        self.operation: v.OperationView | None = None
+        self.snapshot: v.SnapshotView | None = None
+        self.steps = 0
+        self.decided: dict[str, int] = {}
+        """How many decisions of each kind there were, since the start."""
+        self._store = store
+        self._ledger = ledger
+        self._keep = keep
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._unsaid: list[tuple[Decision, str | None]] = []
+        self._cannot_write = False
+        self._numbers: dict[str, Any] = {}
+        self._answer: Told = lambda intents, done, reason: None
+
+    def view(self) -> v.StateView:
+        return state_view(self.state, self.operation, self.name, self.started_at, time.time())
+
+    def on_answers(self, told: Told) -> None:
+        """Healing is told what became of its Intents."""
+        self._answer = told
+
+    def raise_intent(self, id: str, intent: Intent) -> None:
+        """Healing wants something; the same id again is the same wish."""
+        self.handle(e.IntentRaised(at=time.time(), id=id, intent=intent))
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        known = self.works.overlay.known
+        if known is not None:
+            self._topology_changed(known)
+        self.handle(e.Started(at=time.time(), interrupted=await interrupted(self.works.overlay)))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.works.overlay.follow(self._topology_changed, self._coordination_failed))
+            group.create_task(self._warm())
+            group.create_task(self._ticks())
+
+    async def close(self) -> None:
+        """What is under way is left; a run stays in the journal, and goes on after the next start."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _warm(self) -> None:
+        try:
+            await self.works.warm()
+        except RegraftError as fault:
+            self.handle(e.Failed(at=time.time(), part="measure", reason=str(fault)))
+
+    async def _ticks(self) -> None:
+        tidy = 0.0
+        while True:
+            now = time.time()
+            self.handle(e.Tick(at=now))
+            if now - tidy > TIDY_SECONDS:
+                tidy = now
+                self._store.forget(now - self._keep)
+            await asyncio.sleep(TICK_SECONDS)
+
+    def _topology_changed(self, known: Known) -> None:
+        if (known.epoch, known.topology.sha256) != (self.state.epoch, self.state.topology):
+            self.stream.tell("topology", {"epoch": known.epoch, "sha256": known.topology.sha256})
+            self.handle(e.TopologyChanged(at=time.time(), epoch=known.epoch, sha256=known.topology.sha256))
+
+    def _coordination_failed(self, reason: str) -> None:
+        if "coordination" not in self.state.troubles:
+            self.handle(e.Failed(at=time.time(), part="coordination", reason=reason))
+
+    def handle(self, event: e.Event, documents: tuple[Document, ...] = ()) -> None:
+        """One step: decided, written, told, carried out."""
+        before = self.state
+        self.state, commands = step(before, event)
+        self.steps += 1
+        if self.state is before and not documents:
+            return
+        deploys = [each for each in commands if isinstance(each, c.Deploy | c.Resume)]
+        if deploys:
+            self.operation = self._operation_of(deploys[0], event.at)
+            documents = (*documents, books.operation_document(self.operation))
+        said = [command.decision for command in commands if isinstance(command, c.Log)]
+        changes = self._proposal_changes(commands, event.at)
+        written = self._write([*documents, *changes], said)
+        self._tell(before, changes, deploys)
+        for command in commands:
+            self._perform(command, written)
+
+    def _operation_of(self, command: c.Deploy | c.Resume, at: float) -> v.OperationView:
+        known = self._ledger.unfinished() if isinstance(command, c.Resume) else None
+        return known or books.new_operation(command.running, at)
+
+    def _proposal_changes(self, commands: tuple[c.Command, ...], at: float) -> list[Document]:
+        changes: dict[str, Document] = {}
+        for command in commands:
+            if isinstance(command, c.Propose):
+                window = self.state.window
+                seconds = window.seconds if window is not None else 0.0
+                made = self._ledger.proposed(command, at, seconds, self._numbers)
+                changes[made.id] = made
+            elif isinstance(command, c.Settle):
+                operation = self.operation.id if self.operation is not None else None
+                known = changes.get(command.plan)
+                settled = self._ledger.settled(command, at, operation, known.value if known else None)
+                if settled is not None:
+                    changes[settled.id] = settled
+        return list(changes.values())
+
+    def _write(self, documents: list[Document], decisions: list[Decision]) -> bool:
+        """Whether it could be; what could not is kept for the next time, as far as that goes."""
+        operation = self.operation.id if self.operation is not None and self.operation.ended is None else None
+        said = [*self._unsaid, *((decision, operation) for decision in decisions)]
+        try:
+            views = self._store.write(self.state, said, documents)
+        except StoreFault as fault:
+            self._unsaid = said[-UNSAID:]
+            if not self._cannot_write:
+                self._cannot_write = True
+                self.handle(e.Failed(at=time.time(), part="disk", reason=str(fault)))
+            return False
+        self._unsaid, self._cannot_write = [], False
+        for view in views:
+            self.decided[view.kind] = self.decided.get(view.kind, 0) + 1
+            self.stream.tell("decision", view)
+            extra = {"plan": view.plan, "operation": view.operation, "window": view.window}
+            log.info("%s: %s", view.kind, view.text, extra={k: x for k, x in extra.items() if x is not None})
+        return True
+
+    def _tell(self, before: State, changes: list[Document], deploys: list[Any]) -> None:
+        for document in changes:
+            if isinstance(document.value, v.View):
+                self.stream.tell(document.kind, document.value)
+        if deploys and self.operation is not None:
+            self.stream.tell("operation", self.operation)
+        if _shown(before) != _shown(self.state):
+            self.stream.tell("state", self.view())
+
+    def _perform(self, command: c.Command, written: bool) -> None:
+        if isinstance(command, c.Answer):
+            self._answer(command.intents, command.done, command.reason)
+        elif isinstance(command, c.StopRun):
+            self._start(self._stop(command))
+        elif isinstance(command, c.Probe):
+            self._start(self._probe(command.part))
+        elif isinstance(command, c.Deploy) and not written:
+            # What was decided is not on disk: after a crash nobody would know of the run.
+            reason = "the decision could not be written"
+            self.handle(e.Failed(at=time.time(), part="disk", reason=reason, ticket=command.ticket))
+        elif not isinstance(command, c.Log | c.Propose | c.Settle):
+            self._start(self._work(command))
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _work(self, command: c.Command) -> None:
+        done = await self.works.do(command, self._progress)
+        self.handle(done.event, tuple(self._documents(command, done)))
+
+    def _documents(self, command: c.Command, done: Done) -> list[Document]:
+        """What people are shown of it."""
+        now = time.time()
+        if done.window is not None:
+            measured, counts, seconds = done.window
+            self.snapshot = books.snapshot_view(measured, counts, now, seconds)
+            return [books.snapshot_document(self.snapshot)]
+        if done.assessed is not None and self.snapshot is not None and self.state.topology is not None:
+            view = books.judged_snapshot(self.snapshot, done.assessed, self.state.epoch, self.state.topology)
+            self.snapshot = view
+            self._numbers = {"before": view.numbers}
+            self.stream.tell("snapshot", view)
+            return [books.snapshot_document(view)]
+        if done.plan is not None:
+            self._numbers = {**self._numbers, "after": done.after or {}}
+            return [Document("plan", str(done.plan.document["sha256"]), now, done.plan)]
+        if isinstance(command, c.Deploy | c.Resume) and self.operation is not None:
+            return self._ended(command, done, now)
+        return []
+
+    def _ended(self, command: c.Deploy | c.Resume, done: Done, now: float) -> list[Document]:
+        assert self.operation is not None
+        if isinstance(done.event, e.Deployed):
+            ended = done.event.ended
+            self.operation = books.ended_operation(self.operation, ended, done.outcome, now)
+            cause = {"traffic": "loop"}.get(command.running.cause, command.running.cause)
+            documents = [books.run_mark(self.operation, ended, done.outcome, cause)]
+        else:
+            assert isinstance(done.event, e.Failed)
+            over = done.event.part != "coordination"
+            self.operation = msgspec.structs.replace(
+                self.operation,
+                state="failed" if over else "paused",
+                reason=done.event.reason,
+                changed_at=now,
+                ended=now if over else None,
+            )
+            documents = []
+        self.stream.tell("operation", self.operation)
+        return [books.operation_document(self.operation), *documents]
+
+    def _progress(self, progress: Progress) -> None:
+        """Of the run under way; told when a step, or what is wanted of it, has changed."""
+        operation, run = self.operation, progress.run
+        if operation is None or operation.ended is not None:
+            return
+        finished = sum(len(actions) for actions in run.steps[: run.step - 1])
+        finished += sum(doing.state == "done" for doing in progress.actions.values())
+        state = "paused" if run.wanted == "pause" else "running"
+        now = msgspec.structs.replace(
+            operation,
+            run=run.id,
+            state=state,
+            step=run.step,
+            steps=len(run.steps),
+            actions=sum(map(len, run.steps)),
+            actions_done=finished,
+        )
+        if now != operation:
+            self.operation = msgspec.structs.replace(now, changed_at=time.time())
+            self.stream.tell("operation", self.operation)
+
+    async def _stop(self, command: c.StopRun) -> None:
+        try:
+            await stop(self.works.overlay, back=command.back)
+        except RegraftError as fault:  # it has ended meanwhile, or ZooKeeper is away: its end will be told
+            log.warning("the run could not be told to stop: %s", fault)
+
+    async def _probe(self, part: str) -> None:
+        try:
+            if part == "coordination":
+                known = await self.works.overlay.probe()
+                self._topology_changed(known)
+            else:
+                self.works.measurer.check_disk()
+                self._store.write(self.state)
+        except (RegraftError, CoordError, OSError) as fault:
+            self.handle(e.Failed(at=time.time(), part=part, reason=str(fault)))
+        else:
+            self.handle(e.Recovered(at=time.time(), part=part))
+
+
+def _shown(state: State) -> tuple[object, ...]:
+    return (
+        state.phase,
+        state.mode,
+        state.paused,
+        state.troubles,
+        state.proposal,
+        state.running,
+        state.cooling_until,
+        state.epoch,
+    )

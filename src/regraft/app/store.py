@@ -1,0 +1,161 @@
+"""What survives a restart: the state of the loop, its decisions, and documents by kind and id. SQLite.
+
+One transaction for each step of the loop: the state and all that it said are written together, or neither.
+A killed process leaves the last whole step. Nobody else may write there: the file is locked.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from regraft.app.views import DecisionView
+from regraft.loop.decisions import Decision
+from regraft.loop.state import State
+from regraft.model import BadInput, RegraftError
+
+VERSION = 1
+T = TypeVar("T")
+_TABLES = """
+CREATE TABLE IF NOT EXISTS state (one INTEGER PRIMARY KEY CHECK (one = 1), document BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS decisions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, kind TEXT NOT NULL, document BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS documents (
+    kind TEXT NOT NULL, id TEXT NOT NULL, at REAL NOT NULL, document BLOB NOT NULL, PRIMARY KEY (kind, id));
+CREATE INDEX IF NOT EXISTS documents_by_time ON documents (kind, at);
+CREATE INDEX IF NOT EXISTS decisions_by_kind ON decisions (kind, id);
+"""
+
+
+class StoreFault(RegraftError):
+    """It can not be written or read: the disk is full, or the file damaged."""
+
+
+class Document(NamedTuple):
+    """`at` is what documents of a kind are ordered by."""
+
+    kind: str
+    id: str
+    at: float
+    value: msgspec.Struct
+
+
+class Store:
+    """All methods are called from one thread, and take a few milliseconds at most."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+            self._open()
+        except (sqlite3.Error, OSError) as fault:
+            locked = "locked" in str(fault)
+            rule = "another loop uses it" if locked else f"can not be used: {fault}"
+            raise BadInput(str(path), rule) from None
+
+    def _open(self) -> None:
+        run = self._connection.execute
+        run("PRAGMA locking_mode = EXCLUSIVE")
+        run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = NORMAL")  # a whole step may be lost with the machine, never half of one
+        found = run("PRAGMA user_version").fetchone()[0]
+        if found not in (0, VERSION):
+            raise sqlite3.DatabaseError(f"it is of version {found}, this is {VERSION}")
+        self._connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def state(self) -> State | None:
+        """The last state, if there is one that this version understands."""
+        row = self._read("SELECT document FROM state", ())
+        if not row:
+            return None
+        try:
+            return msgspec.json.decode(row[0][0], type=State)
+        except msgspec.MsgspecError:
+            return None
+
+    def write(
+        self,
+        state: State | None = None,
+        decisions: Iterable[tuple[Decision, str | None]] = (),
+        documents: Iterable[Document] = (),
+    ) -> list[DecisionView]:
+        """All of it, or `StoreFault`. The decisions with their numbers, for whoever is to be told."""
+        told: list[DecisionView] = []
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            if state is not None:
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO state VALUES (1, ?)", (msgspec.json.encode(state),)
+                )
+            for decision, operation in decisions:
+                told.append(self._insert(decision, operation))
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
+                [(each.kind, each.id, each.at, msgspec.json.encode(each.value)) for each in documents],
+            )
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as fault:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise StoreFault(f"the state can not be written: {fault}") from None
+        return told
+
+    def _insert(self, decision: Decision, operation: str | None) -> DecisionView:
+        cursor = self._connection.execute(
+            "INSERT INTO decisions (at, kind, document) VALUES (?, ?, x'')", (decision.at, decision.kind)
+        )
+        fields = {name: getattr(decision, name) for name in decision.__struct_fields__}
+        view = DecisionView(id=cursor.lastrowid or 0, operation=operation, **fields)
+        self._connection.execute(
+            "UPDATE decisions SET document = ? WHERE id = ?", (msgspec.json.encode(view), view.id)
+        )
+        return view
+
+    def decisions(self, limit: int, before: int | None, kind: str | None) -> tuple[DecisionView, ...]:
+        """The newest first."""
+        rows = self._read(
+            "SELECT document FROM decisions WHERE (? IS NULL OR id < ?) AND (? IS NULL OR kind = ?) "
+            "ORDER BY id DESC LIMIT ?",
+            (before, before, kind, kind, limit),
+        )
+        return tuple(msgspec.json.decode(row[0], type=DecisionView) for row in rows)
+
+    def document(self, kind: str, id: str, type: type[T]) -> T | None:
+        rows = self._read("SELECT document FROM documents WHERE kind = ? AND id = ?", (kind, id))
+        return msgspec.json.decode(rows[0][0], type=type) if rows else None
+
+    def documents(
+        self,
+        kind: str,
+        type: type[T],
+        limit: int,
+        since: float = float("-inf"),
+        before: float = float("inf"),
+    ) -> tuple[T, ...]:
+        """The newest first, from `since` on and before `before`."""
+        rows = self._read(
+            "SELECT document FROM documents WHERE kind = ? AND at >= ? AND at < ? ORDER BY at DESC LIMIT ?",
+            (kind, since, before, limit),
+        )
+        return tuple(msgspec.json.decode(row[0], type=type) for row in rows)
+
+    def forget(self, before: float) -> None:
+        """What is older goes."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute("DELETE FROM decisions WHERE at < ?", (before,))
+            self._connection.execute("DELETE FROM documents WHERE at < ?", (before,))
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as fault:
+            raise StoreFault(f"the state can not be written: {fault}") from None
+
+    def _read(self, query: str, values: tuple[object, ...]) -> list[tuple[bytes]]:
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except sqlite3.Error as fault:
+            raise StoreFault(f"the state can not be read: {fault}") from None

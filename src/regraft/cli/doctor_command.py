@@ -1,0 +1,60 @@
+"""`regraft doctor`: is everything there that `regraft serve` needs, and what to do if not."""
+
+import json
+from pathlib import Path
+
+import click
+
+FILE = click.Path(path_type=Path)
+MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  "}
+
+
+@click.command()
+@click.option(
+    "-c",
+    "--config",
+    "path",
+    type=FILE,
+    default=Path("regraft.toml"),
+    show_default=True,
+    metavar="FILE",
+    help="The configuration; without one, its defaults.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def doctor(path: Path, as_json: bool) -> int:
+    """Check the machine and the configuration: Java, Spark, ZooKeeper, ports, clock, permissions, disk.
+
+    Exit code 0 if nothing is in the way (warnings allowed), 1 if something is.
+
+    \b
+    Examples:
+      regraft doctor
+      regraft doctor -c /etc/regraft.toml --json
+    """
+    import os
+
+    from regraft.app.configuration import checked, configured, read_configuration
+    from regraft.app.doctor import examine
+
+    given = path.exists() or _asked()
+    configuration = (
+        read_configuration(path, os.environ) if given else configured(checked({}), Path.cwd(), os.environ)
+    )
+    checks = []
+    for check in examine(configuration):
+        checks.append(check)
+        if not as_json:
+            advice = f"\n         -> {check.advice}" if check.advice else ""
+            click.echo(f"{MARKS[check.verdict]}  {check.name}: {check.found}{advice}")
+    faults = [check.name for check in checks if check.verdict == "fault"]
+    if as_json:
+        click.echo(json.dumps({"ok": not faults, "checks": [check._asdict() for check in checks]}))
+    elif not given:
+        click.echo(f"{path} is not there: these are the defaults (`regraft init` writes it).")
+    return 1 if faults else 0
+
+
+def _asked() -> bool:
+    from click.core import ParameterSource
+
+    return click.get_current_context().get_parameter_source("path") is ParameterSource.COMMANDLINE

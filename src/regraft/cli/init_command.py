@@ -1,0 +1,58 @@
+"""`regraft init`: a starter configuration, with every key explained."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regraft.model import BadInput
+
+if TYPE_CHECKING:
+    from regraft.app.configuration_keys import Scalar
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("file", type=FILE, default=Path("regraft.toml"), metavar="[FILE]")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option(
+    "--mode", type=click.Choice(["observe", "propose", "automatic"]), help="Of the loop.  [default: propose]"
+)
+@click.option("--telemetry", type=FILE, metavar="FOLDER", help="That of `regraft up --telemetry`.")
+@click.option("--directory", type=FILE, metavar="FILE", help="That of `regraft up --directory`.")
+@click.option("--zookeeper", metavar="HOST:PORT,...", help="An ensemble, instead of that of `regraft up`.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def init(
+    file: Path,
+    force: bool,
+    mode: str | None,
+    telemetry: Path | None,
+    directory: Path | None,
+    zookeeper: str | None,
+    as_json: bool,
+) -> None:
+    """Write a configuration FILE (default regraft.toml) with every key, its meaning and its default.
+
+    \b
+    Examples:
+      regraft init
+      regraft init --mode automatic --telemetry spool
+    """
+    from regraft.app.starter import starter
+    from regraft.model.files import write_text
+
+    if file.exists() and not force:
+        raise BadInput(str(file), "is there already; --force writes over it")
+    given: dict[tuple[str, str], Scalar | None] = {
+        ("loop", "mode"): mode,
+        ("telemetry", "folder"): str(telemetry) if telemetry else None,
+        ("overlay", "directory"): str(directory) if directory else None,
+        ("zookeeper", "hosts"): zookeeper,
+    }
+    write_text(file, starter({place: value for place, value in given.items() if value is not None}))
+    if as_json:
+        click.echo(json.dumps({"file": str(file)}))
+    else:
+        click.echo(f"{file} written: look it over, then `regraft doctor`, then `regraft serve`.")

@@ -1,0 +1,103 @@
+"""`regraft serve`: the loop on autopilot, with REST and dashboard."""
+
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from regraft.app.configuration import Configuration
+    from regraft.app.service import Service
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.option(
+    "-c",
+    "--config",
+    "path",
+    type=FILE,
+    default=Path("regraft.toml"),
+    show_default=True,
+    metavar="FILE",
+    help="The configuration; `regraft init` writes a starter.",
+)
+@click.option("--no-web", is_flag=True, help="The loop alone, without REST and dashboard.")
+@click.option("--json", "as_json", is_flag=True, help="When it runs, print one JSON object.")
+def serve(path: Path, no_web: bool, as_json: bool) -> int:
+    """Run the loop on a running overlay until Ctrl-C: measure, judge, propose, carry out, verify.
+
+    \b
+    Examples:
+      regraft up tree.json --telemetry out/telemetry     in another terminal
+      regraft init
+      regraft serve
+    """
+    import asyncio
+    import os
+
+    from regraft.app.configuration import read_configuration
+
+    configuration = read_configuration(path, os.environ)
+    return asyncio.run(_serve(configuration, not no_web and configuration.web.enabled, as_json))
+
+
+async def _serve(configuration: "Configuration", with_web: bool, as_json: bool) -> int:
+    import asyncio
+
+    from regraft.app.running import running_service
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    _log_to_standard_error()
+    async with running_service(configuration) as service, _web(service, configuration, with_web) as url:
+        _announce(configuration, service, url, as_json)
+        await stop.wait()
+    click.echo("stopped", err=True)
+    return 0
+
+
+@asynccontextmanager
+async def _web(service: "Service", configuration: "Configuration", wanted: bool) -> AsyncIterator[str | None]:
+    if not wanted:
+        yield None
+        return
+    from regraft.web.serving import serving
+
+    async with serving(service, configuration.web) as served:
+        yield served.url
+
+
+def _log_to_standard_error() -> None:
+    """One line for each decision."""
+    import logging
+
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("regraft").setLevel(logging.INFO)
+
+
+def _announce(configuration: "Configuration", service: "Service", url: str | None, as_json: bool) -> None:
+    state = service.state()
+    if as_json:
+        answer: dict[str, Any] = {
+            "overlay": configuration.overlay.name,
+            "mode": state.mode,
+            "window_seconds": state.window_seconds,
+            "state": str(configuration.state),
+            "url": url,
+        }
+        click.echo(json.dumps(answer))
+    else:
+        where = f"; dashboard at {url}" if url else ""
+        click.echo(
+            f"The loop runs on {configuration.overlay.name} in mode {state.mode}{where}. Ctrl-C stops it."
+        )
+    sys.stdout.flush()
