@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
+import msgspec
+
 from regraft.coord import (
     Check,
     Conflict,
@@ -127,7 +129,7 @@ async def take(
         if seen.owner is None:
             await coord.ensure(folder)
     life = seen.owner.value.life + 1 if seen.owner is not None else 1
-    data = encode(_with_life(claim, life))
+    data = encode(msgspec.structs.replace(claim, life=life))
     operations: list[Operation] = [
         Create(places.owner, data)
         if seen.owner is None
@@ -145,11 +147,6 @@ async def take(
     return FencedJournal(
         coord, places.owner, version, life, places.buckets, versions, contents(places.buckets, kept)
     )
-
-
-def _with_life(claim: Owner, life: int) -> Owner:
-    fields = {name: getattr(claim, name) for name in claim.__struct_fields__}
-    return Owner(**{**fields, "life": life})
 
 
 def _presence(path: str, alive: Node | None, session: int | None) -> Sequence[Operation]:

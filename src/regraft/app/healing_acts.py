@@ -1,0 +1,163 @@
+"""What a leader does: Intents carried out. Each may be done twice, by one leader after another.
+
+| Intent | |
+|---|---|
+| Delete, of one that died | a deputy from its journal, at once; at leisure, its links go and it leaves |
+| Delete, of one that lives | the same without a deputy |
+| Add | a plan that appends it |
+| ShiftAway | a plan of one shift |
+| MoveClients | the broker sends its clients away, for a while |
+| Migrate, Clone | components go |
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from regraft.app.healing_deploy import Repairs, bury
+from regraft.app.healing_hosting import Hosted
+from regraft.app.healing_parts import Parts
+from regraft.app.healing_watch import examine
+from regraft.deploy.begin import Settings
+from regraft.heal.detection import Evidence
+from regraft.heal.ownership import Look, Why, look
+from regraft.heal.repair import inserted
+from regraft.heal.repair_plan import inserting, shifting
+from regraft.heal.wire import Here
+from regraft.model import Infeasible, Plan, Topology
+from regraft.model.intents import Add, Clone, Delete, Intent, Migrate, MoveClients, ShiftAway
+from regraft.model.topology import Broker
+
+if TYPE_CHECKING:
+    from regraft.heal.components.host import ComponentHost
+
+log = logging.getLogger("regraft.heal")
+ATTEMPTS = 5
+PLAN_SECONDS = 30.0
+AWAY_SECONDS = 10.0
+CAREFUL = Settings(seconds=5.0, attempts=3, canaries=0)
+
+
+class Acts:
+    """`deputy`: called with each deputy that has begun; `leaving`: with a living broker that is to go."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        repairs: Repairs,
+        deputy: Callable[[Hosted], None],
+        leaving: Callable[[str], None],
+        send_away: Callable[[str, float], Awaitable[str]],
+    ) -> None:
+        self.components: ComponentHost | None = None
+        self._parts = parts
+        self._repairs = repairs
+        self._deputy, self._leaving, self._send_away = deputy, leaving, send_away
+        self._looks: dict[str, asyncio.Task[Look]] = {}
+
+    def expect(self, id: str) -> None:
+        """A takeover of this broker is likely: look at what it left, while others decide."""
+        if id not in self._looks:
+            self._looks[id] = asyncio.create_task(look(self._parts.coord, self._parts.layout, id))
+
+    async def carry_out(self, intent: Intent) -> str:
+        """Empty, or why it was not done."""
+        match intent:
+            case Delete():
+                return await self._delete(intent.broker)
+            case Add():
+                return await self._add(intent)
+            case ShiftAway():
+                return await self._shift(intent)
+            case MoveClients():
+                return await self._send_away(intent.broker, AWAY_SECONDS)
+            case Migrate() | Clone():
+                return await self._move_components(intent)
+
+    # A broker that died
+
+    async def _delete(self, id: str) -> str:
+        topology = self._parts.topology
+        if topology is None or id not in topology.neighbours or id in self._parts.hosting.brokers:
+            return ""
+        reason = ""
+        for _ in range(ATTEMPTS):
+            seen = await self._look(id)
+            if seen.owner is None:
+                return f"{id} has never been there"
+            owner = seen.owner.value
+            evidence = await examine(self._parts.coord, self._parts.layout, id, owner)
+            if not evidence.hard:
+                if owner.by:
+                    return ""  # its deputy answers
+                self._leaving(id)
+                return ""
+            why = Why.PROCESS_GONE if evidence is Evidence.REFUSED else Why.VACANT
+            hosted = await self._parts.hosting.begin(id, topology.neighbours[id], seen, why)
+            if isinstance(hosted, Hosted):
+                self._announce(hosted)
+                if seen.alive is not None:
+                    session = seen.alive.ephemeral_owner
+                    self._parts.begin(bury(self._parts.coord, self._parts.layout, session))
+                self._deputy(hosted)
+                return ""
+            reason = hosted.reason
+            await self._parts.coord.sync()
+        return reason
+
+    async def _look(self, id: str) -> Look:
+        if (looking := self._looks.pop(id, None)) is not None:
+            return await looking
+        return await look(self._parts.coord, self._parts.layout, id)
+
+    def _announce(self, hosted: Hosted) -> None:
+        """To the neighbours, which have to call it; they would see it in ZooKeeper a little later."""
+        owner = hosted.owner
+        self._parts.whereabouts.learn(hosted.id, owner)
+        here = Here(
+            broker=hosted.id,
+            life=owner.life,
+            host=owner.host,
+            port=owner.port,
+            by=owner.by,
+            heal_host=owner.heal_host,
+            heal_port=owner.heal_port,
+        )
+        nodes = {self._parts.whereabouts.node_of(id) for id in hosted.server.neighbours}
+        for node in nodes - {self._parts.id}:
+            self._parts.connections.send(node, here)
+
+    # Plans
+
+    async def _add(self, intent: Add) -> str:
+        """Where the rule wants it; if that place is gone, beside whoever has fewest links."""
+
+        def make(topology: Topology) -> Plan | None:
+            if intent.broker in topology.neighbours:
+                return None
+            between = tuple(id for id in intent.between if id in topology.neighbours)
+            if not between or isinstance(inserted(topology, Broker(intent.broker), between), Infeasible):
+                living = [id for id in topology.ids if self._parts.whereabouts.node_of(id) == id]
+                least = min(living or topology.ids, key=lambda id: (len(topology.neighbours[id]), id))
+                between = (least,)
+            return inserting(topology, intent.broker, between)
+
+        return await self._repairs.carry_out(make, CAREFUL, PLAN_SECONDS)
+
+    async def _shift(self, intent: ShiftAway) -> str:
+        one, away, to = intent.neighbour, intent.broker, intent.to
+
+        def make(topology: Topology) -> Plan | None:
+            near = topology.neighbours.get(away, frozenset())
+            return shifting(topology, one, away, to) if {one, to} <= near else None
+
+        return await self._repairs.carry_out(make, CAREFUL, PLAN_SECONDS)
+
+    async def _move_components(self, intent: Migrate | Clone) -> str:
+        if self.components is None:
+            return "this node has no component host"
+        from regraft.heal.components.intents import carry_out  # noqa: PLC0415 — few nodes have components
+
+        done = await carry_out(intent, self.components.calls, self.components.directory)
+        return "; ".join(f"{name}: {reason}" for name, reason in done.refused)

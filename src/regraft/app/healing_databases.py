@@ -1,0 +1,82 @@
+"""The destination databases as they come and go: always a client of those that live, the closest first.
+
+On failure: while there is none, whoever wants one waits.
+"""
+
+import asyncio
+import contextlib
+from types import TracebackType
+
+from regraft.coord import Coord, CoordError, Layout
+from regraft.heal.database.client import DatabaseClient, closest
+from regraft.heal.database.metadata import living
+from regraft.heal.rules import Checked
+
+OLD_SECONDS = 30.0
+AGAIN_SECONDS = 0.5
+
+
+class Databases:
+    """`async with Databases(coord, layout, region) as databases: client = await databases.client()`"""
+
+    def __init__(self, coord: Coord, layout: Layout, region: str) -> None:
+        self.rules = Checked()
+        self._coord = coord
+        self._root = f"{layout.root}/heal"
+        self._region = region
+        self._client: DatabaseClient | None = None
+        self._addresses: list[tuple[str, int]] = []
+        self._there = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._rules_of: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def __aenter__(self) -> "Databases":
+        self._following = asyncio.create_task(self._follow())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        tasks = [self._following, *self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._client is not None:
+            await self._client.close()
+
+    async def client(self) -> DatabaseClient:
+        await self._there.wait()
+        assert self._client is not None
+        return self._client
+
+    async def _follow(self) -> None:
+        while True:
+            with contextlib.suppress(CoordError):
+                async for _ in self._coord.watch_children(f"{self._root}/alive"):
+                    self._use(closest(await living(self._coord, self._root), self._region))
+                return
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    def _use(self, addresses: list[tuple[str, int]]) -> None:
+        """With none left, those of before are tried: perhaps only ZooKeeper has lost them."""
+        if not addresses or addresses == self._addresses:
+            return
+        old, self._client, self._addresses = self._client, DatabaseClient(addresses), addresses
+        self._there.set()
+        self._rules_of.cancel()
+        self._rules_of = following = asyncio.create_task(self._follow_rules(self._client))
+        self._tasks = {task for task in self._tasks if not task.done()} | {following}
+        if old is not None:
+            self._tasks.add(asyncio.create_task(_closed_later(old)))
+
+    async def _follow_rules(self, client: DatabaseClient) -> None:
+        """The rules now and after each change."""
+        async for rules in client.follow_rules():
+            self.rules = rules
+
+
+async def _closed_later(client: DatabaseClient) -> None:
+    try:
+        await asyncio.sleep(OLD_SECONDS)
+    finally:
+        await client.close()

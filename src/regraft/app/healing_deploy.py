@@ -1,0 +1,84 @@
+"""Plans of repairs through the deployer: one run at a time on the whole overlay, so they take turns.
+
+On failure: a plan that does not fit any more is made anew from the topology as it is; a run whose deployer
+has died is finished first, whoever began it; while ZooKeeper is away it is waited for.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import random
+from collections.abc import Callable
+
+from regraft.coord import Coord, CoordError, Layout
+from regraft.coord.typed import read
+from regraft.deploy.begin import Settings, Verify
+from regraft.deploy.execute import execute, resume
+from regraft.deploy.journal import BEGINNING, deployer_of, topology_of
+from regraft.deploy.records import DONE, RUNNING, Current, Run
+from regraft.model import BadInput, Plan, Topology
+
+PAUSE = 0.05
+LOCK = "deployer"
+
+
+async def bury(coord: Coord, layout: Layout, session: int) -> None:
+    """A deployer whose process is gone keeps its place in the queue until its session ends; it need not: what
+    it would still write is fenced by that place."""
+    queue = layout.lock(LOCK)
+    with contextlib.suppress(CoordError):
+        for place in await coord.children(queue):
+            node = await coord.get(f"{queue}/{place}")
+            if node is not None and node.ephemeral_owner == session:
+                await coord.delete(f"{queue}/{place}")
+
+
+class Repairs:
+    """Of one node."""
+
+    def __init__(self, coord: Coord, layout: Layout) -> None:
+        self._coord = coord
+        self._layout = layout
+        self._own = asyncio.Lock()
+        self._verify: Verify | None = None
+
+    async def current(self) -> Topology | None:
+        stored = await read(self._coord, self._layout.topology, Current)
+        return topology_of(stored.value) if stored is not None else None
+
+    async def carry_out(
+        self, make: Callable[[Topology], Plan | None], settings: Settings, seconds: float
+    ) -> str:
+        """Until there is nothing left to do (`make` says None), or the time is over: why it is not done."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        reason = ""
+        while True:
+            async with self._own:
+                try:
+                    topology = await self.current()
+                    plan = make(topology) if topology is not None else None
+                    if plan is None:
+                        return ""
+                    reason = await self._once(plan, settings)
+                except (BadInput, CoordError) as fault:
+                    reason = str(fault)
+                    with contextlib.suppress(BadInput, CoordError):
+                        await self._finish_others(settings)
+            if asyncio.get_running_loop().time() > deadline:
+                return reason or "no time left"
+            if reason:
+                await asyncio.sleep(PAUSE * (0.5 + random.random()))
+
+    async def _once(self, plan: Plan, settings: Settings) -> str:
+        if self._verify is None:
+            module = await asyncio.to_thread(importlib.import_module, "regraft.plan.verify")
+            self._verify = module.verify
+        outcome = await execute(plan, self._coord, self._layout, self._verify, settings)
+        return "" if outcome.state == DONE else outcome.reason or outcome.state
+
+    async def _finish_others(self, settings: Settings) -> None:
+        run = await read(self._coord, self._layout.plan, Run)
+        if run is None or run.value.state not in (RUNNING, BEGINNING):
+            return
+        if not await deployer_of(self._coord, self._layout):
+            await resume(self._coord, self._layout, settings)
