@@ -1,4 +1,4 @@
-"""`regraft components`: keys and bundles of application components, where each is, and what is done with them."""
+"""`regraft components`: keys and bundles of application components, where each is, and orders to them."""
 
 import json
 import os
@@ -21,15 +21,14 @@ T = TypeVar("T")
 FILE = click.Path(path_type=Path)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 WHERE = directory_option("Where `regraft up` says which ZooKeeper it uses.")
-TOKEN = "REGRAFT_COMPONENTS_TOKEN"
 
 
 @click.group()
 def components() -> None:
     """Application components: processes beside brokers that move with code and state.
 
-    \b
-    A token that hosts ask for is in the variable REGRAFT_COMPONENTS_TOKEN.
+    What hosts ask of a caller is in the variables REGRAFT_COMPONENTS_TOKEN, _CERTIFICATE, _KEY, _AUTHORITY,
+    and _ID (the name in the certificate).
     """
 
 
@@ -289,10 +288,10 @@ def _with_calls(zookeeper: Zookeeper, directory: Path, work: "Callable[[Calls], 
     async def run(coord: "Coord", layout: "Layout") -> T:
         from regraft.heal.components.caller import Calls
         from regraft.heal.components.directory import ZookeeperDirectory
-        from regraft.heal.components.network import Security
+        from regraft.heal.components.network import security_of
 
-        security = Security(os.environ.get(TOKEN, ""))
-        async with Calls.open(ZookeeperDirectory(coord, layout), security) as calls:
+        me = os.environ.get("REGRAFT_COMPONENTS_ID", "")
+        async with Calls.open(ZookeeperDirectory(coord, layout), security_of(os.environ), me) as calls:
             return await work(calls)
 
     return connected(zookeeper, directory, run)

@@ -330,6 +330,7 @@ class Caller:
         self.world, self.name = world, name
         self.count = 0
         self.open: dict[int, Call] = {}
+        self._attempts: dict[int, int] = {}
         self.answers: dict[int, tuple[str, str, Answered]] = {}
         """By number: component, method, answer."""
 
@@ -349,14 +350,20 @@ class Caller:
         if place in self.world.hosts and not self.world.lost():
             host = self.world.hosts[place]
             self.world.clock.after(self.world.delay(), partial(host.called, call, self))
-        self.world.clock.after(self.world.rng.uniform(0.3, 0.5), lambda: self._send(number, ""))
+        attempt = self._attempts[number] = self._attempts.get(number, 0) + 1
+        self.world.clock.after(self.world.rng.uniform(0.3, 0.5), lambda: self._again(number, attempt))
+
+    def _again(self, number: int, attempt: int) -> None:
+        """Unless it has been sent since."""
+        if self._attempts[number] == attempt:
+            self._send(number, "")
 
     def replied(self, reply: Reply) -> None:
         number = reply.id.number
         if number not in self.open:
             return
         if reply.answer is None:
-            self.world.clock.after(0.01, lambda: self._send(number, reply.place))
+            self.world.clock.after(0.02, lambda: self._send(number, reply.place))
             return
         call = self.open.pop(number)
         self.answers[number] = call.name, call.method, reply.answer

@@ -11,8 +11,9 @@ import hmac
 import ssl
 import struct
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -59,6 +60,19 @@ class Security:
             if hello.id not in names:
                 return f"the certificate does not name {hello.id!r}"
         return ""
+
+
+def security_of(environment: Mapping[str, str]) -> Security:
+    """From variables, since command lines are seen by everybody on the machine."""
+    token, certificate, key, authority = (
+        environment.get(f"REGRAFT_COMPONENTS_{name}", "")
+        for name in ("TOKEN", "CERTIFICATE", "KEY", "AUTHORITY")
+    )
+    if not certificate:
+        return Security(token)
+    return Security(
+        token, Tls(Path(certificate), Path(key or certificate), Path(authority) if authority else None)
+    )
 
 
 class Garbage(Exception):

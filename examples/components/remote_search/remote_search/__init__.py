@@ -1,0 +1,1 @@
+"""Full-text search that others ask from afar."""
