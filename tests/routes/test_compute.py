@@ -1,7 +1,6 @@
 """The whole framework: every component in it, limits, changes; judged by the independent check of tables."""
 
 import random
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -218,18 +217,6 @@ def test_nobody_wants_anything_is_no_problem() -> None:
     state = computed(network, workload)
     judged(state)
     assert state.routes.flows == 0
-
-
-@pytest.mark.parametrize("matching", MATCHINGS)
-def test_the_same_routes_come_from_several_processes(matching: str) -> None:
-    network = random_network(15, 30, 8)
-    workload = random_workload(network, 15, 60, 9, (1, 6))
-    alone = computed(network, workload, matching=matching)
-    with ThreadPoolExecutor(2) as pool:
-        settings = Settings(matching=matching, processes=2)  # type: ignore[arg-type]
-        both = compute_routes(network, workload, settings, pool=pool)
-    assert isinstance(both, RouteState)
-    assert both.routes.tables == alone.routes.tables
 
 
 @pytest.mark.parametrize("matching", MATCHINGS)

@@ -7,13 +7,14 @@ import click
 
 from regraft.cli.printing import console
 from regraft.model.routes import RouteFigures, Routes
-from regraft.routes import RouteState
+from regraft.routes import RouteState, least_cost_of
 
 
 def as_document(state: RouteState) -> dict[str, Any]:
     """The one JSON object of `--json`."""
     routes, figures = state.routes, state.routes.figures
     assert figures is not None
+    least = least_cost_of(state)
     return {
         "switches": len(routes.network.switches),
         "edges": len(routes.network.edges),
@@ -24,6 +25,8 @@ def as_document(state: RouteState) -> dict[str, Any]:
         **_figures(figures),
         "lower_bound": round(figures.lower_bound, 6),
         "gap": round(figures.gap, 6),
+        "least_cost": None if least is None else round(least, 6),
+        "above_least": None if least is None else round(figures.cost / least - 1 if least else 0.0, 6),
         "shortest_path_trees": _figures(routes.initial) if routes.initial else None,
         "seconds": {name: round(seconds, 6) for name, seconds in routes.seconds.items()},
     }
@@ -86,7 +89,10 @@ def print_report(document: dict[str, Any], as_json: bool) -> None:
         f"{document['subscribers']} subscribers, {document['trees']} trees"
     )
     screen.print(table)
-    screen.print(f"At most {document['gap']:.2%} of the weighted sum could be saved by any routes.")
+    if document["above_least"] is None:
+        screen.print(f"At most {document['gap']:.2%} of the weighted sum could be saved by any routes.")
+    else:
+        screen.print(f"The weighted sum is {document['above_least']:.2%} above the least possible.")
     spent = sorted(document["seconds"].items(), key=lambda each: -each[1])
     screen.print(
         "Seconds: " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in spent if seconds >= 0.005)

@@ -12,8 +12,13 @@ from regraft.routes.clustering_atoms import by_atoms
 from regraft.routes.contents import contents_for
 from regraft.routes.problem import Demand, Graph, Problem, demand_of
 from regraft.routes.settings import DEFAULTS
-from regraft.routes.steiner_graph import prepared
+from regraft.routes.steiner_graph import Key, prepared
 from regraft.routes.steiner_program import least_steiner_tree
+
+SMALL = 50
+"""Switches of a network whose optimum is looked for in passing."""
+PROGRAMS = 20
+"""Integer programs for that, at most; they share the time limit."""
 
 
 def finest_demands(problem: Problem, publisher: int) -> list[Demand]:
@@ -36,16 +41,36 @@ def lower_bound(graph: Graph, demands: Sequence[Demand]) -> float:
     return sum(demand.rate * steiner.solve(demand.roots[0], demand.terminals).bound for demand in demands)
 
 
-def least_cost(graph: Graph, demands: Sequence[Demand], time_limit: float) -> float | None:
-    """The global optimum: every kind of event on a proven least tree; None if one is not proven in time."""
-    steiner, total = prepared(graph), 0.0
+def least_cost(
+    graph: Graph, demands: Sequence[Demand], time_limit: float, programs: int | None = None
+) -> float | None:
+    """The global optimum: every kind of event on a proven least tree; None if one is not proven in time.
+
+    Or if more than so many integer programs were needed.
+    """
+    steiner, total, solved = prepared(graph), 0.0, 0
+    proven: dict[Key, float] = {}
     for demand in demands:
-        root, terminals = demand.roots[0], demand.terminals
+        root, terminals = key = demand.roots[0], demand.terminals
         known = steiner.solve(root, terminals)
         if known.proven:
-            total += demand.rate * known.cost
-        elif (tree := least_steiner_tree(graph, root, terminals, time_limit)) is not None:
-            total += demand.rate * graph.weigh(tree)
-        else:
-            return None
+            proven[key] = known.cost
+        elif key not in proven:
+            solved += 1
+            if programs is not None and solved > programs:
+                return None
+            tree = least_steiner_tree(graph, root, terminals, time_limit)
+            if tree is None:
+                return None
+            proven[key] = graph.weigh(tree)
+        total += demand.rate * proven[key]
     return total
+
+
+def optimum(problem: Problem, time_limit: float) -> float | None:
+    """`least_cost` of everything that is published, where that is soon known; None elsewhere."""
+    if problem.graph.vertices > SMALL:
+        return None
+    everyone = range(len(problem.advertised))
+    demands = [demand for each in everyone for demand in finest_demands(problem, each)]
+    return least_cost(problem.graph, demands, time_limit / PROGRAMS, PROGRAMS)

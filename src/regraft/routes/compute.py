@@ -14,7 +14,7 @@ from regraft.filters.dz import DzSet
 from regraft.model import Infeasible
 from regraft.model.routes import RouteFigures, Routes, RouteTree, RouteWorkload
 from regraft.model.switch_network import SwitchNetwork, check_connected
-from regraft.routes.bounds import finest_demands, interest, lower_bound
+from regraft.routes.bounds import finest_demands, interest, lower_bound, optimum
 from regraft.routes.figures import false_positives, load_of, longest_path
 from regraft.routes.flow_limits import Tables, within_flow_limits
 from regraft.routes.framework import Memory, Round, Run, content_key, first_weighting, initialise, iterate
@@ -78,6 +78,12 @@ def compute_routes(
         tables = make_tables(problem, trees)
     initial = _figures(run, trees, tables, _bound(run))
     return _finished(run, found, None, initial, frozenset())
+
+
+def least_cost_of(state: RouteState) -> float | None:
+    """The cost of the best routes that there are without limits, for small networks; None if not known."""
+    problem = problem_of(state.routes.network, state.routes.workload, state.graph)
+    return optimum(problem, state.settings.time_limit)
 
 
 def update_routes(

@@ -14,7 +14,7 @@ both ways with one weight; other graphs are cut with fixed points.
 from collections.abc import Sequence
 
 from regraft.routes.cycles import cycles_in
-from regraft.routes.fragmentation import blocks, in_parts
+from regraft.routes.fragmentation import in_parts
 from regraft.routes.interface import Fragment, Fragmentation, Tree
 from regraft.routes.problem import Demand, Graph
 from regraft.routes.shared_tree import directed, shared_cost
@@ -26,11 +26,13 @@ Near = dict[int, list[tuple[int, int]]]
 SAVES = 1e-9
 
 
-def exchange(graph: Graph, demands: Sequence[Demand], trees: Sequence[Tree], size: int) -> Fragmentation:
+def exchange(
+    graph: Graph, demands: Sequence[Demand], trees: Sequence[Tree], size: int, turn: int = 0
+) -> Fragmentation:
     """Fragments of at most `size` switches each, with ways outside. Kind "fragmentation"."""
     if not is_symmetric(graph) or any(cycles_in(graph, tree) for tree in trees):
-        return in_parts(graph, demands, trees, size)
-    block = blocks(graph, trees, size)
+        return in_parts(graph, demands, trees, size, turn)
+    block = grown(graph, size, turn)
     members: dict[int, set[int]] = {}
     for vertex, here in enumerate(block):
         members.setdefault(here, set()).add(vertex)
@@ -69,6 +71,27 @@ def exchanged(
         if (less := shared_cost(graph, demand, offer)) < cost - SAVES:
             now, cost = offer, less
     return now
+
+
+def grown(graph: Graph, size: int, turn: int) -> list[int]:
+    """Vertex -> its block: neighbours that hang together, begun at other switches in each turn."""
+    block, done = [-1] * graph.vertices, 0
+    near: list[list[int]] = [[] for _ in range(graph.vertices)]
+    for edge in graph.edges.tolist():
+        near[graph.source_list[edge]].append(graph.target_list[edge])
+    for place in range(graph.vertices):
+        start = (place + turn * max(1, size // 2)) % graph.vertices
+        if block[start] >= 0:
+            continue
+        members = [start]
+        block[start] = done
+        for vertex in members:
+            for after in near[vertex]:
+                if block[after] < 0 and len(members) < size:
+                    block[after] = done
+                    members.append(after)
+        done += 1
+    return block
 
 
 def _near(graph: Graph, tree: Tree) -> Near:

@@ -21,15 +21,19 @@ from regraft.routes.problem import Demand, Graph
 from regraft.routes.spectrum import leading_vectors
 
 
-def whole(graph: Graph, demands: Sequence[Demand], trees: Sequence[Tree], size: int) -> Fragmentation:
+def whole(
+    graph: Graph, demands: Sequence[Demand], trees: Sequence[Tree], size: int, turn: int = 0
+) -> Fragmentation:
     """One fragment with everything in it."""
     part_of = tuple(range(len(demands)))
     return Fragmentation((Fragment(graph, tuple(demands), part_of),), (frozenset(),) * len(demands))
 
 
-def in_parts(graph: Graph, demands: Sequence[Demand], trees: Sequence[Tree], size: int) -> Fragmentation:
-    """Fragments of at most `size` switches each."""
-    block = blocks(graph, trees, size)
+def in_parts(
+    graph: Graph, demands: Sequence[Demand], trees: Sequence[Tree], size: int, turn: int = 0
+) -> Fragmentation:
+    """Fragments of at most `size` switches each, one less in every second turn: other ones."""
+    block = blocks(graph, trees, max(size - turn % 2, min(size, 2)))
     found: dict[tuple[int, frozenset[int]], list[tuple[int, Demand]]] = {}
     fixed: list[frozenset[int]] = []
     for number, (demand, tree) in enumerate(zip(demands, trees, strict=True)):

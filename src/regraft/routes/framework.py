@@ -115,7 +115,7 @@ def iterate(run: Run, initial: Sequence[Laid] | None, start: Weighting) -> Round
     kept, contents = _contents(run)
     if initial is None and run.looks_around:
         initial = initialise(run, {publisher for content in contents for publisher in content.publishers})
-    current, weighting, best = list(initial or ()), start, None
+    current, weighting, best, idle = list(initial or ()), start, None, 0
     rebalance = run.use("rebalancing")
     for run.round in range(settings.rounds):
         broken = best is not None and best.score[0] > 0
@@ -129,9 +129,9 @@ def iterate(run: Run, initial: Sequence[Laid] | None, start: Weighting) -> Round
         before, this = weighting, Round(_score(run, load), laid, weighting)
         with run.watch.timing("rebalancing"):  # after every iteration (§6.5)
             weighting = rebalance(weighting, *capacities(problem, load), run.round)
-        better = best is None or this.score < best.score
-        best = this if best is None or better else best
-        if _finished(run, this.score[0] > 0, better, standing(before, weighting)):
+        idle = 0 if best is None or this.score < best.score else idle + 1
+        best = this if best is None or not idle else best
+        if _finished(run, this.score[0] > 0, idle, standing(before, weighting)):
             break
         current = laid
         if kept and this.score[0] > 0:  # a limit is broken: what was kept may have to move as well
@@ -149,11 +149,11 @@ def _score(run: Run, load: Load) -> tuple[float, ...]:
     return (excess(run.problem, load), *peak, float(load.edges @ run.problem.graph.weights))
 
 
-def _finished(run: Run, broken: bool, better: bool, still: bool) -> bool:
-    """Whether another round would find nothing else."""
+def _finished(run: Run, broken: bool, idle: int, still: bool) -> bool:
+    """Whether another round would find nothing else: fragments are cut otherwise each time, weights move."""
     if broken or run.settings.rebalance_when == "always":
         return still
-    return run.settings.fragmentation == "none" or not better
+    return run.settings.fragmentation == "none" or idle > 1
 
 
 def first_weighting(problem: Problem) -> Weighting:

@@ -96,11 +96,12 @@ class Fragmentation(NamedTuple):
 class FragmentGraph(Protocol):
     """I_F (5.69): sub graph, its demands and their trees of now; fragments of at most `size` vertices.
 
-    The trees of the parts together with the fixed edges serve the demands of the whole. Kind "fragmentation".
+    The trees of the parts together with the fixed edges serve the demands of the whole. Other turns of the
+    iteration give other fragments (§5.3.3). Kind "fragmentation".
     """
 
     def __call__(
-        self, graph: Graph, demands: Sequence[Demand], trees: Sequence[Tree], size: int
+        self, graph: Graph, demands: Sequence[Demand], trees: Sequence[Tree], size: int, turn: int = 0
     ) -> Fragmentation: ...
 
 

@@ -89,7 +89,7 @@ class Graph:
         self.__dict__.update(vertices=state["vertices"], allowed=np.zeros(state["size"], dtype=np.bool_))
         self.allowed[edges] = True
         for name in ("sources", "targets", "cables", "weights"):
-            self.__dict__[name] = np.zeros(state["size"], dtype=state[name].dtype)
+            self.__dict__[name] = np.full(state["size"], -1 if name == "cables" else 0, state[name].dtype)
             self.__dict__[name][edges] = state[name]
 
     def weigh(self, edges: Iterable[int]) -> float:

@@ -81,12 +81,12 @@ def trees_for(
 def _cut(graph: Graph, settings: Settings, round: int, watch: Stopwatch, task: Task) -> Cut:
     """Rings around the paths of now, and fragments."""
     now = _now(graph, task.demand, task.used) if task.now is None else task.now
-    size = max(2, settings.fragment_size - round % 2)  # other fragments in the next round (§5.3.3)
     with watch.timing("selection"):
         select = component("selection", settings.selection)
         around = select(graph, sorted({*task.used, *now}), settings.rings) if now else graph
     with watch.timing("fragmentation"):
-        cut = component("fragmentation", settings.fragmentation)(around, [task.demand], [now], size)
+        fragment = component("fragmentation", settings.fragmentation)
+        cut = fragment(around, [task.demand], [now], settings.fragment_size, round)
     return Cut(around, now, cut)
 
 
