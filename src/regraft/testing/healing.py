@@ -16,18 +16,24 @@ from itertools import islice
 from random import Random
 
 from regraft.deploy.records import RUNNING, STOP, Current, Run
+from regraft.filters import parse
 from regraft.heal.repair import Join, join
 from regraft.model import Broker, Ends, Link, Topology, ends
+from regraft.protocol import events
 from regraft.testing.broker_node import BrokerNode, World
+from regraft.testing.client_node import ClientNode
 from regraft.testing.deployment import LAYOUT, AgentNode, of_type
 from regraft.testing.ensemble import Ensemble
 from regraft.testing.final_state import remains
+from regraft.testing.network import CALM
 from regraft.testing.owned_node import SESSION, OwnedNode, OwnedWorld
-from regraft.testing.script import DURATION, Script, random_script
+from regraft.testing.script import DURATION, Script, random_event, random_script
 from regraft.testing.simulation import SESSION_SECONDS, Outcome
 from regraft.testing.transformation import EXTRA, Transformation
 
 LOOK = 0.1
+BUSY = 0.2
+TROUBLE = ("crash", "crash in mid-effects", "reset", "move", "abandon", "die", "leave", "slow")
 LEAST = 2
 """So many brokers stay alive."""
 
@@ -41,8 +47,12 @@ class Healing(Transformation):
         self.fate = Random(f"{seed}/healing")
         self.fatal = self.fate.choice((0.3, 0.7, 1.0))
         self.returns = self.fate.choice((0.0, 0.5, 1.0))
+        self.split = self.fate.random() < 0.4
+        """Little happens but long partitions, in which both sides go on."""
         self.runs = 1
-        self._suspected: dict[str, float] = {}
+        if self.split:
+            calm = tuple(step for step in script.steps if step.kind not in TROUBLE)
+            script = replace(script, steps=calm, weather=CALM)
         super().__init__(seed, replace(script, failover=max(0.3, script.failover)), keep=keep)
         self.world.ensemble = self.ensemble
         self.patience = 90.0 + SESSION_SECONDS
@@ -56,13 +66,18 @@ class Healing(Transformation):
         return OwnedNode(self.world, name, neighbours)
 
     def _schedule(self) -> None:
-        super()._schedule()
         clock, fate = self.world.clock, self.fate
+        clock.after(LOOK, self._look)
+        if self.split:
+            for shell in [*self.agents.values(), *self.deployers]:
+                clock.after(fate.uniform(0.2, 1.5), shell.start)
+            clock.after(fate.uniform(1.5, 3.0), self._part)
+            return
+        super()._schedule()
         for _ in range(fate.choice((0, 0, 1, 2))):
             clock.after(fate.uniform(0.5, DURATION - 1), self._part)
         for _ in range(fate.choice((0, 1, 2))):
             clock.after(fate.uniform(0.5, DURATION - 0.5), self._two_at_once)
-        clock.after(LOOK, self._look)
 
     # Who dies
 
@@ -90,23 +105,64 @@ class Healing(Transformation):
                     self._crash(node, mid_effects=False)
 
     def _part(self) -> None:
-        """Some are cut off from the rest, clients of theirs perhaps with them."""
-        world = self.world
-        if world.parted:
+        """Some are cut off from ZooKeeper and, mostly, from the rest; clients of theirs perhaps with them."""
+        world, fate = self.world, self.fate
+        if world.unheard:
             return
-        names = self.fate.sample(sorted(world.living), min(len(world.living), self.fate.choice((1, 1, 2, 3))))
+        names = fate.sample(sorted(world.living), min(len(world.living), fate.choice((1, 1, 2, 3))))
+        if self.split:
+            publishers = [each for each in self.clients.values() if each.core.advertisements]
+            names[0] = fate.choice(publishers).broker
         nodes = {each for each in world.nodes if each.up and (each.host or each).name in names}
-        clients = [each for each in self.clients.values() if each.broker in names]
-        world.parted = {*nodes, *(each for each in clients if self.fate.random() < 0.7)}
+        stay = 1.0 if self.split else 0.7
+        clients = [each for each in self.clients.values() if each.broker in names and fate.random() < stay]
+        world.unheard = {each for each in nodes if each.host is None}
         self.trace.fault("partition", ",".join(names))
-        for number, pair in list(world.network.ends.items()):
-            if len({end.node in world.parted for end in pair}) == 2:
-                world.network.reset(number)
-        world.clock.after(self.fate.uniform(0.2, 5.0), self._rejoin)
+        seconds = fate.choice((4.0, 6.0) if self.split else (0.5, 2.0, 4.0, 6.0))
+        if fate.random() < 0.8:
+            world.parted = {*nodes, *clients}
+            for number, pair in list(world.network.ends.items()):
+                if len({end.node in world.parted for end in pair}) == 2:
+                    world.network.reset(number)
+            world.clock.after(seconds, self._rejoin)
+        world.clock.after(seconds + fate.choice((0.0, 0.2, 2.0)), self._heard_again)
+        for at in range(int(seconds / BUSY)):
+            world.clock.after(BUSY * at, self._busy)
 
     def _rejoin(self) -> None:
         self.trace.note("director", "the partition is over")
         self.world.parted = set()
+
+    def _heard_again(self) -> None:
+        """ZooKeeper's clients are slower to notice than others."""
+        self.trace.note("director", "ZooKeeper can be reached again")
+        self.world.unheard = set()
+
+    def _busy(self) -> None:
+        """On both sides something is published and subscribed meanwhile."""
+        there = [each for each in self.clients.values() if not each.gone]
+        for client in self.fate.sample(there, min(3, len(there))):
+            if client.core.advertisements:
+                self._publish_unwanted(client)
+            elif len(client.core.subscriptions) < 4:
+                self._subscribe(client)
+            else:
+                self._unsubscribe(client)
+
+    def _publish_unwanted(self, client: ClientNode) -> None:
+        """What nobody else is known to want: a broker that is cut off would acknowledge it at once."""
+        node = client.end.peer.node if client.end is not None else None
+        core = node.core if isinstance(node, OwnedNode) else None
+        texts = [text for id, text in client.core.advertisements.items() if id not in client.retiring]
+        allowed = [parse(text) for text in texts]
+        for _ in range(8):
+            self._published += 1
+            event = random_event(self.fate, self._published)
+            attributes = events.attributes(event)
+            wanted = core is not None and core.forwarding.targets(event, f"@{client.name}")
+            if not wanted and any(filter.matches(attributes) for filter in allowed):
+                client.publish([event])
+                return
 
     # Who is replaced
 
@@ -189,18 +245,12 @@ class Healing(Transformation):
             return
         if deputies:
             self._begin(self._removal(self.fate.choice(sorted(deputies))))
-        elif self.fate.random() < self.returns:
-            gone = [name for name, node in nodes.items() if name not in brokers and self._is_gone(node)]
-            if gone:
-                self._come_back(self.fate.choice(sorted(gone)))
+        elif self.fate.random() < self.returns and (gone := sorted(nodes.keys() - {*brokers, EXTRA})):
+            self._come_back(self.fate.choice(gone))
 
     @staticmethod
     def _is_deputy(node: BrokerNode | None) -> bool:
         return isinstance(node, OwnedNode) and node.host is not None
-
-    @staticmethod
-    def _is_gone(node: BrokerNode) -> bool:
-        return isinstance(node, OwnedNode) and node.dead
 
     def _removal(self, name: str) -> list[tuple[str, ...]]:
         """The links of the join, from its leaves inwards, then the last one goes."""
@@ -222,13 +272,15 @@ class Healing(Transformation):
 
     def _come_back(self, name: str) -> None:
         """With nothing, as a new broker."""
-        owner = self.world.owners[name]
-        node = OwnedNode(self.world, name, [])
-        node.settings = replace(self.world.settings, joining=True)
-        owner.values = {}
-        node.take()
-        self._adopt(node)
-        node.start()
+        if not self.world.brokers[name].up:
+            node = OwnedNode(self.world, name, [])
+            node.settings = replace(self.world.settings, joining=True)
+            node.owner.values = {}
+            node.take()
+            self._adopt(node)
+            node.start()
+            if self.fate.random() < 0.3:  # somebody who has its address from before
+                self.fate.choice(list(self.clients.values())).move(name, polite=False)
         brokers, _ = self._topology()
         self._begin([("append", name, self.fate.choice(brokers))])
 
@@ -255,7 +307,7 @@ class Healing(Transformation):
         super()._want(STOP)
 
     def _end_of_trouble(self) -> None:
-        self.world.parted = set()
+        self.world.parted, self.world.unheard = set(), set()
         self.world.ensemble.away_until = 0.0
         self.fatal = 0.0
         self.returns = 1.0 if self.returns else 0.0

@@ -41,7 +41,9 @@ class OwnedWorld(World):
     ensemble: Ensemble
     owners: dict[str, Owner] = field(default_factory=dict)
     parted: set[Node] = field(default_factory=set)
-    """Those who reach each other only, and not ZooKeeper."""
+    """Those who reach each other only."""
+    unheard: set[Node] = field(default_factory=set)
+    """Those who do not reach ZooKeeper."""
     nodes: "list[OwnedNode]" = field(default_factory=list)
     living: list[str] = field(default_factory=list)
     """Where clients may go."""
@@ -90,7 +92,7 @@ class OwnedNode(BrokerNode):
 
     @property
     def reaches_zookeeper(self) -> bool:
-        return self not in self.world.parted and not self.world.ensemble.away
+        return (self.host or self) not in self.world.unheard and not self.world.ensemble.away
 
     def take(self) -> None:
         """Become the owner: nobody before can store anything from now on."""
