@@ -70,7 +70,8 @@ class Electing:
         for effect in effects:
             match effect:
                 case Send():
-                    self._connections.send(effect.to, Ballot(data=encode(effect.message)))
+                    if effect.to not in self.core.suspected or self._connections.connected(effect.to):
+                        self._connections.send(effect.to, Ballot(data=encode(effect.message)))
                 case Choose():
                     self._choose(effect)
                 case Act():
