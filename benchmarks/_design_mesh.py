@@ -99,7 +99,7 @@ def links(bench: Bench) -> Iterator[Line]:
             found = design_mesh(interest, method, MeshOptions(k))
             assert isinstance(found, MeshDesign)
             good = check(found.topology, interest, k) is None
-            bound = int(fewest_possible(matrix, k))
+            bound = fewest_possible(matrix, k)
             share = len(found.links) / published
             name = f"{method}, k = {k}, improved, against {rival}"
             shares.setdefault(name, []).append(share)

@@ -93,7 +93,7 @@ def test_no_node_has_more_links_than_allowed(method: str) -> None:
 def test_a_limit_that_no_mesh_keeps_is_a_no_with_the_limit() -> None:
     answer = propose(random_interest(30, 8, 4), "greedy-k", MeshOptions(2, max_degree=1))
     assert isinstance(answer, Infeasible)
-    assert answer.limit == "max-degree"
+    assert (answer.limit, answer.proven) == ("max-degree", True)
 
 
 def test_latencies_make_a_cheaper_mesh() -> None:

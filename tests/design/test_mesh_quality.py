@@ -2,13 +2,14 @@
 
 from math import log
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.design.meshes import interests, random_interest
 
 from regraft.design import MeshDesign, MeshOptions, design_mesh
-from regraft.design.explain import explain, fewest_possible
+from regraft.design.explain import explain, fewest_possible, links_needed
 from regraft.design.improve import improve
 from regraft.design.prune import prune
 from regraft.testing.mesh_oracles import fewest_links, is_k_topic_connected
@@ -39,6 +40,8 @@ def test_approximation_ratios_hold_and_no_design_beats_the_optimum(
 def test_the_lower_bound_is_below_the_optimum(interest: dict[str, frozenset[str]], k: int) -> None:
     design = designed(interest, "greedy-k", k=k)
     assert fewest_possible(design.interests.matrix, k) <= fewest_links(interest, k) <= len(design.links)
+    degree = np.bincount(design.links.ravel(), minlength=len(design.interests.nodes))
+    assert (links_needed(design.interests.matrix, k) <= degree).all()
 
 
 @settings(max_examples=25)

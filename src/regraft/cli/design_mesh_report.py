@@ -58,7 +58,7 @@ class Answer:
             "valid": cut is None,
             "interrupted": watched.interrupted,
             "stages": [{"stage": stage.name, "edges": stage.links} for stage in design.stages],
-            "fewest_possible": int(fewest_possible(matrix, design.k)),
+            "fewest_possible": fewest_possible(matrix, design.k),
             "diameters": diameters(topology, interest),
         }
         if cut is not None:

@@ -46,11 +46,11 @@ def _needed(matrix: Matrix, links: Pairs, k: int, capacity: Ints) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def fewest_possible(matrix: Matrix, k: int) -> int:
-    """No k-topic-connected overlay has fewer links than this."""
+def links_needed(matrix: Matrix, k: int) -> Ints:
+    """No node has fewer links than this in any k-topic-connected overlay."""
     nodes = matrix.node_start.size - 1
     common = np.zeros(nodes, np.int64)
-    total = 0
+    needed = np.zeros(nodes, np.int64)
     for v in range(nodes):
         common[:] = 0
         needs = 0
@@ -64,6 +64,11 @@ def fewest_possible(matrix: Matrix, k: int) -> int:
         with_common = np.bincount(common)
         for shared in range(with_common.size - 1, 0, -1):
             taken = min(with_common[shared], -(-max(needs, 0) // shared))
-            total += taken
+            needed[v] += taken
             needs -= taken * shared
-    return (total + 1) // 2
+    return needed
+
+
+def fewest_possible(matrix: Matrix, k: int) -> int:
+    """No k-topic-connected overlay has fewer links than this."""
+    return (int(links_needed(matrix, k).sum()) + 1) // 2

@@ -11,6 +11,7 @@ import numpy as np
 
 from regraft.design.cycle import cycle
 from regraft.design.divide import PART, divided
+from regraft.design.explain import links_needed
 from regraft.design.gm import gm
 from regraft.design.gm2 import gm2
 from regraft.design.greedy_k import greedy_k
@@ -83,6 +84,8 @@ def design_mesh(
     prices = prices_between(interests.nodes, options.latency) if options.latency else None
     nodes = len(interests.nodes)
     terms = Terms(nodes, options.max_degree) if prices is None else Terms(nodes, options.max_degree, prices)
+    if no := _beyond(interests, k, options.max_degree):
+        return no
     progress(method, 0.0, 0)
     part = options.part or (PART if nodes > MOST_NODES and method in ("gm", "gm2", "greedy-k") else None)
     links = construct(interests.matrix, method, k, terms, options, part)
@@ -104,6 +107,18 @@ def design_mesh(
         )
         stages.append(Stage("links exchanged", len(links)))
     return MeshDesign(method, k, interests, links, terms, tuple(stages))
+
+
+def _beyond(interests: Interests, k: int, max_degree: int | None) -> Infeasible | None:
+    """Where a node alone needs more links than it may have, there is no overlay."""
+    if max_degree is None:
+        return None
+    needed = links_needed(interests.matrix, k)
+    most = int(needed.argmax())
+    if needed[most] <= max_degree:
+        return None
+    name = interests.nodes[most]
+    return Infeasible(f"node {name!r} needs {needed[most]} links at least", "max-degree", name, proven=True)
 
 
 def construct(

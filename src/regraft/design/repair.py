@@ -39,7 +39,7 @@ class Repaired:
 
 def excess(topology: Topology, interest: Interest, k: int) -> float:
     """Links over the proven lower bound; the overlay has at most so many times the fewest links."""
-    return len(topology.links) / max(1, int(fewest_possible(Interests.of(interest).matrix, k)))
+    return len(topology.links) / max(1, fewest_possible(Interests.of(interest).matrix, k))
 
 
 def repair(

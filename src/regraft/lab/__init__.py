@@ -68,7 +68,7 @@ EXPERIMENTS = {
             Option("topics", whole_numbers, "numbers of topics of Figure 4 (100,200,...,1000)"),
             Option("subscriptions", whole_numbers, "subscription sizes of Figure 5 (10,20,...,100)"),
             Option("distributions", names, "which of expo,zipf,unif (all)"),
-            Option("repeats", int, "workloads for each point of a published algorithm (4)"),
+            Option("repeats", int, "workloads for each point of GM and GM2 (4)"),
         ),
     ),
     "ocbr": Experiment(
