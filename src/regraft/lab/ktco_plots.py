@@ -45,6 +45,9 @@ def draw(path: Path, title: str, axis: str, panels: Sequence[Panel], notes: Sequ
     grid = figure.subplots(down, across, squeeze=False, sharey="row" if len(panels) > 2 else False)
     for panel, axes in zip(panels, grid.flat, strict=True):
         _panel(axes, axis, panel)
+    for panel, axes in zip(panels, grid.flat, strict=True):
+        if panel.quantity != "degree":
+            axes.set_ylim(bottom=0)  # when all panels that share the axis are drawn: it fixes the top as well
     lines = {
         label: line
         for axes in grid.flat
@@ -74,14 +77,14 @@ def _panel(axes: Any, axis: str, panel: Panel) -> None:
         axes.plot(
             *zip(*points.items(), strict=True), color=colour, marker=marker, ms=4, ls=dashes, label=label
         )
-    axes.set(xlabel=NAMES[axis], ylabel=NAMES[panel.quantity])
+    axes.set_xlabel(NAMES[axis])
+    if axes.get_subplotspec().is_first_col() or not axes.get_shared_y_axes().get_siblings(axes)[1:]:
+        axes.set_ylabel(NAMES[panel.quantity])
     if panel.quantity == "degree":
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_minor_formatter(NullFormatter())
-    else:
-        axes.set_ylim(0, None)
     axes.set_title(NAMES[panel.distribution], fontsize="medium")
     axes.grid(visible=True, alpha=0.3)
 
