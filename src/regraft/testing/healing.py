@@ -27,7 +27,7 @@ from regraft.testing.ensemble import Ensemble
 from regraft.testing.final_state import remains
 from regraft.testing.network import CALM
 from regraft.testing.owned_node import SESSION, OwnedNode, OwnedWorld
-from regraft.testing.script import DURATION, Script, random_event, random_script
+from regraft.testing.script import DURATION, Script, random_event, random_filter, random_script
 from regraft.testing.simulation import SESSION_SECONDS, Outcome
 from regraft.testing.transformation import EXTRA, Transformation
 
@@ -112,7 +112,7 @@ class Healing(Transformation):
         names = fate.sample(sorted(world.living), min(len(world.living), fate.choice((1, 1, 2, 3))))
         if self.split:
             publishers = [each for each in self.clients.values() if each.core.advertisements]
-            names[0] = fate.choice(publishers).broker
+            names[0] = fate.choice(publishers or list(self.clients.values())).broker
         nodes = {each for each in world.nodes if each.up and (each.host or each).name in names}
         stay = 1.0 if self.split else 0.7
         clients = [each for each in self.clients.values() if each.broker in names and fate.random() < stay]
@@ -145,7 +145,7 @@ class Healing(Transformation):
             if client.core.advertisements:
                 self._publish_unwanted(client)
             elif len(client.core.subscriptions) < 4:
-                self._subscribe(client)
+                client.subscribe("TRUE" if self.fate.random() < 0.4 else random_filter(self.fate))
             else:
                 self._unsubscribe(client)
 
@@ -153,6 +153,8 @@ class Healing(Transformation):
         """What nobody else is known to want: a broker that is cut off would acknowledge it at once."""
         node = client.end.peer.node if client.end is not None else None
         core = node.core if isinstance(node, OwnedNode) else None
+        if client.gone:
+            return
         texts = [text for id, text in client.core.advertisements.items() if id not in client.retiring]
         allowed = [parse(text) for text in texts]
         for _ in range(8):
@@ -271,18 +273,22 @@ class Healing(Transformation):
         return [*changes, ("detach", name, next(iter(rest)))]
 
     def _come_back(self, name: str) -> None:
-        """With nothing, as a new broker."""
-        if not self.world.brokers[name].up:
-            node = OwnedNode(self.world, name, [])
-            node.settings = replace(self.world.settings, joining=True)
-            node.owner.values = {}
-            node.take()
-            self._adopt(node)
-            node.start()
-            if self.fate.random() < 0.3:  # somebody who has its address from before
-                self.fate.choice(list(self.clients.values())).move(name, polite=False)
-        brokers, _ = self._topology()
-        self._begin([("append", name, self.fate.choice(brokers))])
+        """With nothing, as a new broker; it is appended when we look again."""
+        if self.world.brokers[name].up:
+            brokers, _ = self._topology()
+            self._begin([("append", name, self.fate.choice(brokers))])
+            return
+        node = OwnedNode(self.world, name, [])
+        node.settings = replace(self.world.settings, joining=True)
+        node.owner.values = {}
+        node.take()
+        self._adopt(node)
+        node.start()
+        client = self.fate.choice(list(self.clients.values()))
+        if not client.gone:  # it has the broker's address from before
+            client.move(name, polite=False)
+            for at in (0.2, 0.4, 0.6):
+                self.world.clock.after(at, lambda: self._publish_unwanted(client))
 
     def _begin(self, changes: list[tuple[str, ...]]) -> None:
         current = of_type(self.ensemble.nodes.get(LAYOUT.topology), Current)

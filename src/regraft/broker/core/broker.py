@@ -67,6 +67,7 @@ class Settings:
 
 
 NEIGHBOURS = "neighbours"
+TURNED_AWAY = "this broker has too much to do"
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[list[str], list[str]]).decode
 
@@ -113,6 +114,7 @@ class Broker:
         self.claims.restore(now)
         self._peers: dict[int, Link | Session] = {}
         self._dialled: dict[int, str] = {}
+        self._away_until = 0.0
         self._lives: dict[str, int] = {}
         """The highest of each broker that has connected: its deputy's, if it has one."""
         self._over: set[int] = set()
@@ -195,9 +197,13 @@ class Broker:
         """Begin to take part in a change of links: buffer, and connect to the new neighbour."""
         self.relink.prepare(change)
         if self.relink.leaving:
-            for session in self.forwarding.sessions.values():
-                if session.connection is not None:
-                    self._send_away(session.connection)
+            self._send_all_away("this broker leaves")
+        return self._flush()
+
+    def turn_away(self, until: float, now: float) -> list[Effect]:
+        """Clients have to go elsewhere, with their sessions, and are not served here until then."""
+        self.now, self._away_until = now, until
+        self._send_all_away(TURNED_AWAY)
         return self._flush()
 
     def commit(self, change: str) -> list[Effect]:
@@ -288,15 +294,26 @@ class Broker:
     def _client_hello(self, connection: int, hello: ClientHello) -> None:
         if not 0 < len(hello.client.encode()) <= NAME_BYTES or "#" in hello.client or "/" in hello.client:
             raise BadInput("hello", f"a client's name has 1 to {NAME_BYTES} bytes, and no '#' or '/'")
-        if self.relink.leaving or self.relink.apart:
-            self._send_away(connection)
+        if reason := self._closed_to_clients():
+            self._send_away(connection, reason)
             return
         self._epoch += 1
         self._peers[connection] = self.sessions.hello(connection, hello, self._epoch, self.now)
 
-    def _send_away(self, connection: int) -> None:
-        """This broker is about to leave the overlay, or is not in it."""
-        reason = "this broker is not in the overlay" if self.relink.apart else "this broker leaves"
+    def _closed_to_clients(self) -> str:
+        """Why no client is served now, if so."""
+        if self.relink.apart:
+            return "this broker is not in the overlay"
+        if self.relink.leaving:
+            return "this broker leaves"
+        return TURNED_AWAY if self.now < self._away_until else ""
+
+    def _send_all_away(self, reason: str) -> None:
+        for session in self.forwarding.sessions.values():
+            if session.connection is not None:
+                self._send_away(session.connection, reason)
+
+    def _send_away(self, connection: int, reason: str) -> None:
         self._out += [Send(connection, Bye(reason)), Close(connection, reason)]
         self._over.add(connection)
 

@@ -228,6 +228,12 @@ class BrokerServer:
             if (connection := self.connections.get(number)) is not None:
                 self._send(connection, messages)
 
+    def send_away(self, seconds: float) -> None:
+        """Clients go elsewhere, and are not served here for so long. A mesh keeps its clients."""
+        core, now = self._running(), self._clock.now()
+        if isinstance(core, Broker):
+            self._change(lambda: core.turn_away(now + seconds, now))
+
     def call(self, neighbour: str) -> None:
         """There is another address for it now."""
         self._dialling.dial_anew(neighbour)
