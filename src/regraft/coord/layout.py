@@ -17,6 +17,7 @@ Ids are percent-encoded, so that any id is one name: `/` is %2F. Steps and actio
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from regraft.coord.errors import Corrupt
@@ -101,6 +102,7 @@ def number_of(name: str, parent: str) -> int:
     return int(name)
 
 
+@lru_cache(maxsize=65_536)
 def encoded(id: str) -> str:
     """An id as one name of a node; `decoded` gives it back."""
     if not id:

@@ -68,14 +68,16 @@ class AgentNode(Shell):
     def begin(self) -> None:
         self.core = Agent(self.broker.name)
         self.refused: dict[str, str] = {}
+        self._at_rest = -1
+        """So many writes had happened when there was nothing to do or to wait for."""
 
     def look(self) -> None:
-        if not self.ensemble.away:
-            seen = dict(self.ensemble.nodes)
-            self._later(lambda: self._decide(seen))
+        if not self.ensemble.away and (self._at_rest != self.ensemble.writes or self.broker.stages() != {}):
+            seen, writes = dict(self.ensemble.nodes), self.ensemble.writes
+            self._later(lambda: self._decide(seen, writes))
         self._later(self.look, 0.1)
 
-    def _decide(self, seen: "Mapping[str, Held]") -> None:
+    def _decide(self, seen: "Mapping[str, Held]", writes: int) -> None:
         name = self.broker.name
         command = of_type(seen.get(LAYOUT.command(name)), Command) or Command()
         run = of_type(seen.get(LAYOUT.plan), Run)
@@ -92,7 +94,9 @@ class AgentNode(Shell):
         version = own.version if own is not None else -1
         id = run.id if run else ""
         view = agent_core.View(command, actions, statuses, stages, self.refused, id, version)
-        for do in self.core.react(view, self.world.clock.now):
+        todo = self.core.react(view, self.world.clock.now)
+        self._at_rest = -1 if todo or actions or stages != {} else writes
+        for do in todo:
             self._later(lambda do=do: self._do(do, seen), 0.02)
 
     def _do(self, do: Do, seen: "Mapping[str, Held]") -> None:
