@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from regraft.cli.running_directory import directory_option, document
+from regraft.cli.up_heal import check_options, heal_options
 from regraft.cli.up_options import Configure, configuring, make_folder
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import Topology
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from regraft.broker.io.overlay import Overlay
     from regraft.broker.io.processes import Processes
     from regraft.cli.up_agents import Beginning
+    from regraft.cli.up_heal import Healing
     from regraft.coord import Coord
+
+    Overlays = Processes | Overlay | Healing
 
 FILE = click.Path(path_type=Path)
 
@@ -46,18 +50,21 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--no-agents", is_flag=True, help="No agents and no ZooKeeper: links stay as they are.")
 @click.option("--spare", multiple=True, metavar="ID", help="A broker without links, for a plan to append.")
+@heal_options
 @zookeeper_options
 @click.option("--json", "as_json", is_flag=True, help="When all run, print one JSON object.")
 def up(topology: Path, **options: Any) -> int:
     """Start the brokers of TOPOLOGY, a tree or a mesh, and run them until Ctrl-C.
 
     Each has an agent, through which `regraft apply` changes links. Agents meet in ZooKeeper: one of our own
-    (it needs Java), or --zookeeper.
+    (it needs Java), or --zookeeper. With --heal, brokers are nodes, each in a process of its own: when one
+    dies, the others take its clients and links over by rules (`regraft rules`), and it joins again.
 
     \b
     Examples:
       regraft up tree.json
       regraft up tree.json --processes --state state --telemetry spool
+      regraft up tree.json --heal --state state
       regraft up tree.json --no-agents
       regraft up tree.json & regraft sub "temp > 20" --count 1 & regraft pub temp=21
     """
@@ -65,6 +72,7 @@ def up(topology: Path, **options: Any) -> int:
     from regraft.model.topology_files import read_topology
 
     file = read_topology(topology)
+    check_options(file, options)
     configure = configuring(file.kind, options)
     make_folder(options["directory"].parent)
     return run(_serve(file, configure, options))
@@ -93,7 +101,7 @@ async def _serve(file: Topology, configure: Configure, options: Mapping[str, Any
 
 
 class _Running(NamedTuple):
-    overlay: "Processes | Overlay"
+    overlay: "Overlays"
     rows: dict[str, dict[str, Any]]
     zookeeper: dict[str, str]
 
@@ -102,7 +110,8 @@ async def _start(
     running: AsyncExitStack, file: Topology, configure: Configure, options: Mapping[str, Any]
 ) -> _Running:
     """Brokers; unless they are to be without, with ZooKeeper before them and agents after them."""
-    from regraft.cli.up_agents import Beginning, beginning, coordination
+    from regraft.cli.up_agents import Beginning, beginning, coordination, write_current
+    from regraft.cli.up_heal import start_healing
 
     zookeeper: Zookeeper = options["zookeeper"]
     if options["no_agents"]:
@@ -115,11 +124,15 @@ async def _start(
     begin = await beginning(coord, zookeeper.layout, file, options["spare"])
     if begin.note:
         click.echo(f"regraft: {begin.note}", err=True)
+    where = {"zookeeper": coord.configuration.hosts, "zookeeper_root": zookeeper.layout.root}
+    if options["heal"]:
+        await write_current(coord, zookeeper.layout, file)
+        healing = await start_healing(running, begin.topology, coord, configure, options)
+        return _Running(healing, _rows(healing), where)
     tokens = {id: secrets.token_urlsafe(16) for id in begin.topology.ids}
     overlay = _overlay(begin, configure, options, tokens)
     await running.enter_async_context(overlay)
     await _start_agents(running, overlay, file, coord, tokens, options)
-    where = {"zookeeper": coord.configuration.hosts, "zookeeper_root": zookeeper.layout.root}
     return _Running(overlay, _rows(overlay), where)
 
 
@@ -177,7 +190,7 @@ async def _announced(up: _Running, stop: Any, options: Mapping[str, Any]) -> int
         directory.unlink(missing_ok=True)
 
 
-async def _watch(overlay: "Processes | Overlay", stop: Any) -> int:
+async def _watch(overlay: "Overlays", stop: Any) -> int:
     """Until told to stop; a broker that has ended is reported, and makes the exit code 1."""
     import asyncio
 
@@ -198,7 +211,7 @@ async def _watch(overlay: "Processes | Overlay", stop: Any) -> int:
     return code
 
 
-def _rows(overlay: "Processes | Overlay") -> dict[str, dict[str, Any]]:
+def _rows(overlay: "Overlays") -> dict[str, dict[str, Any]]:
     import os
 
     processes = getattr(overlay, "running", {})
