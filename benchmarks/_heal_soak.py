@@ -61,8 +61,9 @@ def lines(seconds: float, every: float, rate: float, seed: int) -> Iterator[Line
         yield Line(
             f"{what}: delivery",
             "-",
-            f"p50 {median(times):.1f} ms, p99 {times[int(0.99 * len(times))]:.0f} ms, worst {times[-1]:.0f}
-            ms", None, {"p50_ms": median(times), "worst_ms": times[-1]},
+            f"p50 {median(times):.1f} ms, p99 {times[int(0.99 * len(times))]:.0f}, worst {times[-1]:.0f}",
+            None,
+            {"p50_ms": median(times), "worst_ms": times[-1]},
         )
     done = [each for each in soaked.adaptations if each.outcome == "done"]
     kinds = {kind: sum(each.kind == kind for each in done) for kind in ("delete", "add")}
@@ -118,7 +119,7 @@ async def _again(overlay: HealingOverlay, id: str) -> None:
 
 
 async def _kill_others(overlay: HealingOverlay, seconds: float, rng: Random) -> None:
-    """A database after a third of the time, a ZooKeeper server after two thirds; the leader of them, if it is."""
+    """A database after a third of the time, a ZooKeeper server, whichever, after two thirds."""
     await asyncio.sleep(seconds / 3)
     await overlay.databases.kill("d1")
     await asyncio.sleep(seconds / 6)
