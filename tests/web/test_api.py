@@ -20,7 +20,7 @@ READS = (
     *("state", "topology", "brokers", "brokers/b3", "snapshots", "series", "proposals", "operations"),
     *("decisions", "adaptations", "rules", "session"),
 )
-CHANGES = (
+CHANGES: tuple[tuple[str, str, dict[str, object] | None, Role], ...] = (
     ("POST", "run/pause", None, Role.OPERATOR),
     ("POST", "run/continue", None, Role.OPERATOR),
     ("POST", "run/stop", None, Role.OPERATOR),

@@ -2,7 +2,7 @@ import io
 import json
 import logging
 
-from regraft.web.logs import JsonLines, install
+from regraft.web.logs import JsonLines, PlainLines, install
 
 
 def record(**extra: object) -> logging.LogRecord:
@@ -19,6 +19,10 @@ def test_a_record_is_one_line_with_the_ids_it_was_given() -> None:
     assert (found["plan"], found["run"], found["operation"]) == ("4f2a", "7-1", "op-1")
     assert found["at"].endswith("+00:00")
     assert set(found) == {"at", "level", "logger", "message", "plan", "run", "operation"}
+
+
+def test_a_person_sees_the_same_as_plain_text() -> None:
+    assert PlainLines().format(record(plan="4f2a", run=None)).endswith("regraft.loop deployed b1 [plan=4f2a]")
 
 
 def test_what_json_does_not_know_becomes_text() -> None:

@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from regraft.web.users import Users, parse_users
 
 TOKEN = "0123456789abcdef"
 SOMEBODY = Users().with_token("alice", Role.ADMIN, TOKEN)
-CERTIFICATE = {"certificate": Path("server.pem"), "key": Path("server.key")}
+CERTIFICATE: dict[str, Any] = {"certificate": Path("server.pem"), "key": Path("server.key")}
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def test_users_come_from_the_file_and_the_environment(
     file.write_text("ops viewer certificate\n")
     monkeypatch.setenv("REGRAFT_WEB_TOKENS", f"alice:admin:{TOKEN},bob:viewer:{TOKEN[::-1]}")
     settings = settings_of(
-        Configured(tokens_file=file, requests_per_minute=120, ca=Path("ca.pem"), **CERTIFICATE)  # type: ignore[arg-type]
+        Configured(tokens_file=file, requests_per_minute=120, ca=Path("ca.pem"), **CERTIFICATE)
     )
     assert settings.users.by_certificate("ops") is not None
     assert [user.name for user in settings.users.digests.values()] == ["alice", "bob"]

@@ -120,7 +120,7 @@ def components() -> dict[str, Any]:
 
 def documented(answer: Any, status: int = 200, description: str = "As asked.") -> Responses:
     """The `responses` of a route: its answer, and every way to say no."""
-    noes = {code: _described(Problem, text) for code, text in NOES.items()}
+    noes: Responses = {code: _described(Problem, text) for code, text in NOES.items()}
     return {status: _described(answer, description), **noes}
 
 

@@ -10,7 +10,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-disable_created_metrics()  # a second line for every series, which says when it began
+# Else every series has a second line, which says when it began.
+disable_created_metrics()  # type: ignore[no-untyped-call]
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 LOOP = "regraft_loop_"
 Told = Mapping[str, tuple[str, str, float]]

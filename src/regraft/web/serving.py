@@ -123,7 +123,7 @@ class _Named(H11Protocol):
         name, app = _common_name(transport.get_extra_info("peercert")), self.app
 
         async def named(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-            await app({**scope, CERTIFICATE: name}, receive, send)  # type: ignore[typeddict-item]
+            await app({**scope, CERTIFICATE: name}, receive, send)
 
         self.app = named
 

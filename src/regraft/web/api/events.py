@@ -50,7 +50,7 @@ async def _stream(request: Request, service: ServiceInterface, after: int | None
     try:
         yield b": regraft\n\n"
         while not ending.done():
-            coming = coming or asyncio.ensure_future(anext(source))  # type: ignore[arg-type]
+            coming = coming or asyncio.ensure_future(anext(source))
             await asyncio.wait({coming, ending}, timeout=PING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if coming.done():
                 event, coming = coming.result(), None

@@ -7,6 +7,7 @@ import { duration, number, short, when, words } from "./format.js";
 export function Decisions() {
   const { decisions, adaptations } = useStore("decisions", "adaptations");
   const [older, more] = useState([]), [kind, only] = useState(""), [end, ended] = useState(false);
+  const complete = decisions.length < 60 && !older.length;
   const seen = new Set(decisions.map((each) => each.id));
   const all = [...decisions, ...older.filter((each) => !seen.has(each.id))];
   const kinds = [...new Set(all.map((each) => each.kind))].sort();
@@ -17,7 +18,7 @@ export function Decisions() {
   return html`<div class="decisions-view">
     <${Card} title="Decisions" aside=${html`<label class="quiet">kind <select value=${kind} onChange=${(event) => only(event.target.value)}><option value="">all</option>${kinds.map((each) => html`<option value=${each}>${each}</option>`)}</select></label>`}>
       ${all.length ? html`<ol class="decisions">${all.filter((each) => !kind || each.kind === kind).map((each) => html`<${Decision} key=${each.id} decision=${each} />`)}</ol>
-        ${!end && html`<button type="button" onClick=${load}>Older</button>`}` : html`<${Empty}>None yet.<//>`}<//>
+        ${!end && !complete && html`<button type="button" onClick=${load}>Older</button>`}` : html`<${Empty}>None yet.<//>`}<//>
     <div class="side"><${Adaptations} adaptations=${adaptations} />${may("admin") && html`<${Audit} />`}</div></div>`;
 }
 

@@ -8,11 +8,11 @@ const LARGE = 150;
 const LATENCIES = [5, 15, 40];
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function style(large) {
+function style(large, scale = 1) {
   const text = token("--text"), surface = token("--canvas");
   return [
-    { selector: "node", style: { width: large ? 12 : 20, height: large ? 12 : 20, "background-color": token("--node"), "border-width": large ? 1 : 2, "border-color": surface, "overlay-opacity": 0 } },
-    { selector: "node.named", style: { label: "data(label)", color: text, "font-size": large ? 11 : 11, "font-family": "system-ui, sans-serif", "text-valign": "bottom", "text-margin-y": 4, "text-outline-width": 2, "text-outline-color": surface, "text-outline-opacity": 0.85 } },
+    { selector: "node", style: { width: large ? 12 : 20 * scale, height: large ? 12 : 20 * scale, "background-color": token("--node"), "border-width": large ? 1 : 2, "border-color": surface, "overlay-opacity": 0 } },
+    { selector: "node.named", style: { label: "data(label)", color: text, "font-size": large ? 11 : 12 * scale, "font-family": "system-ui, sans-serif", "text-valign": "bottom", "text-margin-y": 4, "text-outline-width": 2, "text-outline-color": surface, "text-outline-opacity": 0.85 } },
     { selector: "node.far", style: { "min-zoomed-font-size": 9 } },
     { selector: "node.busy", style: { "background-color": token("--node-busy") } },
     { selector: "node.outside", style: { "background-opacity": 0.25, "border-style": "dashed", "border-color": token("--muted") } },
@@ -87,6 +87,14 @@ function move(graph, places, animated) {
   else graph.batch(() => nodes.forEach((node) => void node.position(places.get(node.id()))));
 }
 
+// A wide picture in a tall box is turned.
+function standing(places, element) {
+  const all = [...places.values()];
+  const spread = (key) => Math.max(...all.map((place) => place[key])) - Math.min(...all.map((place) => place[key]));
+  if (element.clientHeight < element.clientWidth * 1.15 || spread("x") < spread("y") * 1.15) return places;
+  return new Map([...places].map(([id, { x, y }]) => [id, { x: -y, y: x }]));
+}
+
 // `places` is kept by the caller: two pictures of the same overlay then agree.
 export function Graph({ elements, places, chosen, onChoose, theme, label, fitKey }) {
   const box = useRef(null), graph = useRef(null), choose = useRef(onChoose);
@@ -107,21 +115,29 @@ export function Graph({ elements, places, chosen, onChoose, theme, label, fitKey
       if (!made.scratch("touched")) made.fit(undefined, 28);
     });
     resized.observe(element);
+    made.on("zoom", () => {
+      const scale = large ? 1 : Math.min(2.4, Math.max(1, 0.9 / made.zoom()));
+      if (Math.abs(scale - (made.scratch("scale") ?? 1)) > 0.12) {
+        made.scratch("scale", scale);
+        made.style(style(large, scale));
+        if (!made.scratch("touched")) made.fit(undefined, 28); // labels have grown
+      }
+    });
     made.on("viewport", (event) => event.originalEvent && made.scratch("touched", true));
     element.addEventListener("wheel", () => made.scratch("touched", true), { passive: true });
     return () => (resized.disconnect(), made.destroy());
   }, [large]);
   useEffect(() => {
-    const made = graph.current, first = !made.nodes().length;
-    apply(made, elements, places, large ? ["named", "far"] : ["named"]);
-    move(made, places, !first && !large);
+    const made = graph.current, first = !made.nodes().length, stood = standing(places, box.current);
+    apply(made, elements, stood, large ? ["named", "far"] : ["named"]);
+    move(made, stood, !first && !large);
     if (first) made.fit(undefined, 28);
   }, [elements, places, large]);
   useEffect(() => {
     graph.current.scratch("touched", false);
     graph.current.fit(undefined, 28);
   }, [fitKey]);
-  useEffect(() => void graph.current.style(style(large)), [theme, large]);
+  useEffect(() => void graph.current.style(style(large, graph.current.scratch("scale") ?? 1)), [theme, large]);
   useEffect(() => {
     graph.current.elements(":selected").unselect();
     if (chosen) graph.current.getElementById(chosen).select();

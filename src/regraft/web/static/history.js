@@ -9,7 +9,7 @@ const PLOTS = [
   ["Routing cost", "", [["routing_cost", "routing cost", "--accent", "--accent-faint"]]],
   ["Delivery latency", "ms", [["p50_ms", "p50", "--series-1"], ["p99_ms", "p99", "--series-2"], ["p999_ms", "p99.9", "--series-3"]]],
   ["Rates", "/s", [["publications_per_second", "published", "--series-1"], ["deliveries_per_second", "delivered", "--series-2"]]],
-  ["Longest queue of a broker", "", [["queue", "messages", "--series-2", "--accent-faint"]]],
+  ["Longest queue of a broker", "", [["queue", "messages", "--accent", "--accent-faint"]]],
   ["Telemetry not used", "", [["rejected", "rejected", "--bad"], ["late", "late", "--series-3"]]],
 ];
 
@@ -22,7 +22,7 @@ export function History() {
   }, [series, range]);
   const times = useMemo(() => points.map((point) => point.at), [points]);
   const lines = useMemo(() => PLOTS.map(([, , parts]) => parts.map(([key, name, colour, fill]) => ({ name, colour, fill, values: points.map((point) => point[key] ?? null) }))), [points]);
-  const bars = useMemo(() => losses(series.runs, times[0]), [series, times]);
+  const bars = useMemo(() => losses(series.runs, times), [series, times]);
   return html`<div class="history-view"><div class="toolbar"><${Segments} label="Range" value=${range} options=${RANGES} onChange=${set} /><span class="quiet grow">Bands are transformations: <i class="band"></i> planned, <i class="band heal"></i> healing, <i class="band bad"></i> failed. Drag to zoom, double-click to leave.</span></div>
     ${points.length < 2 ? html`<${Card}><${Empty}>Two windows are needed for a plot; ${points.length} was measured.<//><//>` : html`<div class="plots">
       ${PLOTS.map(([title, unit], n) => html`<${Card} title=${title} aside=${unit}><${Plot} times=${times} lines=${lines[n]} runs=${series.runs} unit=${unit} theme=${theme} /><//>`)}
@@ -32,16 +32,25 @@ export function History() {
 }
 
 // Counters only grow: what is flat was not lost.
-function losses(runs, since) {
+function losses(runs, window) {
+  const since = window[0];
   const ended = runs.filter((run) => run.ended && run.lost !== null && run.lost !== undefined).sort((a, b) => a.ended - b.ended);
   const times = [], sums = { lost: [], duplicated: [], reordered: [] }, total = { lost: 0, duplicated: 0, reordered: 0 };
+  let before = { ...total };
   for (const run of ended) {
     for (const name of Object.keys(total)) total[name] += run[name] ?? 0;
-    if (run.ended < (since ?? 0)) continue;
+    if (run.ended < (since ?? 0)) {
+      before = { ...total };
+      continue;
+    }
     times.push(run.ended);
     for (const name of Object.keys(total)) sums[name].push(total[name]);
   }
-  if (times.length === 1) (times.unshift(times[0] - 60), Object.values(sums).forEach((values) => values.unshift(0)));
+  if (times.length) {
+    times.unshift(Math.min(since ?? times[0], times[0]) - 1);
+    times.push(Math.max(window.at(-1) ?? 0, times.at(-1)) + 1);
+    for (const [name, values] of Object.entries(sums)) (values.unshift(before[name]), values.push(total[name]));
+  }
   return { times, lines: [["lost", "--bad"], ["duplicated", "--series-2"], ["reordered", "--series-3"]].map(([name, colour]) => ({ name, colour, values: sums[name] })) };
 }
 

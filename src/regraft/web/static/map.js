@@ -29,8 +29,8 @@ export function Sites({ topology, chosen, onChoose, theme }) {
     let gone = false, layer = null;
     land().then((shape) => {
       if (gone) return;
-      const renderer = L.canvas({ pane: "land", padding: 0.5 });
-      layer = L.geoJSON(shape, { pane: "land", renderer, interactive: false, style: { color: token("--coast"), weight: 1, fillColor: token("--land"), fillOpacity: 1 } }).addTo(map.current);
+      const renderer = L.canvas({ pane: "land", padding: 1 });
+      layer = L.geoJSON(shape, { pane: "land", renderer, interactive: false, noClip: true, style: { color: token("--coast"), weight: 1, fillColor: token("--land"), fillOpacity: 1 } }).addTo(map.current);
     });
     return () => {
       gone = true;

@@ -18,7 +18,7 @@ export function Overlay() {
     <section class="stage card">
       <div class="toolbar">
         <${Segments} label="Picture" value=${onMap ? "map" : "graph"} options=${[["graph", "Graph"], ["map", "Map", !topology.located]]} onChange=${show} />
-        <span class="quiet grow">${topology.brokers.length} brokers, ${topology.links.length} links, ${topology.kind}, epoch ${topology.epoch}</span>
+        <span class="quiet grow cut">${topology.brokers.length} brokers, ${topology.links.length} links, ${topology.kind}, epoch ${topology.epoch}</span>
         ${!onMap && html`<button type="button" class="plain" onClick=${() => (arrangeAgain(), refit(fit + 1))} title="Find places anew and show everything">Arrange</button>`}
       </div>
       <div class="picture">
@@ -38,7 +38,7 @@ export function Overlay() {
   </div>`;
 }
 
-const Legend = () => html`<div class="legend"><span><i class="l0"></i>&lt; 5 ms</span><span><i class="l1"></i>&lt; 15</span><span><i class="l2"></i>&lt; 40</span><span><i class="l3"></i>more</span><span class="widths"><i></i><i></i><i></i>load</span></div>`;
+const Legend = () => html`<div class="legend"><span><i class="l0"></i>below 5 ms</span><span><i class="l1"></i>15</span><span><i class="l2"></i>40</span><span><i class="l3"></i>more</span><span class="widths"><i></i><i></i><i></i>load</span></div>`;
 
 function Waiting({ proposal }) {
   return html`<section class="card callout"><header><h2>A better overlay</h2><${Badge} word="waiting" /></header>

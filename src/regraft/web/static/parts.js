@@ -21,7 +21,7 @@ export const may = (role) => ROLES[store.who?.role] >= ROLES[role];
 const KINDS = {
   waiting: "warn", proposed: "warn", paused: "warn", degraded: "bad", healing: "bad", failed: "bad", stale: "mute",
   deploying: "busy", running: "busy", verifying: "busy", approved: "busy", done: "good", watching: "good", cooling: "busy",
-  rejected: "mute", withdrawn: "mute", stopped: "mute",
+  alive: "good", dead: "bad", up: "good", down: "bad", outside: "mute", rejected: "mute", withdrawn: "mute", stopped: "mute",
 };
 export const Badge = ({ word }) => html`<span class="badge ${KINDS[word] ?? "mute"}">${word}</span>`;
 

@@ -95,7 +95,7 @@ function stepElements(plan, at) {
   const nodes = step.brokers.map((id) => ({ id, label: id, classes: touched.has(id) ? ["touched"] : [] }));
   const edges = step.links.map(([a, b]) => {
     const id = linkId(a, b), share = live.get(id)?.share;
-    return { id, source: a, target: b, width: share === undefined || share === null ? 2.5 : 1.5 + 8 * share, classes: [added.has(id) ? "added" : ""] };
+    return { id, source: a, target: b, width: share === undefined || share === null ? 2.5 : 1.5 + 8 * share, classes: [added.has(id) ? "added" : "unknown"] };
   });
   const known = new Set(step.brokers);
   for (const [a, b] of step.actions.flatMap((action) => action.removed)) {
@@ -128,11 +128,11 @@ export function Player({ plan, operation }) {
   const costs = lines[0].values.some((value) => value !== null);
   return html`<section class="card player"><header><h2>${at === 0 ? "Before" : `Step ${at} of ${last}`}</h2>
       <div class="aside controls">
-        <button type="button" aria-label="First" disabled=${at === 0} onClick=${() => move(0)}>⏮</button>
-        <button type="button" aria-label="Step back" disabled=${at === 0} onClick=${() => move(at - 1)}>◀</button>
-        <button type="button" class="primary" aria-label=${playing ? "Stop playing" : "Play"} onClick=${start}>${playing ? "⏸" : "▶"}</button>
-        <button type="button" aria-label="Next step" disabled=${at === last} onClick=${() => move(at + 1)}>▶︎|</button>
-        <button type="button" aria-label="Last" disabled=${at === last} onClick=${() => move(last)}>⏭</button></div></header>
+        <button type="button" aria-label="First" disabled=${at === 0} onClick=${() => move(0)}>«</button>
+        <button type="button" aria-label="Step back" disabled=${at === 0} onClick=${() => move(at - 1)}>‹</button>
+        <button type="button" class="primary" aria-label=${playing ? "Stop playing" : "Play"} onClick=${start}>${playing ? "Stop" : "Play"}</button>
+        <button type="button" aria-label="Next step" disabled=${at === last} onClick=${() => move(at + 1)}>›</button>
+        <button type="button" aria-label="Last" disabled=${at === last} onClick=${() => move(last)}>»</button></div></header>
     <input type="range" min="0" max=${last} value=${at} aria-label="Step" onInput=${(event) => move(Number(event.target.value))} />
     <div class="stepping">
       <div class="picture"><${Graph} elements=${elements} places=${places} theme=${theme} label="The overlay after step ${at}" /></div>

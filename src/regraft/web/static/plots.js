@@ -4,6 +4,15 @@ import { compact } from "./format.js";
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+const two = (n) => String(n).padStart(2, "0");
+function hours(_, ticks, __, ___, gap) {
+  return ticks.map((tick) => {
+    const time = new Date(tick * 1000), clock = `${two(time.getHours())}:${two(time.getMinutes())}`;
+    if (gap >= 86400) return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
+    return gap < 60 ? `${clock}:${two(time.getSeconds())}` : clock;
+  });
+}
+
 function bands(runs) {
   return (plot) => {
     const { ctx, bbox } = plot;
@@ -27,7 +36,7 @@ export function Plot({ times, lines, runs = [], unit = "", height = 150, theme, 
   useEffect(() => {
     const element = box.current, grid = { stroke: token("--line"), width: 1 }, stroke = token("--muted");
     const axes = [
-      { stroke, grid: { show: false }, ticks: grid, font: "11px system-ui", space: 60, show: axis, ...(steps ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200], values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick : "")) } : {}) },
+      { stroke, grid: { show: false }, ticks: grid, font: "11px system-ui", space: 60, show: axis, ...(steps ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200], values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick : "")) } : { values: hours }) },
       { stroke, grid, ticks: { show: false }, font: "11px system-ui", size: 52, values: (_, ticks) => ticks.map((tick) => compact(tick)), show: axis },
     ];
     const series = [
@@ -37,7 +46,7 @@ export function Plot({ times, lines, runs = [], unit = "", height = 150, theme, 
     const options = {
       width: element.clientWidth || 300, height, series, axes, cursor: { sync: steps ? undefined : { key: sync }, drag: { x: !steps, y: false }, focus: { prox: 24 } },
       scales: { x: { time: !steps }, y: { range: (_, low, high) => [zero ? Math.min(0, low) : low, high > low ? high * 1.08 : (high || 1) * 1.2] } },
-      legend: { show: axis, live: true }, padding: axis ? [8, 12, 0, 0] : [2, 2, 2, 2],
+      legend: { show: axis && !steps, live: true }, padding: axis ? [8, 12, 0, 0] : [2, 2, 2, 2],
       hooks: { drawClear: [(self) => bands(self.runs ?? [])(self)], draw: [(self) => self.mark !== null && self.mark !== undefined && marked(self)] },
     };
     const made = new uPlot(options, [times, ...lines.map((line) => line.values)], element);
