@@ -35,7 +35,7 @@ DEGREE = 4
 @dataclass
 class Soaked:
     killed: list[str] = field(default_factory=list)
-    wrong: Wrong = Wrong(0, 0, 0)
+    wrong: Wrong = field(default_factory=lambda: Wrong(0, 0, 0))
     published: int = 0
     latencies: list[float] = field(default_factory=list)
     adaptations: tuple[Adaptation, ...] = ()

@@ -76,17 +76,21 @@ class Interpreter:
             loads=loads,
             components=await self._components(),
             dead=frozenset(away & topology.neighbours.keys()),
-            removed=tuple(self._removals),
+            removed=tuple(self._removal(each, away) for each in self._removals),
             now=now,
         )
+
+    def _removal(self, removal: Removal, away: set[str]) -> Removal:
+        """One that has joined again still counts, but not as one that is missing."""
+        topology = self._parts.topology
+        there = topology is not None and removal.broker in topology.neighbours and removal.broker not in away
+        return removal._replace(broker="") if there else removal
 
     def learned(self, learned: Learned) -> None:
         """What was decided counts against the limits, whoever leads."""
         now = asyncio.get_running_loop().time()
         for intent in learned.decision:
-            if isinstance(intent, Delete) and all(
-                each.broker != intent.broker for each in self._removals[-8:]
-            ):
+            if isinstance(intent, Delete):
                 healthy = intent.broker not in self._watching.detector.suspected
                 self._removals.append(Removal(now, intent.broker, healthy))
 

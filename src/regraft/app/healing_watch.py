@@ -21,6 +21,7 @@ from regraft.protocol.messages import LinkHello
 log = logging.getLogger("regraft.heal")
 CONNECT_SECONDS = 1.0
 TRAFFIC_SECONDS = 0.05
+LINKS_SECONDS = 1.0
 TRAFFIC_BYTES = 256
 """To a neighbour within that time: more than heartbeats."""
 
@@ -60,6 +61,7 @@ class Watching:
         self._suspected, self._trusted, self._doubted = suspected, trusted, doubted
         self._loop = asyncio.get_running_loop()
         self._settled = self._loop.time() + parts.settings.settle
+        self._looked = 0.0
         self._extra: set[str] = set()
         self._wanted: set[str] = set()
         self._kept: set[str] = set()
@@ -72,6 +74,7 @@ class Watching:
     def watch(self, extra: Iterable[str] = ()) -> None:
         """To be called when links, brokers in this process, or leaders have changed."""
         self._extra = set(extra)
+        self._looked = self._loop.time()
         here = self._parts.hosting.brokers
         near = {name for each in here.values() if each.server.core for name in each.server.neighbours}
         self._wanted = (near | self._extra) - here.keys()
@@ -131,10 +134,12 @@ class Watching:
     # Time
 
     async def run(self) -> None:
-        """Who is busy; and those for whom a connection was waited."""
+        """Who is busy; those for whom a connection was waited; links that have changed."""
         while True:
             await asyncio.sleep(TRAFFIC_SECONDS)
             self._notice_traffic()
+            if self._loop.time() > self._looked + LINKS_SECONDS:
+                self.watch(self._extra)
             for id in self._wanted - self.detector.peers:
                 self._begin(id)
             self._tick()

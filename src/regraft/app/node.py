@@ -39,7 +39,7 @@ from regraft.coord.typed import read
 from regraft.deploy.journal import topology_of
 from regraft.deploy.records import Current
 from regraft.heal.detection import Evidence
-from regraft.heal.ownership import NotTaken, Owner, Why, all_owners, look
+from regraft.heal.ownership import NotTaken, Owner, Places, Why, all_owners, look
 from regraft.heal.wire import AskJoin, Connections, Message
 from regraft.heal.wire.messages import Hello
 from regraft.model import BadInput, RegraftError
@@ -148,20 +148,26 @@ class Node:
         stored = await read(parts.coord, parts.layout.topology, Current)
         if stored is None:
             return NotTaken("there is no topology: no overlay has been started here")
-        parts.topology, parts.epoch = topology_of(stored.value), stored.value.epoch
+        topology = parts.topology = topology_of(stored.value)
+        parts.epoch = stored.value.epoch
+        places = Places(parts.layout, id)
+        owner, alive = await read(parts.coord, places.owner, Owner), await parts.coord.get(places.alive)
+        why = Why.VACANT
+        if alive is not None:
+            if owner is None:
+                return NotTaken(f"{id} has a presence and no owner")
+            evidence = await examine(parts.coord, parts.layout, id, owner.value)
+            if evidence is not Evidence.REFUSED:
+                by = owner.value.by
+                return NotTaken(f"it has a deputy at {by}" if by else "another process is this broker")
+            why = Why.PROCESS_GONE
         for other, known in (await all_owners(parts.coord, parts.layout)).items():
             parts.whereabouts.learn(other, known.value)
+        near = topology.neighbours.get(id)
         seen = await look(parts.coord, parts.layout, id)
-        near = parts.topology.neighbours.get(id)
-        if seen.alive is None:
-            return await parts.hosting.begin(id, near or (), seen, Why.VACANT, empty=near is None)
-        if seen.owner is None:
-            return NotTaken(f"{id} has a presence and no owner")
-        evidence = await examine(parts.coord, parts.layout, id, seen.owner.value)
-        if evidence is not Evidence.REFUSED:
-            by = seen.owner.value.by
-            return NotTaken(f"it has a deputy at {by}" if by else "another process is this broker")
-        return await parts.hosting.begin(id, near or (), seen, Why.PROCESS_GONE, empty=near is None)
+        if owner is not None and (seen.owner is None or seen.owner.node.version != owner.node.version):
+            return NotTaken("it has changed meanwhile")
+        return await parts.hosting.begin(id, near or (), seen, why, empty=near is None)
 
     async def _join(self) -> None:
         """Ask others for an `add` until we are in the overlay."""
