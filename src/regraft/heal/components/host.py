@@ -160,6 +160,11 @@ class ComponentHost:
     def names(self) -> list[str]:
         return sorted({each.name for each in self._core.residents.values()})
 
+    @property
+    def peer_faults(self) -> list[str]:
+        """The last connections that went wrong."""
+        return list(self._network.faults)
+
     async def create(self, name: str, bundle: bytes, state: Mapping[str, Any] | None = None) -> Ended:
         cells = {key: _pack(value) for key, value in (state or {}).items()}
         return await self._ordered(Order(number=0, kind="create", name=name, data=bundle, state=cells))

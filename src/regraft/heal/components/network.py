@@ -14,13 +14,14 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from regraft.broker.io.configuration import Tls
-from regraft.broker.io.tls import accepting, dialling
 from regraft.heal.components.messages import Hello, Message
+
+if TYPE_CHECKING:
+    from regraft.broker.io.configuration import Tls
 
 MOST_FRAME = 64 << 20
 FIRST_FRAME = 4096
@@ -39,18 +40,24 @@ class Security:
     certificate that names them."""
 
     token: str = field(default="", repr=False)
-    tls: Tls | None = None
+    tls: "Tls | None" = None
 
     def accepting(self) -> ssl.SSLContext | None:
         if self.tls is None:
             return None
+        from regraft.broker.io.tls import accepting  # noqa: PLC0415 - half a second, for those who use TLS
+
         context = accepting(self.tls)
         if self.tls.authority is not None:
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
     def dialling(self) -> ssl.SSLContext | None:
-        return None if self.tls is None else dialling(self.tls)
+        if self.tls is None:
+            return None
+        from regraft.broker.io.tls import dialling  # noqa: PLC0415
+
+        return dialling(self.tls)
 
     def refusal(self, hello: Hello, certificate: Any) -> str:
         if self.token and not hmac.compare_digest(self.token.encode(), hello.token.encode()):
@@ -70,6 +77,8 @@ def security_of(environment: Mapping[str, str]) -> Security:
     )
     if not certificate:
         return Security(token)
+    from regraft.broker.io.configuration import Tls  # noqa: PLC0415
+
     return Security(
         token, Tls(Path(certificate), Path(key or certificate), Path(authority) if authority else None)
     )

@@ -152,6 +152,8 @@ class Runner:
     def _handle(self, message: pipe.Down, going: bool) -> bool:
         match message:
             case pipe.Proceed():
+                if cells := self._changed():  # what its constructor has put there
+                    self._channel.send(pipe.Reached(point=Point(cells=cells)))
                 return True
             case pipe.Do():
                 self._do(message)

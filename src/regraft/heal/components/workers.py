@@ -22,6 +22,10 @@ REFILL = 0.3
 """Seconds after which a spare that was taken is replaced: not while its successor is waited for."""
 
 
+ENDING = 0.5
+"""Seconds that a process which has closed its socket may take to end."""
+
+
 class WorkerProcess:
     """A spare, and then the component that `begin` makes of it."""
 
@@ -54,8 +58,13 @@ class WorkerProcess:
 
     def stand(self, still: bool) -> None:
         """Stopped by the system: threads that it may have stand as well."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.process.pid, signal.SIGSTOP if still else signal.SIGCONT)
+        self._signal(signal.SIGSTOP if still else signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Not by the process's own methods: those may take its exit code away from whoever waits for it."""
+        if self.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process.pid, number)
 
     def kill(self) -> None:
         """Nothing more is heard of it."""
@@ -63,8 +72,7 @@ class WorkerProcess:
         if self._reading is not None:
             self._reading.cancel()
         self._writer.close()
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
+        self._signal(signal.SIGKILL)
 
     async def ended(self) -> None:
         self.kill()
@@ -87,8 +95,11 @@ class WorkerProcess:
             pass
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             reason = "it said what is no message"
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
+        if not reason:  # it says how it has ended, if that is under way
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(ENDING):
+                    await self.process.wait()
+        self._signal(signal.SIGKILL)
         code = await self.process.wait()
         if not self._killed:
             died(reason or _end(code))

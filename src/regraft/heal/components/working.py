@@ -20,6 +20,8 @@ from regraft.heal.components.messages import Answered, Call, CallId, Image, Repl
 
 MOST_WAITING = 10_000
 RETRY, LONGEST_RETRY = 0.05, 5.0
+LOAD_SECONDS = 30.0
+"""A process may have to be started first, on a busy machine."""
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -230,9 +232,9 @@ class Working:
 
     def overdue(self, now: float) -> bool:
         """It is busy and has said nothing for too long."""
-        busy = self.worker is Worker.LOADING or (
-            self.worker is Worker.GOING and (self.running is not None or bool(self.tasks))
-        )
+        if self.worker is Worker.LOADING:
+            return now - self.heard > max(self.seconds, LOAD_SECONDS)
+        busy = self.worker is Worker.GOING and (self.running is not None or bool(self.tasks))
         return busy and now - self.heard > self.seconds
 
 
