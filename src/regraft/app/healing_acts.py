@@ -96,6 +96,7 @@ class Acts:
             why = Why.PROCESS_GONE if evidence is Evidence.REFUSED else Why.VACANT
             hosted = await self._parts.hosting.begin(id, topology.neighbours[id], seen, why)
             if isinstance(hosted, Hosted):
+                log.info("%s: is the deputy of %s, life %d", self._parts.id, id, hosted.owner.life)
                 self._announce(hosted)
                 if seen.alive is not None:
                     session = seen.alive.ephemeral_owner

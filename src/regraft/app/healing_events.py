@@ -76,6 +76,7 @@ class EventChecker:
         event = Event(name="deleteBrokerRequest", broker=id, arguments={"suspected": True})
         words = {"REFUSED": "its process is gone", "GONE": "its session has ended"}
         what = f"{id} does not answer: {words.get(suspicion.evidence.name, suspicion.evidence.name)}"
+        log.info("%s: %s", self._parts.id, what)
         self._begin(Wish("delete", id, event, what, suspicion.waited, still, lasting=True))
 
     def back(self, id: str) -> None:
@@ -171,6 +172,7 @@ class EventChecker:
             vote_ms=1000 * (time.monotonic() - asked),
         )
         self._log.caused(cause)
+        log.info("%s: has the grant %s after %.1f ms", self._parts.id, grant.id, cause.vote_ms)
         return await self._elected(grant, cause)
 
     async def _elected(self, grant: Grant, cause: Cause) -> bool:

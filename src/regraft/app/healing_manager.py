@@ -200,6 +200,7 @@ class Manager:
     def _act(self, act: Act) -> None:
         grant = self.electing.grant(act.election)
         if grant is not None:
+            log.info("%s: leads %s, view %d: %s", self.parts.id, act.election, act.view, act.decision)
             self.log.elected(act)
             self.parts.begin(self._carry_out(act))
 

@@ -24,6 +24,7 @@ JOINING = Settings(seconds=5.0, attempts=3, canaries=0)
 LEAVING = Settings(seconds=3.0, attempts=1, canaries=0)
 TURN_SECONDS = 2.0
 PAUSE = 0.3
+LEISURE = 0.7
 
 
 class Tidying:
@@ -38,8 +39,9 @@ class Tidying:
         self._traffic: Traffic = ()
 
     def add(self, id: str) -> None:
+        """After a while: what a crash has held up goes first."""
         self.leaving.add(id)
-        self._more.set()
+        asyncio.get_running_loop().call_later(LEISURE, self._more.set)
 
     def drop(self, id: str) -> None:
         self.leaving.discard(id)
