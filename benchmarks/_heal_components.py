@@ -1,4 +1,4 @@
-"""`scripts/bench heal`, the migration of components: the seed's four applications between two host processes."""
+"""`scripts/bench heal`, migration of components: the seed's four applications between two hosts."""
 
 import asyncio
 import json
@@ -77,7 +77,7 @@ async def hosts(folder: Path, zookeeper: str) -> AsyncIterator[None]:
 
 
 async def _line(calls: Calls, folder: Path, application: str) -> Line:
-    """The delay as the one who orders it sees it, and the longest time that a call had to wait meanwhile."""
+    """The delay as the one who orders it sees it, and the longest that a call had to wait meanwhile."""
     bundle = signed_bundle(folder_files(EXAMPLES / application), private_key(folder / "key"), application)
     await _order(calls, "b1", Order(number=0, kind="create", name=application, data=bundle))
     await _fill(calls, application)
@@ -101,7 +101,13 @@ async def _line(calls: Calls, folder: Path, application: str) -> Line:
         f"{middle:.1f} ms (p95 {quantiles(moves, n=20)[-1]:.1f}, worst {worst:.1f}; the first, with its code, "
         f"{first:.1f}); longest wait of {len(waits)} calls {longest:.1f} ms, none lost"
     )
-    data = {"median_ms": middle, "worst_ms": worst, "first_ms": first, "moves_ms": moves, "calls": len(waits)}
+    data: dict[str, Any] = {
+        "median_ms": middle,
+        "worst_ms": worst,
+        "first_ms": first,
+        "moves_ms": moves,
+        "calls": len(waits),
+    }
     return Line(
         what, f"{WANTED_MS:g} ms", measured, middle <= WANTED_MS, {**data, "longest_wait_ms": longest}
     )

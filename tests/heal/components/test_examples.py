@@ -1,4 +1,4 @@
-"""The four example applications, packed from `examples/`, on real hosts; and the command line that drives them."""
+"""The four example applications, packed from `examples/`, on real hosts; and the command for them."""
 
 import asyncio
 import json
@@ -53,9 +53,9 @@ def test_chat_and_search_move_with_their_state_and_are_updated_where_they_are(si
 def test_a_file_transfer_goes_on_when_both_ends_move(site: Site) -> None:
     async def work() -> None:
         async with site.hosts(2, spares=2) as (one, two):
-            content = bytes(range(256)) * 2048
+            content = bytes(range(256)) * 512
             for name, host in (("left", one), ("right", two)):
-                assert (await host.create(name, packed(site, "file_transfer"), {"piece": 8192})).refused == ""
+                assert (await host.create(name, packed(site, "file_transfer"), {"piece": 4096})).refused == ""
             digest = await one.call("left", "put", "f", content)
             sending = asyncio.create_task(one.call("left", "send", "f", "right"))
             await asyncio.sleep(0.05)

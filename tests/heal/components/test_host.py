@@ -167,8 +167,6 @@ def test_hosts_killed_while_a_component_moves_lose_no_call_and_execute_none_twic
 def test_what_a_component_does_wrong_is_answered_with_the_reason_and_changes_nothing(site: Site) -> None:
     wrong = {
         "raises": "ValueError: two lines",
-        "endless": "no end and no checkpoint in 0.5 s",
-        "stuck_task": "no end and no checkpoint in 0.5 s",
         "flood": "MemoryError",
         "garbage": "it said what is no message",
         "huge_frame": "it said 4294967295 bytes at once",
@@ -182,7 +180,7 @@ def test_what_a_component_does_wrong_is_answered_with_the_reason_and_changes_not
 
     async def work() -> None:
         async with site.hosts(1, spares=2) as (host,):
-            bundle = site.bundle(call_seconds=0.5, memory_bytes=64 << 20, state_bytes=1 << 20)
+            bundle = site.bundle(memory_bytes=64 << 20, state_bytes=1 << 20)
             assert (await host.create("p", bundle)).refused == ""
             for count, (method, reason) in enumerate(wrong.items(), 1):
                 assert reason in await fails(host.call("p", method)), method
@@ -191,6 +189,18 @@ def test_what_a_component_does_wrong_is_answered_with_the_reason_and_changes_not
             assert "TypeError" in await fails(host.call("p", "add", 1, 2))
             assert "missing 1 required" in await fails(host.call("p", "task"))
             assert (await host.call("p", "read"))["n"] == len(wrong)
+
+    live(work())
+
+
+def test_what_never_ends_is_stopped_and_changes_nothing(site: Site) -> None:
+    async def work() -> None:
+        async with site.hosts(1, spares=2) as (host,):
+            for name in ("p", "q"):
+                assert (await host.create(name, site.bundle(call_seconds=1.5))).refused == ""
+            said = await asyncio.gather(fails(host.call("p", "endless")), fails(host.call("q", "stuck_task")))
+            assert all("no end and no checkpoint in 1.5 s" in each for each in said)
+            assert [await host.call(name, "add") for name in ("p", "q")] == [1, 1]
 
     live(work())
 

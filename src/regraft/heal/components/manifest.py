@@ -35,7 +35,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class StateShape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The fields of the state, by name; none given: any. A state of another `version` is not started."""
+    """The fields of the state, by name, once the component has been made; none given: any. `version` is for
+    those who write first states for it."""
 
     version: int = 1
     fields: dict[str, str] = {}

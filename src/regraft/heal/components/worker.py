@@ -127,11 +127,11 @@ class Runner:
         install(bundle.files)
         self._cells = dict(begin.cells)
         self.state: dict[str, Any] = {key: unpack(cell) for key, cell in begin.cells.items()}
-        if reason := misfit(self.state, begin.manifest.state):
-            raise BadInput(begin.name, reason)
         module, _, entry = begin.manifest.entry.partition(":")
         made = getattr(importlib.import_module(module), entry)
         self._component = made(self.state, Context(self, begin, bundle.files))
+        if reason := misfit(self.state, begin.manifest.state):
+            raise BadInput(begin.name, reason)
         self._tasks: dict[CallId, Going] = {}
         self._at: CallId | None = None
         self._calls = 0
