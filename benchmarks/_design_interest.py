@@ -7,6 +7,7 @@ from pathlib import Path
 SETS = {
     "Facebook": "ego_facebook_edges.txt.gz",
     "last.fm": "lastfm_user_artists.tsv.gz",
+    "last.fm friends": "lastfm_user_friends.tsv.gz",
     "Twitch PTBR": "twitch_PTBR_features.jsonl.gz",
     "Twitch RU": "twitch_RU_features.jsonl.gz",
     "Twitch ES": "twitch_ES_features.jsonl.gz",
@@ -16,7 +17,7 @@ SETS = {
 
 
 def read_set(path: Path) -> dict[str, frozenset[str]]:
-    """Topic -> nodes. Friends: everybody is a topic that friends subscribe to."""
+    """Topic -> nodes. Of friends, everybody is a topic that friends subscribe to."""
     wanted: dict[str, set[str]] = {}
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:

@@ -14,6 +14,7 @@ from benchmarks._design_ocbr import Bench
 from benchmarks._table import Line
 
 from regraft.design import MeshDesign, MeshOptions, check, design_mesh, repair
+from regraft.design.divide import PART
 from regraft.design.explain import fewest_possible
 from regraft.design.matrix import Matrix, Pairs
 from regraft.design.repair import Repaired, excess
@@ -24,6 +25,8 @@ from regraft.lab.ktco_workload import DISTRIBUTIONS, named, workload
 from regraft.testing.mesh_oracles import fewest_links
 
 GIB = 2**30
+MANY = 20_000
+"""Nodes of real data beyond which they are designed in parts."""
 
 
 def timed(matrix: Matrix, algorithm: str, k: int, rounds: int = 3) -> tuple[Pairs, float]:
@@ -194,21 +197,23 @@ def real(bench: Bench) -> Iterator[Line]:
             yield Line(f"{name}", "designed", "no data; give --data", None, {})
             continue
         interest = read_set(path)
+        nodes = len(frozenset().union(*interest.values()))
+        part = PART if nodes > MANY else None
         for method, k in (("gm2", 2), ("greedy-k", 2), ("greedy-k", 3)):
-            if bench.quick and len(frozenset().union(*interest.values())) > 5_000:
+            if bench.quick and nodes > 5_000:
                 continue
             if not bench.wants(f"{name}: {method}, k = {k}"):
                 continue
             bench.log(f"{name}: {method}, k = {k}")
             began = perf_counter()
-            found = design_mesh(interest, method, MeshOptions(k, effort=10))
+            found = design_mesh(interest, method, MeshOptions(k, effort=10, part=part))
             assert isinstance(found, MeshDesign)
             seconds = perf_counter() - began
             good = check(found.topology, interest, k) is None
-            nodes = len(found.interests.nodes)
             stages = " → ".join(f"{stage.links:,}" for stage in found.stages)
             shown = f"{stages} links, degree {2 * len(found.links) / nodes:.2f}, {seconds:.1f} s"
-            what = f"{name}, {nodes:,} nodes × {len(found.interests.topics):,} topics: {method}, k = {k}"
+            divided = f", in parts of {part:,}" if part else ""
+            what = f"{name}, {nodes:,} nodes × {len(interest):,} topics: {method}, k = {k}{divided}"
             yield Line(what, "valid", shown, good, {"seconds": seconds})
 
 
