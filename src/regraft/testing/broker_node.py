@@ -7,8 +7,9 @@ in the middle of the effects.
 from dataclasses import dataclass
 from random import Random
 
-from regraft.broker.core.broker import Broker, Settings
+from regraft.broker.core.broker import Broker
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send, Store
+from regraft.broker.core.settings import Settings
 from regraft.protocol.messages import AnyMessage
 from regraft.testing.checker import Checker
 from regraft.testing.network import Clock, End, Network, Node, Trace

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from regraft.broker.core.broker import Settings
+from regraft.broker.core.settings import Settings
 from regraft.filters import parse
 from regraft.protocol.events import attributes
 from regraft.testing.broker_node import BrokerNode, World

@@ -122,11 +122,10 @@ def test_ready_is_told_only_when_it_is_on_the_disk(tmp_path: Path, monkeypatch: 
             await linked(made)
             allowed, synced = asyncio.Event(), Journal.sync
 
-            def slow(journal: Journal) -> None:
-                asyncio.run_coroutine_threadsafe(allowed.wait(), loop).result(10)
-                synced(journal)
+            async def slow(journal: Journal) -> None:
+                await allowed.wait()
+                await synced(journal)
 
-            loop = asyncio.get_running_loop()
             monkeypatch.setattr(Journal, "sync", slow)
             prepared = asyncio.create_task(made["b0"].prepare(Change("d", "detach", ("b0", "b1")), {}))
             asked = asyncio.create_task(made["b0"].state())

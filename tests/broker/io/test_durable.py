@@ -1,7 +1,6 @@
 """Nothing that depends on something stored leaves before it is on the disk."""
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import cast
@@ -22,13 +21,13 @@ class SlowJournal:
 
     def __init__(self) -> None:
         self.written: list[str] = []
-        self.permissions = threading.Semaphore(0)
+        self.permissions = asyncio.Semaphore(0)
 
     def append(self, changes: Iterable[tuple[str, bytes | None]]) -> None:
         self.written += [key for key, _ in changes]
 
-    def sync(self) -> None:
-        assert self.permissions.acquire(timeout=10)
+    async def sync(self) -> None:
+        await self.permissions.acquire()
 
 
 def out(number: int) -> Outgoing:
@@ -77,7 +76,7 @@ def test_what_leaves_together_keeps_its_order() -> None:
 def test_a_broker_whose_disk_fails_gives_up_instead_of_promising(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: Journal) -> None:
+    async def full(self: Journal) -> None:
         raise OSError(28, "No space left on device")
 
     async def scenario() -> None:

@@ -3,9 +3,10 @@
 Start with `messages` (what peers say to each other), then `broker` (who reacts to what).
 """
 
-from regraft.broker.core.broker import Broker, Settings
+from regraft.broker.core.broker import Broker
 from regraft.broker.core.change import Change, shift
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Report, Send, Store
+from regraft.broker.core.settings import Settings
 
 __all__ = [
     "Broker",

@@ -7,10 +7,7 @@ depends on it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
-
-import msgspec
 
 from regraft.broker.core.change import Change
 from regraft.broker.core.claims import Claims
@@ -19,6 +16,13 @@ from regraft.broker.core.forwarding import Fact, Forwarding
 from regraft.broker.core.peers import Link, Session
 from regraft.broker.core.relink import Relink
 from regraft.broker.core.sessions import NAME_BYTES, Sessions
+from regraft.broker.core.settings import (
+    NEIGHBOURS,
+    TURNED_AWAY,
+    Settings,
+    encode_neighbours,
+    neighbours_after,
+)
 from regraft.broker.core.tables import Tables
 from regraft.model import BadInput
 from regraft.protocol.messages import (
@@ -42,42 +46,6 @@ from regraft.protocol.messages import (
     Update,
     Withdraw,
 )
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Limits of a broker."""
-
-    window: int = 4096
-    """Publications that a client may have unconfirmed."""
-    session_seconds: float = 60.0
-    """A client may be away for so long before its session ends."""
-    settle_seconds: float = 10.0
-    """So soon after its hello a client must have sent again what was unconfirmed."""
-    slow_seconds: float = 0.0
-    """A client that confirms nothing for so long is disconnected and its session ends; 0: publishers
-    are held back instead, for as long as it takes."""
-    filters_per_client: int = 1000
-    joining: bool = False
-    """A new broker: it serves no clients before it has been appended."""
-    fenced: bool = False
-    """Lives are allotted, so of two brokers with one id the one with the higher life is right."""
-    observe: bool = False
-    """Whether facts for the telemetry are collected."""
-
-
-NEIGHBOURS = "neighbours"
-TURNED_AWAY = "this broker has too much to do"
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(tuple[list[str], list[str]]).decode
-
-
-def neighbours_after(configured: list[str], stored: bytes | None) -> list[str]:
-    """Those of the last change of links, unless the configuration has changed since."""
-    if stored is None:
-        return configured
-    before, changed = _decode(stored)
-    return changed if before == configured else configured
 
 
 class Broker:
@@ -150,7 +118,7 @@ class Broker:
         names = [name for name in self.tables.sides if self.id < name and not self.relink.barred(name)]
         effects = [*self._flush(), *[Dial(name) for name in names]]
         if self._links_unknown:  # a deputy has no configuration
-            effects.insert(0, Store(NEIGHBOURS, _encode((self.configured, sorted(self.tables.sides)))))
+            effects.insert(0, Store(NEIGHBOURS, encode_neighbours(self.configured, self.tables.sides)))
         return effects
 
     def opened(self, connection: int, neighbour: str = "") -> list[Effect]:
@@ -370,7 +338,7 @@ class Broker:
             for message in early:
                 self._received(connection, message)
         if self._relinked() or changed:
-            links = _encode((self.configured, sorted(self.tables.sides)))
+            links = encode_neighbours(self.configured, self.tables.sides)
             self.relink.stores.insert(0, Store(NEIGHBOURS, links))
         self._open_links()
         self.relink.advance()

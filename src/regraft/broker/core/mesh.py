@@ -52,7 +52,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regraft.broker.core.broker import Settings
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.mesh_checks import check_hello
@@ -63,6 +62,7 @@ from regraft.broker.core.mesh_pressure import Pressures
 from regraft.broker.core.mesh_sessions import MeshSessions
 from regraft.broker.core.mesh_standing import Standings
 from regraft.broker.core.peers import Session
+from regraft.broker.core.settings import Settings
 from regraft.model import BadInput
 from regraft.protocol.messages import (
     VERSION,

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from regraft.broker.core.broker import NEIGHBOURS
 from regraft.broker.core.change import RECORD, Change, Record
 from regraft.broker.core.effects import Effect, Report, Store
+from regraft.broker.core.settings import NEIGHBOURS
 from regraft.model import BadInput
 
 if TYPE_CHECKING:

@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from regraft.broker.core import Broker, Close, Dial, Effect, Hangup, Send, Store
-from regraft.broker.core.broker import NEIGHBOURS, neighbours_after
-from regraft.broker.core.change import Change
 from regraft.broker.core.effects import Report
 from regraft.broker.core.lease import Lease
 from regraft.broker.core.mesh import MeshBroker
+from regraft.broker.core.settings import NEIGHBOURS, neighbours_after
 from regraft.broker.io.admission import refusal
 from regraft.broker.io.clock import Clock
 from regraft.broker.io.configuration import Address, Configuration
@@ -28,11 +27,12 @@ from regraft.broker.io.dialling import Dialling
 from regraft.broker.io.durable import Durable, Outgoing
 from regraft.broker.io.endpoint import Endpoint
 from regraft.broker.io.fail_stop import FailStop
-from regraft.broker.io.inside import Core, held_bytes, inside
+from regraft.broker.io.inside import Core, held_bytes
 from regraft.broker.io.journal import Journal, life_by_the_clock
 from regraft.broker.io.memory import Memory
 from regraft.broker.io.mesh_changes import MeshChanges, links_in
 from regraft.broker.io.metrics import Counters, healthz, metrics
+from regraft.broker.io.steered import Steered
 from regraft.broker.io.telemetry import Observer, file_name
 from regraft.broker.io.tls import accepting
 from regraft.broker.io.turns import Turns, prepare
@@ -44,7 +44,7 @@ log = logging.getLogger("regraft.broker")
 TICK_SECONDS = 0.25
 
 
-class BrokerServer:
+class BrokerServer(Steered):
     """A broker that runs. `addresses`, of those who may become neighbours, can be filled in at any time."""
 
     def __init__(
@@ -215,80 +215,6 @@ class BrokerServer:
         for connection in list(self.connections.values()):
             connection.abort()
         self.failed.set()
-
-    # What healing wants
-
-    @property
-    def neighbours(self) -> set[str]:
-        return set(inside(self._running()).links)
-
-    def lease(self, until: float) -> None:
-        """Answers to clients may leave until then (`time.monotonic`); before the first call, always."""
-        for number, messages in self._lease.prolong(until, time.monotonic()).items():
-            if (connection := self.connections.get(number)) is not None:
-                self._send(connection, messages)
-
-    def send_away(self, seconds: float) -> None:
-        """Clients go elsewhere, and are not served here for so long. A mesh keeps its clients."""
-        core, now = self._running(), self._clock.now()
-        if isinstance(core, Broker):
-            self._change(lambda: core.turn_away(now + seconds, now))
-
-    def call(self, neighbour: str) -> None:
-        """There is another address for it now."""
-        self._dialling.dial_anew(neighbour)
-
-    # What the agent wants
-
-    def prepare(self, change: Change) -> None:
-        """Begin to take part in a change of links; what comes of it is reported to `on_report`."""
-        core = self._running()
-        if isinstance(core, Broker):
-            self._change(lambda: core.prepare(change))
-        else:
-            self._change(lambda: self._mesh_changes.prepare(change, core))
-
-    def commit(self, change: str) -> None:
-        core = self._running()
-        if isinstance(core, Broker):
-            self._change(lambda: core.commit(change))
-        else:
-            self._change(lambda: self._mesh_changes.commit(change, core))
-
-    def abort(self, change: str) -> None:
-        core = self._running()
-        if isinstance(core, Broker):
-            self._change(lambda: core.abort(change))
-        else:
-            self._change(lambda: self._mesh_changes.abort(change))
-
-    def stages(self) -> dict[str, str]:
-        """How far each change is here; true for good only when it is durable (`when_durable`)."""
-        core = self._running()
-        if isinstance(core, Broker):
-            return core.relink.stages()
-        self._change(lambda: self._mesh_changes.settle(core))
-        return self._mesh_changes.stages()
-
-    def when_durable(self, call: Callable[[], None]) -> None:
-        """After all that was wanted stored until now is on the disk."""
-        self._durable.pass_on(Outgoing(calls=[call]), [])
-
-    def _running(self) -> Core:
-        if self.fault:
-            raise RegraftError(f"broker {self.id!r} has given up: {self.fault}")
-        assert self.core is not None
-        return self.core
-
-    def _change(self, change: Callable[[], Sequence[Effect]]) -> None:
-        """What the core refuses is the agent's to mend; anything else is a fault of the core."""
-        try:
-            self._perform(change())
-        except BadInput:
-            raise
-        except Exception as fault:
-            self._core_failed(fault)
-            raise
 
     # What connections tell
 

@@ -1,0 +1,45 @@
+"""What a broker's core is told when it starts: its limits, and which neighbours it had."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits of a broker."""
+
+    window: int = 4096
+    """Publications that a client may have unconfirmed."""
+    session_seconds: float = 60.0
+    """A client may be away for so long before its session ends."""
+    settle_seconds: float = 10.0
+    """So soon after its hello a client must have sent again what was unconfirmed."""
+    slow_seconds: float = 0.0
+    """A client that confirms nothing for so long is disconnected and its session ends; 0: publishers
+    are held back instead, for as long as it takes."""
+    filters_per_client: int = 1000
+    joining: bool = False
+    """A new broker: it serves no clients before it has been appended."""
+    fenced: bool = False
+    """Lives are allotted, so of two brokers with one id the one with the higher life is right."""
+    observe: bool = False
+    """Whether facts for the telemetry are collected."""
+
+
+NEIGHBOURS = "neighbours"
+TURNED_AWAY = "this broker has too much to do"
+_decode = msgspec.msgpack.Decoder(tuple[list[str], list[str]]).decode
+
+
+def encode_neighbours(configured: list[str], now: Iterable[str]) -> bytes:
+    return msgspec.msgpack.encode((configured, sorted(now)))
+
+
+def neighbours_after(configured: list[str], stored: bytes | None) -> list[str]:
+    """Those of the last change of links, unless the configuration has changed since."""
+    if stored is None:
+        return configured
+    before, changed = _decode(stored)
+    return changed if before == configured else configured
