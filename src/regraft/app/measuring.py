@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from regraft.app.configuration import Spark, Telemetry
+from regraft.app.practice import practise
 from regraft.app.workloads import TABLES, Measured, read_window
 from regraft.model import RegraftError
 from regraft.model.snapshot import Counts
@@ -37,6 +38,7 @@ class Measurer:
         width: float,
         least_free: int = 0,
         session: "SparkSession | None" = None,
+        tables: frozenset[str] = TABLES,
     ) -> None:
         """A `session` that is given is somebody else's: it is not ended here."""
         self._telemetry = telemetry
@@ -44,6 +46,7 @@ class Measurer:
         self._out = out
         self._width = width
         self._least_free = least_free
+        self._tables = tables
         self._session = session
         self._is_ours = session is None
         self._lock = threading.Lock()
@@ -51,7 +54,7 @@ class Measurer:
     def warm(self) -> None:
         """The session runs, and its Java has seen the code of a measurement."""
         with self._lock:
-            self._started().range(1).count()
+            practise(self._started(), self._tables)
 
     def measure(self, start: float, end: float) -> Window:
         """What is new in the telemetry is taken in; the tables of this window are read back."""
@@ -63,7 +66,7 @@ class Measurer:
             self._out,
             round(self._width * 1e6),
             top=self._telemetry.top,
-            tables=TABLES,
+            tables=self._tables,
         )
         with self._lock:
             try:

@@ -13,12 +13,14 @@ from regraft.app.configuration import Configuration
 from regraft.app.ledger import Ledger
 from regraft.app.measuring import Measurer
 from regraft.app.network import Network
-from regraft.app.overlay import RunningOverlay
+from regraft.app.overlay import Known, RunningOverlay
 from regraft.app.overlay_views import OverlayViews
 from regraft.app.service import Service
 from regraft.app.shell import Shell
 from regraft.app.store import Store
 from regraft.app.thinking import Thinker
+from regraft.app.workloads import TABLES as ALL_TABLES
+from regraft.app.workloads import TREE_TABLES
 from regraft.app.works import Works
 from regraft.app.zookeeper import ensemble
 from regraft.loop.state import State, first_state
@@ -40,7 +42,7 @@ async def running_service(
             ledger = Ledger(store)
             works = Works(
                 overlay,
-                measurer or measurer_of(configuration),
+                measurer or measurer_of(configuration, overlay.known),
                 thinker,
                 configuration.deploy,
                 ledger,
@@ -104,13 +106,15 @@ def thinker_of(configuration: Configuration) -> Thinker:
     )
 
 
-def measurer_of(configuration: Configuration) -> Measurer:
+def measurer_of(configuration: Configuration, known: Known | None) -> Measurer:
+    is_tree = known is not None and known.topology.kind == "tree"
     return Measurer(
         configuration.telemetry,
         configuration.spark,
         configuration.state / TABLES,
         configuration.policy.window_seconds,
         configuration.least_free,
+        tables=TREE_TABLES if is_tree else ALL_TABLES,
     )
 
 

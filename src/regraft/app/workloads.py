@@ -14,8 +14,10 @@ from regraft.model.workload import Interest, Workload
 if TYPE_CHECKING:
     from regraft.model.snapshot import Snapshot
 
-TABLES = frozenset({"traffic_classes", "topic_popularity", "interest", "latency", "broker_load"})
+TREE_TABLES = frozenset({"traffic_classes", "topic_popularity", "latency", "broker_load"})
 """That the loop decides on; the others are for people, and `regraft measure` makes them."""
+TABLES = TREE_TABLES | {"interest"}
+"""Of a mesh."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,10 @@ def name_of(start: float) -> str:
 
 def read_window(snapshot: "Snapshot", start: float, end: float) -> Measured:
     """The window of a snapshot; one without traffic is empty, not missing."""
-    rows = _Rows(snapshot, start)
-    traffic = rows.of("traffic_classes", "members", "demand")
-    topics = rows.of("topic_popularity", "publications", "deliveries")
-    latency = rows.of("latency", "deliveries", "p50", "p99", "p999")
-    load = rows.of("broker_load", "broker", "rate", "cpu", "memory", "queue")
+    traffic = read_rows(snapshot, "traffic_classes", start, ("members", "demand"))
+    topics = read_rows(snapshot, "topic_popularity", start, ("publications", "deliveries"))
+    latency = read_rows(snapshot, "latency", start, ("deliveries", "p50", "p99", "p999"))
+    load = read_rows(snapshot, "broker_load", start, ("broker", "rate", "cpu", "memory", "queue"))
     classes = merged(
         TrafficClass(frozenset(row["members"]), float(row["demand"])) for row in traffic if row["members"]
     )
@@ -76,17 +77,11 @@ def read_window(snapshot: "Snapshot", start: float, end: float) -> Measured:
     )
 
 
-class _Rows:
-    """Rows of the tables of one window; Parquet, in one folder for each window."""
+def read_rows(snapshot: "Snapshot", table: str, start: float, columns: Iterable[str]) -> list[dict[str, Any]]:
+    """Of one window: Parquet, in a folder of its own."""
+    from regraft.measure.publish import folder_name  # noqa: PLC0415 — loads pyspark
 
-    def __init__(self, snapshot: "Snapshot", start: float) -> None:
-        from regraft.measure.publish import folder_name  # noqa: PLC0415 — loads pyspark
-
-        self._folder = folder_name(round(start * 1e6))
-        self._snapshot = snapshot
-
-    def of(self, table: str, *columns: str) -> list[dict[str, Any]]:
-        return _read(self._snapshot.table(table) / self._folder, columns)
+    return _read(snapshot.table(table) / folder_name(round(start * 1e6)), columns)
 
 
 def _read(folder: Path, columns: Iterable[str]) -> list[dict[str, Any]]:

@@ -1,8 +1,166 @@
 """`regraft what-if`: what the loop would have decided in a past period, and what that would have saved."""
 
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
+
+if TYPE_CHECKING:
+    from regraft.app.configuration import Configuration
+    from regraft.app.replaying import Replay
+    from regraft.loop.policy import Mode
+
+FILE = click.Path(path_type=Path)
+SHOWN = (
+    "unconfirmed",
+    "kept",
+    "proposed",
+    "deployed",
+    "verified",
+    "disappointed",
+    "would-propose",
+    "waiting",
+)
 
 
 @click.command("what-if")
-def what_if() -> None:
-    """Replay a past period through the loop."""
+@click.option("--telemetry", type=FILE, required=True, metavar="DIR", help="What the brokers have written.")
+@click.option(
+    "--from", "begin", metavar="TIME", help="ISO 8601; UTC if no zone is given.  [default: the first]"
+)
+@click.option("--to", "end", metavar="TIME", help="  [default: the last]")
+@click.option("--topology", type=FILE, metavar="FILE", help="Of that time.  [default: what the records show]")
+@click.option(
+    "--mode",
+    type=click.Choice(["propose", "automatic", "observe"]),
+    default="automatic",
+    show_default=True,
+    help="In propose, every proposal is approved.",
+)
+@click.option(
+    "-c", "--config", "path", type=FILE, metavar="FILE", help="Configuration.  [default: its defaults]"
+)
+@click.option("--window", metavar="LENGTH", help="Of a window, instead of loop.window: 10s, 5m.")
+@click.option("--out", type=FILE, metavar="DIR", help="Keep the tables there: a second run is quicker.")
+@click.option("--spark", metavar="MASTER", help="Instead of spark.master.")
+@click.option("-o", "--output", type=FILE, metavar="TOPOLOGY", help="Write the topology at the end there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def what_if(**options: Any) -> None:
+    """Replay a past period through the loop: what it would have decided, and what it would have saved.
+
+    Nothing is touched. Costs are OCBR's routing cost of each window's measured traffic, on the topology of
+    then and on the one that the loop would have had; the price of the changes is counted against it.
+
+    \b
+    Examples:
+      regraft what-if --telemetry out/telemetry
+      regraft what-if --telemetry spool --from 2026-11-16T06:00:00Z --to 2026-11-16T09:00:00Z --mode propose
+    """
+    from regraft.model.topology_files import write_topology
+
+    configuration = _configuration(options["path"], options["window"])
+    with _progress(options["as_json"]) as say:
+        found = _replayed(configuration, options, say)
+    if options["output"] is not None and found.with_loop is not None:
+        write_topology(found.with_loop, options["output"])
+    if options["as_json"]:
+        click.echo(json.dumps(_document(found)))
+    else:
+        _show(found)
+
+
+def _configuration(path: Path | None, window: str | None) -> "Configuration":
+    import os
+    from dataclasses import replace
+
+    import msgspec
+
+    from regraft.app.configuration import checked, configured, read_configuration
+
+    found = (
+        read_configuration(path, os.environ)
+        if path is not None
+        else configured(checked({}), Path.cwd(), os.environ)
+    )
+    if window is None:
+        return found
+    width = configured(checked({"loop": {"window": window}}), Path.cwd(), {}).policy.window_seconds
+    return replace(found, policy=msgspec.structs.replace(found.policy, window_seconds=width))
+
+
+def _replayed(
+    configuration: "Configuration", options: dict[str, Any], say: Callable[[str], None]
+) -> "Replay":
+    from regraft.app.past import measured_past, moment, topology_then
+    from regraft.app.replaying import replay
+    from regraft.app.running import thinker_of
+    from regraft.measure.inputs import check_source
+    from regraft.measure.session import SMALL, start
+    from regraft.model.topology_files import read_topology
+
+    begin = moment(options["begin"], "--from") if options["begin"] else float("-inf")
+    end = moment(options["end"], "--to") if options["end"] else float("inf")
+    then = read_topology(options["topology"]) if options["topology"] else None
+    check_source(options["telemetry"])
+    master = options["spark"] or configuration.spark.master
+    small = SMALL if configuration.spark.small and master.startswith("local") else {}
+    mode: Mode = options["mode"]
+    with tempfile.TemporaryDirectory(prefix="regraft-what-if-") as folder:
+        say("starting Spark")
+        session = start(master, memory=configuration.spark.memory, settings=small)
+        try:
+            say("measuring")
+            out = options["out"] or Path(folder)
+            width = configuration.policy.window_seconds
+            past = measured_past(session, options["telemetry"], out, width, begin, end)
+            say("replaying")
+            return replay(past.windows(), then or topology_then(past), thinker_of(configuration), mode)
+        finally:
+            session.stop()
+
+
+def _document(found: "Replay") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    import msgspec
+
+    return {
+        "windows": [asdict(each) for each in found.windows],
+        "changes": [asdict(each) for each in found.changes],
+        "decisions": [msgspec.to_builtins(each) for each in found.decisions],
+        "routing_cost": found.cost,
+        "routing_cost_with": found.cost_with,
+        "price": found.price,
+        "saved_share": found.saved_share,
+        "topology": found.with_loop.sha256 if found.with_loop else None,
+    }
+
+
+def _show(found: "Replay") -> None:
+    for decision in found.decisions:
+        if decision.kind in SHOWN:
+            click.echo(f"{decision.window or '-'}  {decision.kind}: {decision.text}")
+    count, changes = len(found.windows), len(found.changes)
+    actions = sum(each.actions for each in found.changes)
+    click.echo(f"{count} windows: {changes} changes with {actions} actions would have been made.")
+    costs = f"{found.cost:.6g} as it was; {found.cost_with:.6g} with the loop"
+    click.echo(f"Routing cost {costs}, and {found.price:.6g} for the changes: {found.saved_share:.1%} saved.")
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
+    if quiet or not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("what-if", total=3)
+        yield lambda stage: bar.update(task, description=stage, advance=1)

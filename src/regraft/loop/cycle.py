@@ -104,7 +104,9 @@ def _seen_again(candidate: Candidate, seen: Comparison, saved: float) -> Candida
 def designed(turn: Turn, event: events.Designed) -> None:
     works(turn, "design")
     candidate = event.candidate
-    if candidate is None:
+    if turn.state.candidate is not None:
+        _refined(turn, turn.state.candidate, candidate)
+    elif candidate is None:
         turn.log("kept", f"nothing better was found: {event.reason}")
         turn.go("waiting")
     elif reason := _too_little(turn.state, candidate):
@@ -153,8 +155,26 @@ def _confirmed(turn: Turn) -> None:
         turn.go("waiting")
     elif blocks(turn, "plan"):
         turn.go("waiting")
+    elif candidate.windows > 1:
+        _refine(turn, candidate)
     else:
         turn.do(MakePlan(ticket=turn.go("planning"), candidate=candidate))
+
+
+def _refine(turn: Turn, candidate: Candidate) -> None:
+    """Designed once more, for the windows in which it was confirmed: what was before has no part in it."""
+    window = turn.state.window
+    assert window is not None
+    most = turn.policy.max_actions if turn.state.mode == "automatic" else None
+    turn.do(Design(ticket=turn.go("designing"), window=window, windows=candidate.windows, max_actions=most))
+
+
+def _refined(turn: Turn, known: Candidate, new: Candidate | None) -> None:
+    """The better of both."""
+    if new is not None and new.comparison.gain > known.comparison.gain and not _too_little(turn.state, new):
+        known = msgspec.structs.replace(new, windows=known.windows)
+        turn.set(candidate=known)
+    turn.do(MakePlan(ticket=turn.go("planning"), candidate=known))
 
 
 def planned(turn: Turn, event: events.PlanMade) -> None:

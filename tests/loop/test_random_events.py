@@ -1,0 +1,56 @@
+"""Thousands of random histories: whatever happens, the loop keeps its promises."""
+
+from collections import Counter
+
+import pytest
+
+from regraft.loop.policy import Mode
+from regraft.testing.loop_world import Broken, World
+
+MODES: tuple[Mode, ...] = ("observe", "propose", "automatic")
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_no_history_breaks_a_promise(part: int) -> None:
+    for seed in range(300 * part, 300 * (part + 1)):
+        World(seed, MODES[seed % 3]).run(150)
+
+
+def test_histories_reach_every_kind_of_decision_that_matters() -> None:
+    seen: Counter[str] = Counter()
+    deployed = 0
+    for seed in range(150):
+        world = World(seed, MODES[seed % 3])
+        world.run(150)
+        seen.update(world.decisions)
+        deployed += world.deployed
+    assert deployed > 100
+    assert {
+        "judged",
+        "kept",
+        "unconfirmed",
+        "would-propose",
+        "proposed",
+        "withdrawn",
+        "approved",
+        "rejected",
+    } <= set(seen)
+    assert {
+        "refused",
+        "deploying",
+        "deployed",
+        "failed",
+        "cooling",
+        "healing",
+        "degraded",
+        "recovered",
+    } <= set(seen)
+    assert {"topology", "paused", "resumed", "mode", "started", "verified"} <= set(seen)
+
+
+def test_a_broken_promise_is_noticed() -> None:
+    world = World(1, "propose")
+    world.run(5)
+    world.state = type(world.state)(policy=world.policy, phase="deploying")
+    with pytest.raises(Broken, match="belong together"):
+        world.run(1)
