@@ -11,6 +11,7 @@
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from regraft.app.healing_deploy import Repairs, bury
 from regraft.app.healing_hosting import Hosted
 from regraft.app.healing_parts import Parts
 from regraft.app.healing_watch import examine
+from regraft.coord import CoordError
 from regraft.deploy.begin import Settings
 from regraft.heal.detection import Evidence
 from regraft.heal.ownership import Look, Why, look
@@ -59,13 +61,13 @@ class Acts:
     def expect(self, id: str) -> None:
         """A takeover of this broker is likely: look at what it left, while others decide."""
         if id not in self._looks:
-            self._looks[id] = asyncio.create_task(look(self._parts.coord, self._parts.layout, id))
+            self._looks[id] = self._parts.begin(look(self._parts.coord, self._parts.layout, id))
 
-    async def carry_out(self, intent: Intent) -> str:
-        """Empty, or why it was not done."""
+    async def carry_out(self, intent: Intent, *, crash: bool) -> str:
+        """Empty, or why it was not done. `crash`: because of one, so a broker that lives again stays."""
         match intent:
             case Delete():
-                return await self._delete(intent.broker)
+                return await self._delete(intent.broker, crash)
             case Add():
                 return await self._add(intent)
             case ShiftAway():
@@ -77,7 +79,7 @@ class Acts:
 
     # A broker that died
 
-    async def _delete(self, id: str) -> str:
+    async def _delete(self, id: str, crash: bool) -> str:
         topology = self._parts.topology
         if topology is None or id not in topology.neighbours or id in self._parts.hosting.brokers:
             return ""
@@ -89,10 +91,9 @@ class Acts:
             owner = seen.owner.value
             evidence = await examine(self._parts.coord, self._parts.layout, id, owner)
             if not evidence.hard:
-                if owner.by:
-                    return ""  # its deputy answers
-                self._leaving(id)
-                return ""
+                if not owner.by and not crash:
+                    self._leaving(id)
+                return ""  # it, or its deputy, answers
             why = Why.PROCESS_GONE if evidence is Evidence.REFUSED else Why.VACANT
             hosted = await self._parts.hosting.begin(id, topology.neighbours[id], seen, why)
             if isinstance(hosted, Hosted):
@@ -109,7 +110,8 @@ class Acts:
 
     async def _look(self, id: str) -> Look:
         if (looking := self._looks.pop(id, None)) is not None:
-            return await looking
+            with contextlib.suppress(CoordError):
+                return await looking
         return await look(self._parts.coord, self._parts.layout, id)
 
     def _announce(self, hosted: Hosted) -> None:

@@ -43,6 +43,7 @@ def replay(plan: Plan, current: Topology, goal: Topology) -> None:
     if (plan.initial, plan.goal) != (current.sha256, goal.sha256):
         raise BrokenPlan("the plan is for other topologies")
     brokers, links = list(current.ids), list(current.by_ends)
+    now = current
     for number, step in enumerate(plan.steps, 1):
         for action in step:
             try:

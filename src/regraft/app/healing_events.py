@@ -30,7 +30,8 @@ from regraft.model.intents import Add, Delete, Intent, MoveClients, ShiftAway
 log = logging.getLogger("regraft.heal")
 PATIENCE = 5.0
 AGAIN_SECONDS, LONGEST_SECONDS = 0.1, 3.0
-OVER_SECONDS = 5.0
+OVER_SECONDS = 1.5
+"""Then an election has too few who answer."""
 QUIET_SECONDS = 10.0
 """After an adaptation for what the monitor saw."""
 
@@ -154,7 +155,8 @@ class EventChecker:
     async def _ask(self, wish: Wish) -> bool:
         """Whether an election about it has come to its end."""
         asked = time.monotonic()
-        suspects = tuple(sorted(self._watching.detector.suspected - {wish.target}))
+        deputies = {id for id, owner in self._parts.whereabouts.owners.items() if owner.by}
+        suspects = tuple(sorted((self._watching.detector.suspected | deputies) - {wish.target}))
         client = await self._parts.databases.client()
         request = Request(kind=wish.kind, asker=self._parts.id, target=wish.target, suspects=suspects)
         grant = await client.request(request, PATIENCE)
@@ -192,6 +194,7 @@ class EventChecker:
                 await over.wait()
             return True
         except TimeoutError:
+            await self._log.give_back(grant)  # the next one has a group that lives
             return False
         finally:
             self._over.pop(grant.id, None)

@@ -46,7 +46,7 @@ from regraft.heal.wire import (
     Reach,
     SendAway,
 )
-from regraft.model import BadInput
+from regraft.model import BadInput, RegraftError
 
 log = logging.getLogger("regraft.heal")
 NEARBY = 3
@@ -206,9 +206,20 @@ class Manager:
 
     async def _carry_out(self, act: Act) -> None:
         begun = time.monotonic()
-        reasons = [reason for intent in act.decision if (reason := await self.acts.carry_out(intent))]
-        spent = 1000 * (time.monotonic() - begun)
         grant = self.electing.grant(act.election)
+        cause = self.log.cause(grant) if grant is not None else None
+        crash = cause is None or bool(cause.event.arguments.get("suspected"))
+        if grant is not None and not crash:
+            # Plans take turns by the deployer's lease; a crash nearby should not have to wait for that.
+            self.parts.begin(self.log.give_back(grant))
+        reasons = []
+        for intent in act.decision:
+            try:
+                reason = await self.acts.carry_out(intent, crash=crash)
+            except RegraftError as fault:
+                reason = str(fault)
+            reasons += [reason] if reason else []
+        spent = 1000 * (time.monotonic() - begun)
         self.electing.carried_out(act.election)
         for member in grant.members if grant is not None else ():
             if member.id not in (self.parts.id, *(grant.suspects if grant else ())):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from regraft.app.healing_databases import Databases
 from regraft.app.healing_hosting import Hosting
@@ -12,6 +12,8 @@ from regraft.app.healing_whereabouts import Whereabouts
 from regraft.coord import Coord, Layout
 from regraft.heal.wire import Connections
 from regraft.model import Topology
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -27,6 +29,7 @@ class Parts:
     topology: Topology | None = None
     epoch: int = 0
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    stopping: bool = False
 
     @property
     def id(self) -> str:
@@ -36,14 +39,17 @@ class Parts:
     def layout(self) -> Layout:
         return self.settings.layout
 
-    def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """In the background; it ends with the node."""
+    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """In the background; it ends with the node. Nothing begins when that has begun to end."""
         task = asyncio.create_task(work)
+        if self.stopping:
+            task.cancel()
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         return task
 
     async def stop(self) -> None:
+        self.stopping = True
         tasks = list(self.tasks)
         for task in tasks:
             task.cancel()

@@ -100,13 +100,19 @@ class Node:
         self._stack.push_async_callback(self.parts.stop)
         own = await self._begin()
         self.manager = Manager(self.parts, own)
-        self._stack.callback(self.manager.stop)
+        self._stack.callback(self._stop_managing)
         await self._components()
         await self.manager.start()
         for peer, message in self._early:
             self.manager.heard(peer, message)
         self.parts.begin(self._join())
         self.parts.begin(self._leave())
+
+    def _stop_managing(self) -> None:
+        """What happens from here on is of our own making."""
+        if self.manager is not None:
+            self.manager.stop()
+            self.manager = None
 
     async def _end_brokers(self) -> None:
         for id in list(self.parts.hosting.brokers):

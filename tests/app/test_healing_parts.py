@@ -1,0 +1,257 @@
+"""Parts of the adaptation manager without processes: judging, replaying, writing down, being told."""
+
+import asyncio
+import socket
+from collections.abc import Coroutine
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from regraft.app.healing_deploy import replay
+from regraft.app.healing_facts import Interpreter, Judged
+from regraft.app.healing_log import Log
+from regraft.app.healing_settings import NodeSettings, from_json, reaching, to_json
+from regraft.broker.io.configuration import Configuration as BrokerConfiguration
+from regraft.broker.io.configuration import Tls
+from regraft.coord import Configuration, Digest, Layout, Node
+from regraft.deploy.begin import goal_of
+from regraft.deploy.records import Current
+from regraft.heal.database.client import DatabasesAway
+from regraft.heal.database.records import Adaptation
+from regraft.heal.detection import Detector, Timing
+from regraft.heal.election import Act, Learned
+from regraft.heal.grant import Grant, Member
+from regraft.heal.limits import RemovalLimits
+from regraft.heal.monitor import Overload
+from regraft.heal.ownership import Owner
+from regraft.heal.repair import Join, join
+from regraft.heal.repair_plan import isolating
+from regraft.heal.rules import SEED_RULES, check, parse
+from regraft.heal.wire import Cause
+from regraft.model import Action, BrokenPlan, Plan, Topology
+from regraft.model.facts import Event
+from regraft.model.intents import Delete
+
+LINE = Topology.of(pairwise(["b0", "b1", "b2", "b3", "b4"]))
+RULES = check(parse(SEED_RULES), {"User Defined": 3.0})
+GRANT = Grant(
+    id="1-delete-b2",
+    kind="delete",
+    asker="b1",
+    target="b2",
+    members=tuple(map(Member, LINE.ids)),
+    suspects=("b2",),
+)
+CRASH = Event(name="deleteBrokerRequest", broker="b2", arguments={"suspected": True})
+CAUSE = Cause(election=GRANT.id, cause="b2 does not answer", event=CRASH, timeout_ms=30.0, vote_ms=5.0)
+
+
+def run(scenario: Coroutine[Any, Any, Any]) -> Any:
+    async def limited() -> Any:
+        async with asyncio.timeout(20):
+            return await scenario
+
+    return asyncio.run(limited())
+
+
+class FakeCoord:
+    """Knows of one presence, or of none."""
+
+    def __init__(self, alive: bool = True) -> None:
+        self.alive = alive
+
+    async def get(self, path: str) -> Node | None:
+        return Node(b"", 0, 1, 1, 1) if self.alive else None
+
+
+def interpreter(owner: Owner, *, alive: bool = True, limits: RemovalLimits | None = None) -> Interpreter:
+    parts: Any = SimpleNamespace(
+        id="b1",
+        coord=FakeCoord(alive),
+        layout=Layout(),
+        topology=LINE,
+        databases=SimpleNamespace(rules=RULES),
+        settings=SimpleNamespace(removals=limits or RemovalLimits()),
+        whereabouts=SimpleNamespace(owners={"b2": owner}),
+    )
+
+    async def find(id: str) -> Owner:
+        return owner
+
+    parts.whereabouts.find = find
+    watching: Any = SimpleNamespace(detector=Detector(), loads={}, own_load=None)
+    return Interpreter(parts, watching)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+async def judged(judge: Interpreter, reached: dict[str, bool]) -> Judged:
+    async def reaches(member: str, broker: str, seconds: float) -> bool:
+        return reached.get(member, False)
+
+    return await judge.decide(GRANT, CAUSE, reaches)
+
+
+def gone(port: int, by: str = "") -> Owner:
+    return Owner(life=1, host="127.0.0.1", port=port, by=by)
+
+
+def test_a_process_that_is_gone_is_deleted_by_the_rule() -> None:
+    async def scenario() -> Judged:
+        return await judged(interpreter(gone(free_port())), {})
+
+    assert run(scenario()).intents == (Delete(broker="b2", rule="deleteBrokerRules"),)
+
+
+@pytest.mark.parametrize(
+    ("reached", "reason"), [({"b3": True}, "the link has failed"), ({}, "nothing shows that it is gone")]
+)
+def test_a_broker_whose_machine_answers_is_not_deleted(reached: dict[str, bool], reason: str) -> None:
+    """Whoever reaches it shows that it is the link; if nobody does, it may be slow."""
+
+    async def scenario() -> Judged:
+        server = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+        async with server:
+            return await judged(interpreter(gone(server.sockets[0].getsockname()[1])), reached)
+
+    found = run(scenario())
+    assert found.intents == ()
+    assert reason in found.reason
+
+
+def test_a_broker_whose_session_has_ended_is_deleted_though_its_machine_answers() -> None:
+    async def scenario() -> Judged:
+        server = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            return await judged(interpreter(gone(port), alive=False), {})
+
+    assert [type(each) for each in run(scenario()).intents] == [Delete]
+
+
+def test_one_that_has_a_deputy_already_is_left_alone() -> None:
+    async def scenario() -> Judged:
+        server = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+        async with server:
+            return await judged(interpreter(gone(server.sockets[0].getsockname()[1], by="b3")), {})
+
+    found = run(scenario())
+    assert found.intents == ()
+    assert "deputy at b3" in found.reason
+
+
+def test_limits_count_what_was_decided_and_refuse_more() -> None:
+    async def scenario() -> Judged:
+        judge = interpreter(gone(free_port()), limits=RemovalLimits(removals=1))
+        judge.learned(Learned("0-delete-b9", 0, "b0", (Delete(broker="b9"),)))
+        return await judged(judge, {})
+
+    found = run(scenario())
+    assert found.intents == ()
+    assert "1 brokers were removed" in found.reason
+
+
+def test_one_that_has_joined_again_is_not_missing() -> None:
+    """Of five brokers four were removed and joined again: the fifth may go all the same."""
+
+    async def scenario() -> Judged:
+        judge = interpreter(gone(free_port()), limits=RemovalLimits(removals=100))
+        for id in ("b0", "b1", "b3", "b4"):
+            judge.learned(Learned(id, 0, "b0", (Delete(broker=id),)))
+        judge._removals = [each._replace(healthy=False) for each in judge._removals]
+        return await judged(judge, {})
+
+    assert [type(each) for each in run(scenario()).intents] == [Delete]
+
+
+def test_plans_of_repairs_are_replayed_and_broken_ones_refused() -> None:
+    rng = Random(1)
+    for _ in range(50):
+        tree = Topology.of([(f"b{rng.randrange(i)}", f"b{i}") for i in range(1, 12)])
+        dead = rng.sample(tree.ids, 3)
+        found = join(tree, dead)
+        assert isinstance(found, Join)
+        plan = isolating(tree, dead, found)
+        if plan is None:
+            continue
+        links = sorted(tree.by_ends)
+        goal = goal_of(plan, Current(epoch=1, kind="tree", brokers=sorted(tree.ids), links=links))
+        replay(plan, tree, goal)
+        broken = Plan("tree", plan.initial, plan.goal, plan.steps[:-1], plan.planner, plan.bounds)
+        with pytest.raises(BrokenPlan):
+            replay(broken, tree, goal)
+    loop = Plan("tree", LINE.sha256, LINE.sha256, ((Action("shift", ("b0", "b1", "b4")),),), "x", plan.bounds)
+    with pytest.raises(BrokenPlan, match="step 1"):
+        replay(loop, LINE, LINE)
+
+
+def test_all_four_phases_are_written_down_when_the_database_is_back() -> None:
+    written: list[tuple[str, Adaptation]] = []
+    trouble = [1, 2]
+
+    class Client:
+        async def release(self, grant: str, adaptation: Adaptation) -> None:
+            if trouble:
+                trouble.pop()
+                raise DatabasesAway("none answers")
+            written.append((grant, adaptation))
+
+    async def client() -> Client:
+        return Client()
+
+    async def scenario() -> None:
+        log = Log(SimpleNamespace(id="b1", databases=SimpleNamespace(client=client)))  # type: ignore[arg-type]
+        log.caused(CAUSE)
+        act = Act(GRANT.id, 2, (Delete(broker="b2", rule="mine"),))
+        log.elected(act)
+        await log.release(GRANT, act, 12.5, [])
+
+    run(scenario())
+    ((grant, adaptation),) = written
+    assert grant == GRANT.id
+    assert (adaptation.timeout_ms, adaptation.vote_ms, adaptation.adaptation_ms) == (30.0, 5.0, 12.5)
+    assert adaptation.election_ms > 0
+    assert (adaptation.rules, adaptation.leader, adaptation.view) == (("mine",), "b1", 2)
+    assert (adaptation.outcome, adaptation.cause) == ("done", "b2 does not answer")
+
+
+def test_settings_come_through_as_they_are(tmp_path: Path) -> None:
+    zookeeper = Configuration("127.0.0.1:2181", Digest("user", "password"), session_timeout=4.0)
+    broker = BrokerConfiguration("b1", tls=Tls(tmp_path / "c.pem", tmp_path / "k.pem"), port=7000)
+    settings = NodeSettings(
+        broker,
+        reaching(zookeeper, Layout("/elsewhere")),
+        token="secret",
+        timing=Timing(timer=0.05, adaptive=True),
+        removals=RemovalLimits(removals=3),
+        overload=Overload(cpu=0.5),
+        traffic=tmp_path / "traffic.json",
+    )
+    again = from_json(to_json(settings))
+    assert again == settings
+    assert again.zookeeper.configuration == zookeeper
+    assert again.layout == Layout("/elsewhere")
+    assert "secret" not in repr(settings)
+
+
+def test_a_deputy_is_driven_and_fenced_as_the_node_itself(tmp_path: Path) -> None:
+    settings = NodeSettings(
+        BrokerConfiguration("b1", port=7000, metrics=("127.0.0.1", 0), state=tmp_path),
+        reaching(Configuration("127.0.0.1:2181"), Layout()),
+    )
+    own, deputy = settings.driven("b1", ("b0",), 7000), settings.driven("b2", ("b1", "b3"), 0)
+    assert (own.port, deputy.port, own.state) == (7000, 0, None)
+    assert (own.metrics, deputy.metrics) == (("127.0.0.1", 0), None)
+    assert own.settings.fenced
+    assert deputy.settings.fenced
+    assert deputy.remembered
+    assert own.control_token != deputy.control_token
