@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,9 +17,11 @@ class Setting(NamedTuple):
     fragments: bool
     time_figure: int
     share_figure: int
+    matching: str = "publisher"
+    """What tables look at: with "filter" publishers share trees, and cycles have to be found."""
 
 
-SETTINGS = (
+OWN_TREES = (
     Setting(10, 5, False, 1, 2),
     Setting(10, 10, False, 3, 4),
     Setting(10, 20, False, 5, 6),
@@ -29,6 +32,7 @@ SETTINGS = (
     Setting(10, 10, True, 19, 20),
     Setting(10, 20, True, 21, 22),
 )
+SETTINGS = (*OWN_TREES, *(setting._replace(matching="filter") for setting in OWN_TREES))
 REDUCTIONS = {(10, False): (7, 8), (25, False): (15, 16), (10, True): (23, 24)}
 """Switches and whether fragments are small -> figures for flows and data rate."""
 
@@ -41,6 +45,8 @@ class Outcome(NamedTuple):
     calls: dict[str, tuple[float, ...]]
     flows: tuple[int, int]
     data_rate: tuple[float, float]
+    cycles: int = 0
+    """Times that a cycle went back into a program."""
 
 
 def write_times(outcomes: Sequence[Outcome], folder: Path) -> None:
@@ -53,6 +59,7 @@ def write_times(outcomes: Sequence[Outcome], folder: Path) -> None:
                 "switches",
                 "publishers",
                 "fragments",
+                "matching",
                 "component",
                 "average",
                 "most",
@@ -66,7 +73,9 @@ def write_times(outcomes: Sequence[Outcome], folder: Path) -> None:
             for name, calls in spent.items():
                 figures = f"7.{setting.time_figure}, 7.{setting.share_figure}"
                 numbers = [sum(calls) / len(calls), max(calls), min(calls), sum(calls) / whole]
-                out.writerow([figures, *setting[:3], name, *(f"{number:.6g}" for number in numbers)])
+                out.writerow(
+                    [figures, *setting[:3], setting.matching, name, *(f"{number:.6g}" for number in numbers)]
+                )
 
 
 def write_reductions(outcomes: Sequence[Outcome], folder: Path) -> None:
@@ -75,13 +84,14 @@ def write_reductions(outcomes: Sequence[Outcome], folder: Path) -> None:
         out = csv.writer(file)
         out.writerow(
             [
-                *("figure", "switches", "publishers", "fragments", "seed"),
-                *("flows before", "flows after", "data rate before", "data rate after"),
+                *("figure", "switches", "publishers", "fragments", "matching", "seed"),
+                *("flows before", "flows after", "data rate before", "data rate after", "cycles"),
             ]
         )
         for one in outcomes:
             figures = "7.{}, 7.{}".format(*REDUCTIONS[one.setting.switches, one.setting.fragments])
-            out.writerow([figures, *one.setting[:3], one.seed, *one.flows, *one.data_rate])
+            about = [*one.setting[:3], one.setting.matching, one.seed]
+            out.writerow([figures, *about, *one.flows, *one.data_rate, one.cycles])
 
 
 def draw(outcomes: Sequence[Outcome], folder: Path) -> None:
@@ -90,11 +100,19 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> None:
         spent = _spent(outcomes, setting)
         if spent:
             _draw_times(setting, spent, folder)
-    for (switches, fragments), figures in REDUCTIONS.items():
-        chosen = [o for o in outcomes if (o.setting.switches, o.setting.fragments) == (switches, fragments)]
-        for figure, what in zip(figures, ("flows", "data_rate"), strict=True):
+    for key, matching in product(REDUCTIONS, ("publisher", "filter")):
+        chosen = [
+            one
+            for one in outcomes
+            if (one.setting.switches, one.setting.fragments) == key and one.setting.matching == matching
+        ]
+        for figure, what in zip(REDUCTIONS[key], ("flows", "data_rate"), strict=True):
             if chosen:
-                _draw_reduction(chosen, what, folder / f"figure_7_{figure:02d}.png")
+                _draw_reduction(chosen, what, _picture(folder, figure, matching))
+
+
+def _picture(folder: Path, figure: int, matching: str) -> Path:
+    return folder / f"figure_7_{figure:02d}{'_shared' if matching == 'filter' else ''}.png"
 
 
 def _spent(outcomes: Sequence[Outcome], setting: Setting) -> dict[str, list[float]]:
@@ -111,6 +129,7 @@ def _draw_times(setting: Setting, spent: dict[str, list[float]], folder: Path) -
     averages = [sum(calls) / len(calls) for calls in spent.values()]
     title = f"{setting.switches} switches, {setting.publishers} publishers"
     title += ", smaller fragments" if setting.fragments else ""
+    title += ", shared trees" if setting.matching == "filter" else ""
     figure = Figure(figsize=(7, 4), layout="constrained")
     axis = figure.add_subplot()
     axis.bar(names, averages, color="#4a7fa5")
@@ -120,14 +139,14 @@ def _draw_times(setting: Setting, spent: dict[str, list[float]], folder: Path) -
     axis.set(title=f"Time of a call: {title}", ylabel="seconds", yscale="symlog")
     axis.set_yscale("symlog", linthresh=1e-4)
     axis.tick_params(axis="x", rotation=40)
-    figure.savefig(folder / f"figure_7_{setting.time_figure:02d}.png", dpi=110)
+    figure.savefig(_picture(folder, setting.time_figure, setting.matching), dpi=110)
     figure = Figure(figsize=(6, 4), layout="constrained")
     axis = figure.add_subplot()
     totals = {name: sum(calls) for name, calls in spent.items()}
     whole = sum(totals.values()) or 1.0
     axis.barh(list(totals), [total / whole for total in totals.values()], color="#4a7fa5")
     axis.set(title=f"Share of the time: {title}", xlim=(0, 1))
-    figure.savefig(folder / f"figure_7_{setting.share_figure:02d}.png", dpi=110)
+    figure.savefig(_picture(folder, setting.share_figure, setting.matching), dpi=110)
 
 
 def _draw_reduction(outcomes: Sequence[Outcome], what: str, path: Path) -> None:

@@ -10,11 +10,12 @@ import argparse
 import random
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks._routes_plots import SETTINGS, Outcome, Setting, draw, write_reductions, write_times
 from benchmarks._routes_workload import part_of, random_network, random_workload, steinlib, zoo
@@ -30,6 +31,9 @@ from regraft.routes.problem import graph_of, problem_of
 from regraft.routes.steiner_graph import SteinerGraph
 from regraft.routes.warm import warm
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 PROCESSES = 2
 SEEDS_COMPONENTS = Settings(
     paths="linear-program",
@@ -37,10 +41,10 @@ SEEDS_COMPONENTS = Settings(
     selection="rings",
     rings=1,
     subgraph="combination",
-    matching="publisher",
-    time_limit=20.0,
+    time_limit=5.0,
 )
-"""Those that the seed chose (§6), on tables that know the publisher: the trees of §6.1 need that."""
+"""Those that the seed chose (§6). Each setting runs on tables that know the publisher, for trees of its own
+as in §6.1, and on tables that do not: several publishers in one program, and cycles that go back into it."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class Bench:
     plots: Path
     quick: bool
     spark: str | None = None
+    matching: str | None = None
 
 
 def figures_of(state: object) -> tuple[RouteState, RouteFigures, RouteFigures]:
@@ -62,32 +67,49 @@ def run_setting(setting: Setting, seed: int) -> Outcome:
     lot = random.Random(f"{setting.switches} {setting.publishers} {seed}")
     network = random_network(setting.switches, lot)
     workload = random_workload(network, setting.publishers, lot)
-    settings = replace(SEEDS_COMPONENTS, fragmentation="parts", fragment_size=4, rounds=2)
-    chosen = settings if setting.fragments else SEEDS_COMPONENTS
+    chosen = replace(SEEDS_COMPONENTS, matching=setting.matching)
+    if setting.fragments:
+        chosen = replace(chosen, fragmentation="exchange", fragment_size=4, rounds=4)
     state, after, before = figures_of(compute_routes(network, workload, chosen, time.perf_counter))
     assert not check(state.routes).faults
     calls = {name: seconds for name, seconds in state.calls.items() if name != "bound"}
-    return Outcome(setting, seed, calls, (before.flows, after.flows), (before.data_rate, after.data_rate))
+    again = calls.pop("subgraph again", ())
+    calls["subgraph"] += again
+    flows, rates = (before.flows, after.flows), (before.data_rate, after.data_rate)
+    return Outcome(setting, seed, calls, flows, rates, len(again))
 
 
-def swept(trials: list[tuple[Setting, int]], master: str | None) -> list[Outcome]:
+def swept(trials: Sequence[tuple[Setting, int]], master: str | None) -> list[Outcome]:
     """Every trial's outcome, here one after the other or on a cluster."""
     if master is None:
         return [run_setting(*trial) for trial in trials]
     spark = start(master)
     try:
-        spread = spark.sparkContext.parallelize(trials, len(trials))
-        # By its name: this module is called __main__ here.
-        return spread.map(lambda trial: import_module("benchmarks.routes").run_setting(*trial)).collect()
+        return spread(trials, spark)
     finally:
         spark.stop()
+
+
+def spread(trials: Sequence[tuple[Setting, int]], spark: "SparkSession") -> list[Outcome]:
+    """One task for each trial."""
+    # By its name: this module is called __main__ where it is started.
+    return (
+        spark.sparkContext.parallelize(trials, len(trials))
+        .map(lambda trial: import_module("benchmarks.routes").run_setting(*trial))
+        .collect()
+    )
 
 
 def seed_figures(bench: Bench) -> Iterator[Line]:
     """Figures 7.1–7.24 with the seed's components."""
     seeds = range(1 if bench.quick else 3)
-    outcomes = swept([(setting, seed) for setting in SETTINGS for seed in seeds], bench.spark)
-    for setting in SETTINGS:
+    chosen = [each for each in SETTINGS if bench.matching in (None, each.matching)]
+    started = time.perf_counter()
+    outcomes = swept([(setting, seed) for setting in chosen for seed in seeds], bench.spark)
+    took = time.perf_counter() - started
+    where = f"on {bench.spark}" if bench.spark else "one after the other"
+    yield Line(f"seed's figures: {len(outcomes)} runs {where}", "-", f"{took:.1f} s", None, {"seconds": took})
+    for setting in chosen:
         runs = [one for one in outcomes if one.setting == setting]
         flows = statistics.mean(1 - one.flows[1] / one.flows[0] for one in runs)
         rate = statistics.mean(1 - one.data_rate[1] / one.data_rate[0] for one in runs)
@@ -97,7 +119,10 @@ def seed_figures(bench: Bench) -> Iterator[Line]:
         )
         name = f"{setting.switches} switches, {setting.publishers} publishers"
         name += ", smaller fragments" if setting.fragments else ""
+        name += ", shared trees" if setting.matching == "filter" else ""
         measured = f"flows {-flows:+.1%}, data rate {-rate:+.1%}, {spent:.2f} s ({share:.0%} in sub graphs)"
+        if setting.matching == "filter":
+            measured += f", {sum(one.cycles for one in runs)} times cycles went back"
         data = {"flows": flows, "data_rate": rate, "seconds": spent, "subgraph_share": share}
         yield Line(f"seed's components: {name}", "-", measured, None, data)
     bench.plots.mkdir(parents=True, exist_ok=True)
@@ -201,7 +226,8 @@ def joins(name: str, network: SwitchNetwork, state: RouteState, lot: random.Rand
         started = time.perf_counter()
         found = update_routes(state, workload)
         times.append(time.perf_counter() - started)
-        state = figures_of(found)[0]
+        assert isinstance(found, RouteState), found
+        state = found
     assert not check(state.routes).faults
     measured = f"{statistics.median(times):.2f} s (median of 7, at most {max(times):.2f} s)"
     met = max(times) <= 1 if promised else None
@@ -220,7 +246,7 @@ PARTS = {"figures": seed_figures, "quality": quality, "steiner": steiner, "scale
 def main() -> None:
     options = arguments().parse_args()
     warm()
-    bench = Bench(options.data, options.plots, options.quick, options.spark)
+    bench = Bench(options.data, options.plots, options.quick, options.spark, options.matching)
     lines = (line for name in options.part or list(PARTS) for line in PARTS[name](bench))
     show(lines, "quick" if options.quick else "full", options.out, quick=options.quick)
 
@@ -231,6 +257,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="fewer networks")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="where the data of others is")
     parser.add_argument("--plots", type=Path, metavar="FOLDER", default=Path("out/routes"))
+    parser.add_argument(
+        "--matching", choices=("publisher", "filter"), help="only these of the seed's figures"
+    )
     parser.add_argument("--spark", metavar="MASTER", help="such as local[2] or spark://HOST:PORT")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write everything measured as JSON")
     return parser

@@ -30,8 +30,8 @@ WORK: dict[str, Any] = {
 }
 
 
-def installed(work: Path, switches: Path) -> Result:
-    command = ["routes", str(ABILENE), "--workload", str(work), "--install", str(switches), "--json"]
+def installed(work: Path, switches: Path, *more: str) -> Result:
+    command = ["routes", str(ABILENE), "--workload", str(work), "--install", str(switches), "--json", *more]
     return CliRunner().invoke(main, command)
 
 
@@ -46,12 +46,28 @@ def test_events_arrive_as_the_files_say_and_a_second_call_sends_nothing(tmp_path
     hosts = read_route_workload(work)
     with switch_lab(wire(read_network(ABILENE), hosts, 4), 4) as lab:
         switches = written(tmp_path / "switches.json", {"block": BLOCK, "switches": lab.addresses})
-        first = installed(work, switches)
+        wired = tmp_path / "wired.json"
+        first = installed(work, switches, "--wired", str(wired))
         assert first.exit_code == 0, first.output
         assert json.loads(first.stdout)["installed"]["messages"] > 0
         lab.switches.settle()
         assert LiveTraffic(lab, AddressBlock.of(BLOCK), Random(1)).send_many(100, hosts) == []
         assert json.loads(installed(work, switches).stdout)["installed"]["messages"] == 0
+        assert json.loads(installed(work, wired).stdout)["installed"]["messages"] == 0
+        # The first publisher leaves; the others are still where they are plugged in.
+        work = written(work, WORK | {"publishers": WORK["publishers"][1:]})
+        assert installed(work, wired).exit_code == 0
+        lab.switches.settle()
+        fewer = read_route_workload(work)
+        assert LiveTraffic(lab, AddressBlock.of(BLOCK), Random(2)).send_many(50, fewer) == []
+
+
+def test_the_wiring_is_written_only_where_something_is_installed(tmp_path: Path) -> None:
+    work = written(tmp_path / "work.json", WORK)
+    command = ["routes", str(ABILENE), "--workload", str(work), "--wired", str(tmp_path / "wired.json")]
+    result = CliRunner().invoke(main, command)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "--wired: needs --install" in result.stderr
 
 
 def test_an_expression_longer_than_the_block_allows_is_bad_input(tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
-from regraft.flows import Host, read_switches
+from regraft.flows import Host, read_switches, switches_document, wire
 from regraft.model import BadInput
+from regraft.model.routes import RouteWorkload
+from regraft.model.switch_network import SwitchNetwork
+from regraft.testing.route_maker import random_workload
 
 GOOD: dict[str, Any] = {
     "block": "ff18:1::/32",
@@ -34,6 +38,29 @@ def test_addresses_ports_and_hosts_are_read(tmp_path: Path) -> None:
     assert str(found.block.network) == "ff18:1::/32"
     assert found.wiring.cables == {("s2", "c0"): 3}
     assert found.wiring.hosts == {"p1": Host("s2", 7, 0x0200_0000_000A, (0xFD << 120) + 7)}
+
+
+@pytest.mark.parametrize("block", ["ff18:1::/32", "239.192.0.0/14"])
+def test_what_was_numbered_is_written_down_and_nobody_moves_when_others_leave(
+    tmp_path: Path, block: str
+) -> None:
+    network = SwitchNetwork.of([("s1", "s2"), ("s2", "s3")])
+    hosts = random_workload(network, 3, 4, 3, Random(2))
+    given = read_switches(
+        written(tmp_path, {"block": block, "switches": dict.fromkeys(network.switches, "tcp:10.0.0.1:6653")})
+    )
+    wiring = wire(network, hosts, given.block.family, given.wiring)
+    again = read_switches(written(tmp_path, switches_document(given, wiring)))
+    assert (again.addresses, again.block) == (given.addresses, given.block)
+    assert (again.wiring.cables, again.wiring.hosts) == (wiring.cables, wiring.hosts)
+    fewer = RouteWorkload(hosts.publishers[1:], hosts.subscribers[1:])
+    stays = {host.id for host in (*fewer.publishers, *fewer.subscribers)}
+    assert wire(network, fewer, given.block.family, again.wiring).hosts == {
+        name: host for name, host in wiring.hosts.items() if name in stays
+    }
+    assert wire(network, fewer, given.block.family, given.wiring).hosts != {
+        name: host for name, host in wiring.hosts.items() if name in stays
+    }, "without the file they would move"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from regraft.filters.dz import DzSet
 from regraft.model import BadInput, Infeasible
 from regraft.model.network_files import read_network
 from regraft.model.routes import Publisher, RouteLimits, RouteWorkload, Subscriber
-from regraft.model.switch_network import Edge, SwitchNetwork
+from regraft.model.switch_network import Edge, SwitchNetwork, check_connected
 from regraft.routes import RouteState, Settings, compute_routes, update_routes
 from regraft.routes.check import check
 from regraft.routes.problem import problem_of
@@ -40,7 +40,10 @@ def judged(state: RouteState) -> None:
     assert figures.cost == pytest.approx(found.cost)
     assert figures.flows == found.flows
     assert figures.false_positives == pytest.approx(found.false_positives, abs=1e-9)
+    # Filters that are wider than needed may lead events further than to the last subscriber.
     assert figures.longest_path >= found.longest_path
+    if not figures.false_positives:
+        assert figures.longest_path == found.longest_path
     assert figures.lower_bound <= figures.cost + 1e-6
 
 
@@ -74,7 +77,7 @@ def test_every_component_can_be_swapped_by_name(
 
 
 @pytest.mark.parametrize("matching", MATCHINGS)
-@pytest.mark.parametrize("name", ("Abilene", "Belnet2009", "Bics", "VisionNet"))
+@pytest.mark.parametrize("name", ("Abilene", "Belnet2009", "Bics", "Geant2012", "VisionNet"))
 def test_random_workloads_on_real_networks_deliver_exactly_what_is_wanted(name: str, matching: str) -> None:
     network = read_network(ZOO / f"{name}.graphml")
     judged(computed(network, random_workload(network, 8, 30, 3), matching=matching))
@@ -237,7 +240,10 @@ class TestChanges:
         assert figures.cost <= 1.03 * anew.cost
         return state
 
-    @pytest.mark.parametrize("settings", ({"selection": "rings", "rings": 1}, {"fragmentation": "parts"}))
+    @pytest.mark.parametrize(
+        "settings",
+        ({"selection": "rings", "rings": 1}, {"fragmentation": "parts"}, {"fragmentation": "exchange"}),
+    )
     def test_parts_of_the_network_and_a_cable_that_fails(
         self, matching: str, settings: dict[str, Any]
     ) -> None:
@@ -352,13 +358,42 @@ def odd_case(seed: int) -> tuple[SwitchNetwork, RouteWorkload, dict[str, Any]]:
     return SwitchNetwork(tuple(names), tuple(edges)), workload, settings
 
 
+TOO_FAR = {0, 8, 12, 25, 34, 256}
+TOO_LOADED = {6, 29, 35}
+TOO_MANY_FLOWS = {14, 39, 234}
+"""Proven; the subscribers at one switch alone need more."""
+NOT_FOUND = {("filter", seed) for seed in (3, 13, 22, 23)} | {
+    ("publisher", seed) for seed in (3, 9, 13, 22, 23)
+}
+"""Flows for which no tables were found; none may join them."""
+
+
 @pytest.mark.parametrize("matching", MATCHINGS)
 @pytest.mark.parametrize("seed", [*range(40), 234, 247, 256, 433, 464])
-def test_odd_cases_are_right_or_infeasible(seed: int, matching: str) -> None:
+def test_odd_cases_are_right_or_infeasible_for_a_reason(seed: int, matching: str) -> None:
     network, workload, settings = odd_case(seed)
     state = compute_routes(network, workload, Settings(**settings, matching=matching))  # type: ignore[arg-type]
-    if isinstance(state, RouteState):
-        judged(state)
-        after = update_routes(state, replace(workload, publishers=workload.publishers[1:]))
+    if isinstance(state, Infeasible):
+        known = {"path length": TOO_FAR, "load": TOO_LOADED, "flows": TOO_MANY_FLOWS}[state.limit or ""]
+        assert seed in known if state.proven else (matching, seed) in NOT_FOUND
+        state = computed(network, replace(workload, limits=RouteLimits()), **settings, matching=matching)
+    judged(state)
+    fewer = replace(state.routes.workload, publishers=workload.publishers[1:])
+    cables = {edge.cable for edge in network.edges}
+    loose = [cable for cable in sorted(cables) if connected_without(network, cable)]
+    for after in (
+        update_routes(state, fewer),
+        *(update_routes(state, down=frozenset({cable})) for cable in loose[:1]),
+    ):
         if isinstance(after, RouteState):
             judged(after)
+        else:
+            assert state.routes.workload.limits != RouteLimits()
+
+
+def connected_without(network: SwitchNetwork, cable: str) -> bool:
+    try:
+        check_connected(replace(network, edges=tuple(e for e in network.edges if e.cable != cable)))
+    except BadInput:
+        return False
+    return True

@@ -3,9 +3,15 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.routes.networks import random_network, random_workload
+from tests.routes.test_compute import computed, judged
 
+from regraft.model.routes import Publisher, RouteWorkload, Subscriber
+from regraft.model.switch_network import SwitchNetwork
+from regraft.routes import RouteState, update_routes
+from regraft.routes.check import check
 from regraft.routes.interface import Weighting
-from regraft.routes.rebalancing import reopened, settled, suggestion, total_load, unchanged
+from regraft.routes.rebalancing import reopened, settled, standing, suggestion, total_load, unchanged
 
 loads = st.lists(st.floats(0, 1000), min_size=1, max_size=8).map(np.array)
 NO_LIMIT = np.inf
@@ -94,3 +100,73 @@ def test_a_change_reopens_only_the_touched_edges() -> None:
 def test_unchanged_changes_nothing() -> None:
     weighting = first(3)
     assert unchanged(weighting, np.ones(3), np.ones(3), 0) is weighting
+
+
+# Two ways from a to d that weigh nearly the same, and as many kinds of events as there are subscribers.
+TWO_WAYS = SwitchNetwork.of([("a", "b"), ("b", "d"), ("a", "c"), ("c", "d")])
+FOUR_KINDS = RouteWorkload(
+    (Publisher("p", "a", 8.0, ("",)),),
+    tuple(Subscriber(f"t{dz}", "d", (dz,)) for dz in ("00", "01"))
+    + tuple(Subscriber(f"b{dz}", "b", (dz,)) for dz in ("00",)),
+)
+
+
+def busiest(state: RouteState) -> float:
+    return float(check(state.routes).rate_on.max())
+
+
+def test_weights_that_always_follow_the_load_take_it_off_the_busiest_edge() -> None:
+    """Events that only d wants leave the way over b to those that b wants as well; no limit is broken."""
+    plain = computed(TWO_WAYS, FOUR_KINDS)
+    for way in ("suggestion", "total-load"):
+        state = computed(TWO_WAYS, FOUR_KINDS, rebalance_when="always", rebalancing=way, rounds=9)
+        judged(state)
+        assert busiest(state) <= busiest(plain)
+    network = random_network(10, 18, 3)
+    workload = random_workload(network, 6, 24, 3, (1, 4))
+    before = busiest(computed(network, workload))
+    after = computed(network, workload, rebalance_when="always", rounds=9)
+    judged(after)
+    assert busiest(after) < before
+
+
+def test_the_busiest_edge_never_carries_more_than_without() -> None:
+    less = 0
+    for seed in range(6):
+        network = random_network(9, 16, seed)
+        workload = random_workload(network, 4, 14, seed, (1, 3))
+        for way in ("suggestion", "total-load"):
+            plain = computed(network, workload)
+            state = computed(network, workload, rebalance_when="always", rebalancing=way, rounds=5)
+            judged(state)
+            assert busiest(state) <= busiest(plain) + 1e-9
+            less += busiest(state) < busiest(plain) - 1e-9
+    assert less >= 3
+
+
+def test_rounds_end_when_the_weights_stand_still() -> None:
+    network = random_network(8, 14, 2)
+    workload = random_workload(network, 4, 12, 2, (1, 3))
+    few = computed(network, workload, rebalance_when="always", rounds=9)
+    many = computed(network, workload, rebalance_when="always", rounds=60)
+    assert many.routes.tables == few.routes.tables
+    assert len(many.calls["rebalancing"]) == len(few.calls["rebalancing"]) <= 8
+    assert len(computed(network, workload, rounds=60).calls["rebalancing"]) == 1
+    assert standing(first(2), first(2))
+    assert not standing(first(2), first(2)._replace(weights=np.array([1.0, 2.0])))
+
+
+def test_weights_stay_when_somebody_joins_and_move_only_near_the_change() -> None:
+    network = random_network(30, 45, 4)
+    workload = random_workload(network, 6, 30, 4, (1, 4))
+    state = computed(network, workload, rebalance_when="always", rounds=9)
+    more = Publisher("new", "r3", 6.0, ("01",))
+    after = update_routes(state, RouteWorkload((*workload.publishers, more), workload.subscribers))
+    assert isinstance(after, RouteState)
+    judged(after)
+    assert state.weighting is not None
+    assert after.weighting is not None
+    near = {"r3"} | {e.target for e in network.edges if e.source == "r3"}
+    far = np.array([edge.source not in near and edge.target not in near for edge in network.edges])
+    assert far.any()
+    assert np.array_equal(after.weighting.weights[far], state.weighting.weights[far])

@@ -27,6 +27,9 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--install", "switches", type=FILE, help="Install the flows in the switches that this file names."
 )
+@click.option(
+    "--wired", type=FILE, help="Write the file of --install with all ports and addresses, for the next time."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def routes(
     network: Path,
@@ -34,9 +37,8 @@ def routes(
     config: Path | None,
     processes: int | None,
     picture: Path | None,
-    output: Path | None,
-    switches: Path | None,
     as_json: bool,
+    **where: Path | None,
 ) -> None:
     """Content routes: which switch sends which events where, with the least data rate.
 
@@ -58,8 +60,11 @@ def routes(
 
     if picture:
         check_suffix(picture)
+    output, switches, wired = (where[name] for name in ("output", "switches", "wired"))
+    if wired and not switches:
+        raise BadInput("--wired", "needs --install: it says where hosts are plugged in there")
     state = _computed(network, workload, config, processes)
-    _report(state, output, picture, as_json, _installed(state.routes, switches) if switches else None)
+    _report(state, output, picture, as_json, _installed(state.routes, switches, wired) if switches else None)
 
 
 def _computed(network: Path, workload: Path, config: Path | None, processes: int | None) -> "RouteState":
@@ -116,9 +121,12 @@ def _settings(config: Path | None) -> "Settings":
     return settings
 
 
-def _installed(routes: "Routes", switches: Path) -> dict[str, Any]:
+def _installed(routes: "Routes", switches: Path, wired: Path | None) -> dict[str, Any]:
     """Bring the flows into the switches; only what differs from what they hold is sent."""
-    from regraft.flows import read_switches, render, update
+    import json
+
+    from regraft.flows import read_switches, render, switches_document, update
+    from regraft.model.files import write_text
 
     where = read_switches(switches)
     rules = render(routes, where.block, where.wiring)
@@ -126,6 +134,8 @@ def _installed(routes: "Routes", switches: Path) -> dict[str, Any]:
     if missing:
         raise BadInput(str(switches), f"does not say where switch {missing[0]!r} is")
     made = update(rules, where.addresses)
+    if wired:
+        write_text(wired, json.dumps(switches_document(where, rules.wiring), indent=1, ensure_ascii=False))
     sent = sum(len(messages) for phase in made.phases for messages in phase.messages.values())
     return {"switches": len(rules.switches), "messages": sent}
 

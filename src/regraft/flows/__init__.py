@@ -11,7 +11,7 @@ from regraft.flows.connection import Patience
 from regraft.flows.errors import Refused, SwitchFault, Unreachable
 from regraft.flows.installing import install, installed, update
 from regraft.flows.rendering import FlowRules, render
-from regraft.flows.switch_files import Switches, read_switches
+from regraft.flows.switch_files import Switches, read_switches, switches_document
 from regraft.flows.wiring import Host, Wiring, wire
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "installed",
     "read_switches",
     "render",
+    "switches_document",
     "update",
     "wire",
 ]

@@ -6,11 +6,12 @@
                          "cables": {"c0": 3},
                          "hosts": {"p1": {"port": 7, "address": "fd00::7", "mac": "02:00:00:00:00:07"}}}}}
 
-Only `switches` is required. Ports and hosts that it does not name are numbered as `wiring` does.
+Only `switches` is required. Ports and hosts that it does not name are numbered as `wiring` does; from
+another workload that may be other numbers, so `switches_document` writes down which they were.
 """
 
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,23 @@ def switches_from(document: dict[str, Any]) -> Switches:
                 name, an_object(about, f"{place}.hosts.{host}"), block, f"{place}.hosts.{host}"
             )
     return Switches(addresses, block, Wiring(cables, hosts))
+
+
+def switches_document(switches: Switches, wiring: Wiring) -> dict[str, Any]:
+    """The same file with every port and address in it: who joins or leaves then moves nobody else."""
+    family = switches.block.family
+    found: dict[str, Any] = {
+        name: {"connect": address, "cables": {}, "hosts": {}} for name, address in switches.addresses.items()
+    }
+    for (name, cable), port in wiring.cables.items():
+        found[name]["cables"][cable] = port
+    for host, (name, port, mac, address) in wiring.hosts.items():
+        found[name]["hosts"][host] = {
+            "port": port,
+            "address": str((IPv6Address if family == 6 else IPv4Address)(address)),
+            "mac": ":".join(f"{byte:02x}" for byte in mac.to_bytes(6)),
+        }
+    return {"block": str(switches.block.network), "switches": found}
 
 
 def _host(switch: str, about: dict[str, Any], block: AddressBlock, place: str) -> Host:

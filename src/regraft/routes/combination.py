@@ -43,7 +43,7 @@ def _combined(graph: Graph, demand: Demand, forbidden: Sequence[Cycle], settings
             program.row(0.0, INFINITY, [used[place], crossed[place]], [1.0, -1.0])
         for number, end in enumerate(demand.terminals):
             if end != root:
-                _path(program, graph, root, end, crossed, demand.hops_to(number))
+                path_rows(program, graph, root, end, crossed, demand.hops_to(number))
     for cycle in forbidden:
         places = [place for place, edge in enumerate(edges) if edge in cycle]
         program.row(-INFINITY, len(cycle) - 1.0, [used[place] for place in places], [1.0] * len(places))
@@ -59,8 +59,14 @@ def _combined(graph: Graph, demand: Demand, forbidden: Sequence[Cycle], settings
     return frozenset(edge for root in demand.roots for edge in _live(graph, frozenset(found), root))
 
 
-def _path(
-    program: Program, graph: Graph, start: int, end: int, crossed: Sequence[int], limit: int | None
+def path_rows(
+    program: Program,
+    graph: Graph,
+    start: int,
+    end: int,
+    crossed: Sequence[int],
+    limit: int | None,
+    whole: bool = True,
 ) -> None:
     """One path: flow variables, kept at every vertex, within the limit, and only over crossed edges."""
     edges = graph.edges.tolist()
@@ -75,7 +81,8 @@ def _path(
     for column, taken in zip(flow, crossed, strict=True):
         program.row(0.0, INFINITY, [taken, column], [1.0, -1.0])
     if limit is not None:
-        program.whole(flow)
+        if whole:
+            program.whole(flow)
         program.row(-INFINITY, limit, list(flow), [1.0] * len(flow))
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from regraft.filters.dz import DzSet
 from regraft.model import Infeasible
 from regraft.model.routes import RouteFigures, Routes, RouteTree, RouteWorkload
 from regraft.model.switch_network import SwitchNetwork, check_connected
@@ -22,12 +21,11 @@ from regraft.routes.interface import Weighting
 from regraft.routes.laid import Laid
 from regraft.routes.limits import excess, overloaded
 from regraft.routes.path_limits import too_far
-from regraft.routes.problem import Graph, Problem, graph_of, problem_of
+from regraft.routes.problem import Demand, Graph, Problem, demand_of, graph_of, problem_of
 from regraft.routes.rebalancing import reopened
 from regraft.routes.registry import COMPONENTS, component, known_name
 from regraft.routes.returning import StillBest
 from regraft.routes.settings import DEFAULTS, Settings
-from regraft.routes.steiner_graph import prepared
 from regraft.routes.stopwatch import Stopwatch, no_clock
 from regraft.routes.tables import make_tables
 from regraft.routes.touched import touched_switches
@@ -52,6 +50,7 @@ class RouteState:
     laid: tuple[Laid, ...] = field(default=(), repr=False)
     graph: Graph | None = field(default=None, repr=False)
     weighting: Weighting | None = field(default=None, repr=False)
+    """The weights that the trees are best for; their bounds have closed."""
 
 
 def compute_routes(
@@ -123,28 +122,20 @@ def _without(problem: Problem, down: frozenset[str]) -> Problem:
 
 def _still_true(before: RouteState, problem: Problem, down: frozenset[str]) -> Memory:
     """Without the trees over cables that failed, and those that cables which returned may improve."""
-    graph, number = problem.graph, problem.network.number
+    assert before.graph is not None
     returned = [place for place, edge in enumerate(problem.network.edges) if edge.cable in before.down - down]
-    still = StillBest(graph, returned)
-    if before.graph is not None:
-        still.inherit(prepared(before.graph), prepared(graph))
+    still = StillBest(before.graph, problem.graph, returned)
     trees = {
         key: tree
         for key, tree in before.memory.trees.items()
-        if still.shared(key[0], key[3] or (1.0,) * len(key[0]), key[1], tree)
+        if still.holds(Demand(*key[:2], hops=key[2], rates=key[3]), tree)
     }
-    contents = {}
-    for key, laid in before.memory.contents.items():
-        publishers, region, _, subscribers = key
-        rates: dict[int, float] = {}
-        for publisher in publishers:
-            whole = DzSet(publisher.advertisement)
-            share = (whole & region).volume / whole.volume if whole.expressions else 0.0
-            at = number[publisher.switch]
-            rates[at] = rates.get(at, 0.0) + publisher.rate * share
-        ends = sorted({number[subscriber.switch] for subscriber in subscribers})
-        if still.shared(list(rates), list(rates.values()), ends, laid.tree):
-            contents[key] = laid
+    was = problem_of(problem.network, before.routes.workload, before.graph)
+    contents = {
+        content_key(was, one.content): one
+        for one in before.laid
+        if still.holds(demand_of(was, one.content), one.tree)
+    }
     return Memory(contents, trees, {})
 
 
@@ -209,7 +200,7 @@ def _finished(
         Memory({content_key(problem, one.content): one for one in laid}, run.memory.trees, run.memory.bounds),
         tuple(laid),
         problem.graph,
-        found.weighting,
+        Weighting(*(found.weighting.weights,) * 3),
     )
 
 

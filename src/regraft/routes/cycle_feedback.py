@@ -28,7 +28,7 @@ def without_cycles(
         if not new:  # the component does not listen
             break
         forbidden += new
-        with watch.timing("subgraph"):
+        with watch.timing("subgraph again"):
             found = optimise(graph, [demand], forbidden, settings)[0]
     (last,) = component("subgraph", "steiner")(graph, [demand], (), settings)
     return last if last is None or not detect(graph, last) else None

@@ -19,7 +19,7 @@ from regraft.routes.contents import apart, contents_of, whole_contents
 from regraft.routes.figures import Load, load_of
 from regraft.routes.interface import Tree, Weighting
 from regraft.routes.laid import Laid, lay
-from regraft.routes.limits import capacities, excess, relieved
+from regraft.routes.limits import capacities, excess, within_load_limits
 from regraft.routes.problem import Content, Demand, Graph, Problem, demand_of
 from regraft.routes.rebalancing import standing
 from regraft.routes.registry import component
@@ -138,7 +138,7 @@ def iterate(run: Run, initial: Sequence[Laid] | None, start: Weighting) -> Round
             kept, contents = [], [each.content for each in laid]
     assert best is not None
     if best.score[0] > 0:
-        moved = relieved(problem, best.laid, run.use("embedding"), settings)
+        moved = within_load_limits(problem, best.laid, run.use("embedding"), settings)
         return moved if isinstance(moved, Infeasible) else best._replace(laid=moved)
     return best
 

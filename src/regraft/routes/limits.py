@@ -1,11 +1,13 @@
 """Limits of switches: load (4.39)–(4.40) and table lines (5.60), and what to do when one is broken.
 
 Weights that grow with the load steer most contents away (`rebalancing`). What is still too much is moved by
-force: of the contents that only pass through a switch, those whose detour costs least go around it. What
-a switch must carry in any case, because publishers and subscribers are attached to it, can not be moved.
+force: of the contents that only pass through a switch, those whose detour costs least go around it. If that
+fails and the problem is small, a program decides (`load_program`). What a switch must carry in any case,
+because publishers and subscribers are attached to it, can not be moved.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from regraft.model import Infeasible
 from regraft.routes.figures import Load, load_of
 from regraft.routes.interface import EmbedFilters
 from regraft.routes.laid import Laid, lay
+from regraft.routes.load_program import kept_by_program
 from regraft.routes.problem import Problem, demand_of
 from regraft.routes.registry import component
 from regraft.routes.settings import Settings
@@ -69,6 +72,21 @@ def overloaded(problem: Problem) -> Infeasible | None:
             proven=True,
         )
     return None
+
+
+def within_load_limits(
+    problem: Problem, laid: Sequence[Laid], embed: EmbedFilters, settings: Settings
+) -> list[Laid] | Infeasible:
+    """Contents that keep the limits: moved by detours, or by the program where detours do not suffice."""
+    moved = relieved(problem, laid, embed, settings)
+    if not isinstance(moved, Infeasible):
+        return moved
+    found = kept_by_program(problem, load_limits(problem), settings)
+    if found is None:
+        return moved
+    if isinstance(found, Infeasible):
+        return replace(moved, reason=f"{moved.reason}; {found.reason}", proven=found.proven)
+    return [lay(problem, content, tree, embed, settings) for content, tree in found]
 
 
 def relieved(

@@ -58,6 +58,12 @@ class Program:
         return bool(self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal)
 
     @property
+    def infeasible(self) -> bool:
+        """Whether it is proven that there is no solution; variables have bounds, so none is unbounded."""
+        status = highspy.HighsModelStatus
+        return self._highs.getModelStatus() in (status.kInfeasible, status.kUnboundedOrInfeasible)
+
+    @property
     def bound(self) -> float:
         """No solution of the last integer program costs less."""
         return float(self._highs.getInfo().mip_dual_bound)

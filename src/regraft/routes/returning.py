@@ -1,58 +1,71 @@
 """What is still the best when cables fail or return (Content routes §8, outlook): it is not computed again.
 
 A tree over none of the cables that failed is as good as before, and no other has become better. A cable that
-returns helps a tree only if the tree can use it for less than it costs now: over the edge from u to v, a
-tree needs at least the shortest way from its root to u, the edge, and the shortest way from v to one of its
-terminals; where several roots share a tree, the others need at least their way to the farthest terminal.
+returns helps a tree only if the tree can use it for less than it costs now. It can not
+- if the shortest way from the root to the cable, the cable, and the shortest way on to a terminal are no less
+  than the tree: any tree over the cable has these;
+- if a lower bound on all trees of the network of now, with the cable, is no less than the tree.
+A tree that roots share is made of such trees and of each root's shortest way to them: if none of these may
+change, it would be found again.
 """
 
 import heapq
 from collections.abc import Iterable, Sequence
 
 from regraft.routes.interface import Tree
-from regraft.routes.problem import Graph
-from regraft.routes.shared_tree import weight_for
-from regraft.routes.steiner_graph import SteinerGraph
+from regraft.routes.problem import Demand, Graph
+from regraft.routes.shared_tree import single_roots
+from regraft.routes.steiner_graph import Bounded, Key, prepared
 
 SAVES = 1e-9
 
 
 class StillBest:
-    """The network of now (`graph`), and the edges that were out of order before."""
+    """The network before and now, and the edges of now that were out of order before."""
 
-    def __init__(self, graph: Graph, returned: Iterable[int]) -> None:
-        self.graph = graph
+    def __init__(self, before: Graph, now: Graph, returned: Iterable[int]) -> None:
+        self.graph = now
         self.returned = list(returned)
-        self._to = {edge: distances(graph, graph.source_list[edge], back=True) for edge in self.returned}
-        self._from = {edge: distances(graph, graph.target_list[edge]) for edge in self.returned}
-        self._far: dict[int, list[float]] = {}
+        self._old = before
+        self._to = {edge: distances(now, now.source_list[edge], back=True) for edge in self.returned}
+        self._from = {edge: distances(now, now.target_list[edge]) for edge in self.returned}
+        self._moved: dict[int, frozenset[int]] = {}
+        self._kept: dict[Key, Tree] = {}
+        self._inherit()
 
-    def alone(self, root: int, terminals: Sequence[int], tree: Tree) -> bool:
-        """Whether this tree of one root is as good as any that the network has now."""
-        return self._there(tree) and self.graph.weigh(tree) <= self._over(root, terminals) + SAVES
-
-    def shared(
-        self, roots: Sequence[int], rates: Sequence[float], terminals: Sequence[int], tree: Tree
-    ) -> bool:
-        """The same for a tree that roots with these rates share."""
-        if len(roots) == 1 or not self.returned:
-            return self.alone(roots[0], terminals, tree) if self.returned else self._there(tree)
+    def holds(self, demand: Demand, tree: Tree) -> bool:
+        """Whether this tree of the demand would be found again."""
         if not self._there(tree):
             return False
-        far = [max((self._distances(root)[end] for end in terminals), default=0.0) for root in roots]
-        least = sum(rate * each for rate, each in zip(rates, far, strict=True))
-        over = min(
-            least + rate * max(0.0, self._over(root, terminals) - each)
-            for root, rate, each in zip(roots, rates, far, strict=True)
-        )
-        now = sum(rate * weight_for(self.graph, tree, root) for root, rate in zip(roots, rates, strict=True))
-        return now <= over + SAVES
+        if len(demand.roots) == 1:
+            return self._least(demand.roots[0], demand.terminals, self.graph.weigh(tree))
+        if not self.returned:
+            return True
+        graph = self.graph
+        parts = [self._kept.get(key) for key in single_roots(demand)]
+        edges = {edge for part in parts if part is not None for edge in part}
+        ends = {graph.source_list[edge] for edge in edges} | {graph.target_list[edge] for edge in edges}
+        return None not in parts and not any(self._nearer(root) & ends for root in demand.roots)
 
-    def inherit(self, before: SteinerGraph, now: SteinerGraph) -> None:
+    def _inherit(self) -> None:
         """Trees of single roots that were solved before, and their bounds, where both still hold."""
+        before, now = prepared(self._old), prepared(self.graph)
         for key, found in before.solved.items():
-            if key not in now.solved and found.tree is not None and self.alone(*key, found.tree):
-                now.solved[key] = found
+            if found.tree is None or not self._there(found.tree):
+                continue
+            if found.cost <= self._over(*key) + SAVES:
+                now.solved.setdefault(key, found)
+            elif found.cost <= now.below(*key) + SAVES:
+                now.solved.setdefault(key, Bounded(found.tree, found.cost, found.cost))
+            else:
+                continue
+            self._kept[key] = found.tree
+
+    def _least(self, root: int, terminals: Sequence[int], weight: float) -> bool:
+        known = prepared(self.graph).solved.get((root, tuple(terminals)))
+        if known is not None and weight <= known.cost + SAVES:
+            return True
+        return weight <= self._over(root, terminals) + SAVES
 
     def _there(self, tree: Tree) -> bool:
         return bool(self.graph.allowed[list(tree)].all())
@@ -60,19 +73,21 @@ class StillBest:
     def _over(self, root: int, terminals: Sequence[int]) -> float:
         """No tree from this root that uses a returned edge weighs less."""
         weights = self.graph.weight_list
-        return min(
-            (
-                self._to[edge][root] + weights[edge] + min(self._from[edge][end] for end in terminals)
-                for edge in self.returned
-                if terminals
-            ),
-            default=float("inf"),
+        ways = (
+            self._to[edge][root] + weights[edge] + min(self._from[edge][end] for end in terminals)
+            for edge in self.returned
+            if terminals
         )
+        return min(ways, default=float("inf"))
 
-    def _distances(self, root: int) -> list[float]:
-        if root not in self._far:
-            self._far[root] = distances(self.graph, root)
-        return self._far[root]
+    def _nearer(self, root: int) -> frozenset[int]:
+        """Switches to which the way from this root is another length than before."""
+        if root not in self._moved:
+            pairs = zip(distances(self._old, root), distances(self.graph, root), strict=True)
+            self._moved[root] = frozenset(
+                vertex for vertex, (was, is_now) in enumerate(pairs) if abs(was - is_now) > SAVES
+            )
+        return self._moved[root]
 
 
 def distances(graph: Graph, start: int, back: bool = False) -> list[float]:

@@ -56,12 +56,10 @@ def too_dear(graph: Graph, demand: Demand, tree: Tree, tolerance: float) -> bool
 def shared_cost(graph: Graph, demand: Demand, tree: Tree) -> float:
     """Each root's events cross the edges that lie between it and the terminals: Σ rate · weight."""
     rates = demand.rates or (demand.rate,) * len(demand.roots)
-    return sum(rate * weight_for(graph, tree, root) for root, rate in zip(demand.roots, rates, strict=True))
-
-
-def weight_for(graph: Graph, tree: Tree, root: int) -> float:
-    """The weight of the edges that events from this root cross."""
-    return graph.weigh(edge for edge, _, _ in reached(graph, tree, root))
+    return sum(
+        rate * graph.weigh(edge for edge, _, _ in reached(graph, tree, root))
+        for root, rate in zip(demand.roots, rates, strict=True)
+    )
 
 
 def reached(graph: Graph, tree: Tree, root: int) -> list[tuple[int, int, int | None]]:

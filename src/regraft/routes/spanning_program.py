@@ -84,19 +84,20 @@ def _broken(vertices: int, links: Sequence[Link], values: np.ndarray) -> list[fr
 
     s(γ(U)) − |U| is largest for the closure of links and their ends that a minimum cut leaves on its side.
     """
+    scale = min(SCALE, 2**31 // (len(links) + 1))  # capacities have 32 bits
     used = [(n, link) for n, link in enumerate(links) if values[n] > 1e-7]
     ends = sorted({end for _, link in used for end in link[:2]})
     place = {end: 1 + len(used) + n for n, end in enumerate(ends)}
     sink, found = 1 + len(used) + len(ends), set[frozenset[int]]()
     rows = [0] * len(used)
     columns = list(range(1, 1 + len(used)))
-    capacities = [round(float(values[n]) * SCALE) for n, _ in used]
+    capacities = [round(float(values[n]) * scale) for n, _ in used]
     for number, (_, link) in enumerate(used):
         rows += [1 + number] * 2
         columns += [place[link[0]], place[link[1]]]
-        capacities += [SCALE * len(links)] * 2
+        capacities += [scale * len(links)] * 2
     for free in ends:
-        costs = [0 if end == free else SCALE for end in ends]
+        costs = [0 if end == free else scale for end in ends]
         network = csr_array(
             (
                 np.array(capacities + costs, dtype=np.int32),
@@ -105,7 +106,7 @@ def _broken(vertices: int, links: Sequence[Link], values: np.ndarray) -> list[fr
             shape=(sink + 1, sink + 1),
         )
         flow = maximum_flow(network, 0, sink)
-        gain = sum(round(float(values[n]) * SCALE) for n, _ in used) - flow.flow_value
+        gain = sum(round(float(values[n]) * scale) for n, _ in used) - flow.flow_value
         if gain > len(links):  # beyond rounding: this set is broken
             side = breadth_first_order((network - flow.flow) > 0, 0, return_predecessors=False)
             reached = set(side.tolist())

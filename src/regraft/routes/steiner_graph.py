@@ -54,10 +54,21 @@ class SteinerGraph:
             self.solved[key] = self._solve(root, terminals)
         return self.solved[key]
 
-    def _solve(self, root: int, terminals: Sequence[int], roots: int = ROOTS) -> Bounded:
+    def below(self, root: int, terminals: Sequence[int]) -> float:
+        """What no tree can go below, by the quickest of the bounds."""
+        bound, _ = kernel.dual_ascent(
+            self.graph.sources, self.costs, self.first_in, self.entering, root, self._wanted(root, terminals)
+        )
+        return float(bound)
+
+    def _wanted(self, root: int, terminals: Sequence[int]) -> kernel.Flags:
         wanted = np.zeros(self.graph.vertices, dtype=np.bool_)
         wanted[list(terminals)] = True
         wanted[root] = True
+        return wanted
+
+    def _solve(self, root: int, terminals: Sequence[int], roots: int = ROOTS) -> Bounded:
+        wanted = self._wanted(root, terminals)
         best: kernel.Ints | None = None
         cost, bound = np.inf, 0.0
         others = [each for each in terminals if each != root] if self.symmetric else []

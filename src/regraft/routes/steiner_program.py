@@ -69,7 +69,7 @@ def least_steiner_tree(
             program.row(1.0, INFINITY, [column[edge] for edge in cut], [1.0] * len(cut))  # (5.36)
         if not cuts:
             if whole or bool((np.minimum(values, 1 - values) < 1e-6).all()):
-                return _tree(graph, edges[values > NOT_USED].tolist(), root, ends)
+                return used_paths(graph, edges[values > NOT_USED].tolist(), root, ends)
             program.whole(range(len(edges)))  # (5.38)
             whole = True
 
@@ -99,7 +99,7 @@ def _broken_cuts(
     return list(cuts)
 
 
-def _tree(graph: Graph, used: Sequence[int], root: int, ends: Sequence[int]) -> Tree | None:
+def used_paths(graph: Graph, used: Sequence[int], root: int, ends: Sequence[int]) -> Tree | None:
     """Edges of weight 0 may be used without need: the paths to the terminals are the tree."""
     above = search(graph.only(used), root)
     return paths_within(graph, frozenset(edge for edge in above if edge >= 0), root, ends)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from regraft.routes.hop_limits import shorten
 from regraft.routes.interface import Tree
-from regraft.routes.path_search import shortest_paths
 from regraft.routes.problem import Cycle, Demand, Graph
 from regraft.routes.registry import component
 from regraft.routes.settings import Settings
@@ -21,9 +20,8 @@ def shortest_path_trees(
 
     def one(demand: Demand) -> Tree | None:
         root = demand.roots[0]
-        paths = shortest_paths(
-            graph, [(root, terminal) for terminal in demand.terminals], settings.paths_per_pair
-        )
+        find = component("paths", settings.paths)
+        paths = find(graph, [(root, terminal) for terminal in demand.terminals], settings.paths_per_pair)
         if any(not each for each in paths):
             return None
         build = component("trees", settings.trees)

@@ -14,7 +14,7 @@ from regraft.routes.cycle_feedback import without_cycles
 from regraft.routes.cycles import cycles_in
 from regraft.routes.fragment_exchange import exchanged
 from regraft.routes.interface import Fragment, Fragmentation, Tree
-from regraft.routes.parallel import dealt, optimise_in_parts, worth_it
+from regraft.routes.parallel import PROGRAMS, dealt, optimise_in_parts, worth_it
 from regraft.routes.path_trees import as_tree
 from regraft.routes.problem import Demand, Graph
 from regraft.routes.registry import component
@@ -71,7 +71,11 @@ def trees_for(
         for around, task, tree in zip(graphs, tasks, found, strict=True)
         if len(task.demand.roots) > 1 and tree is not None
     ]
-    free = iter(dealt(partial(_free, graph, settings), shared, *spread, worth_it(settings), "cycles"))
+    # To look for cycles takes no time; what they make necessary does, where programs are solved again.
+    elsewhere = spread.pool if settings.subgraph in PROGRAMS else None
+    free = iter(
+        dealt(partial(_free, graph, settings), shared, spread.watch, elsewhere, spread.processes, 2, "cycles")
+    )
     return [
         next(free) if len(task.demand.roots) > 1 and tree is not None else tree
         for task, tree in zip(tasks, found, strict=True)
