@@ -98,7 +98,7 @@ async def _line(calls: Calls, folder: Path, application: str) -> Line:
     longest = 1000 * max(waits)
     what = f"migration of {application} under calls (seed: {SEED_MS[application]} ms), {MOVES} moves"
     measured = (
-        f"{middle:.1f} ms (p95 {quantiles(moves, n=20)[-1]:.1f}, worst {worst:.1f}; the first, with its code, "
+        f"{middle:.1f} ms (p95 {quantiles(moves, n=20)[-1]:.1f}, worst {worst:.1f}; the first, with code, "
         f"{first:.1f}); longest wait of {len(waits)} calls {longest:.1f} ms, none lost"
     )
     data: dict[str, Any] = {

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 
@@ -29,14 +29,14 @@ class Probe:
         time.sleep(seconds)
         return self.add()
 
-    def task(self, progress: dict[str, Any], steps: int, seconds: float = 0.01) -> Iterator[None]:
+    def task(self, progress: dict[str, Any], steps: int, seconds: float = 0.01) -> Generator[None, None, str]:
         progress.setdefault("done", 0)
         while progress["done"] < steps:
             time.sleep(seconds)
             self.state["steps"].append(progress["done"])
             progress["done"] += 1
             yield
-        return self.context.place
+        return str(self.context.place)
 
     def stuck_task(self, progress: dict[str, Any]) -> Iterator[None]:
         while True:

@@ -13,7 +13,8 @@ from regraft.heal.components.life import TRANSITIONS, Life, Role, WrongTurn
 from regraft.heal.components.messages import Answered, CallId, Image, Offer
 from regraft.heal.components.resident import Moving, Resident
 from regraft.heal.components.working import Point
-from regraft.testing.components import SETTINGS, run
+from regraft.testing.component_host import SETTINGS
+from regraft.testing.components import run
 
 SEEDS = 300
 

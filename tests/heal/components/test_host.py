@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +21,7 @@ from regraft.heal.components.caller import CallFailed, Calls
 from regraft.heal.components.directory import places
 from regraft.heal.components.host import ComponentHost
 from regraft.heal.components.intents import carry_out
-from regraft.heal.components.messages import Entry, Order
+from regraft.heal.components.messages import Code, Entry, Image, Offer, Order
 from regraft.heal.components.network import Security, security_of
 from regraft.heal.components.resident import Settings
 from regraft.heal.components.signing import make_key, private_key, signed_bundle
@@ -39,7 +40,7 @@ def live(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(limited())
 
 
-async def fails(call: Coroutine[Any, Any, Any]) -> str:
+async def fails(call: Awaitable[Any]) -> str:
     with pytest.raises(CallFailed) as fault:
         await call
     return str(fault.value)
@@ -349,6 +350,21 @@ def test_peers_without_the_token_or_with_garbage_are_sent_away_and_noted(site: S
             noted = list(one.peer_faults)
             assert any("the token is not that of these hosts" in fault for fault in noted)
             assert any("bytes, where" in fault for fault in noted)
+
+    live(work())
+
+
+def test_names_that_are_paths_and_code_that_nobody_asked_for_are_refused(site: Site) -> None:
+    async def work() -> None:
+        async with site.hosts(1) as (one,), site.calls(me="h2") as evil:
+            image = Image(name="../../up", tenure="up/h2/1/1", bundle="0" * 64)
+            evil._network.send("h1", Offer(image=image, clone=True))
+            data = site.bundle()
+            evil._network.send("h1", Code(bundle=hashlib.sha256(data).hexdigest(), data=data))
+            while not one.faults:
+                await asyncio.sleep(0.01)
+            assert list(one.faults) == ["h2: sent a bundle that was not asked for"]
+            assert (one.names, list((site.folder / "h1" / "bundles").iterdir())) == ([], [])
 
     live(work())
 

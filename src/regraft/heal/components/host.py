@@ -7,11 +7,11 @@ says why.
 
 import asyncio
 import contextlib
+import hashlib
 import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,34 +22,25 @@ from regraft.heal.components import pipe
 from regraft.heal.components.bundles import Bundles
 from regraft.heal.components.caller import Calls
 from regraft.heal.components.core import HostCore
+from regraft.heal.components.crew import Crew
 from regraft.heal.components.directory import Directory, DirectoryAway
 from regraft.heal.components.effects import (
-    Change,
     Claim,
-    Durable,
     Effect,
-    Forget,
-    Freeze,
-    Go,
-    Kill,
-    Load,
     Look,
-    Put,
     Respond,
-    Run,
     Send,
     SendCode,
-    SetRole,
     Tell,
     Unlist,
 )
-from regraft.heal.components.manifest import check_name
+from regraft.heal.components.in_order import InOrder
+from regraft.heal.components.manifest import NAME, check_name
 from regraft.heal.components.messages import (
     Call,
     Code,
     Ended,
     Hello,
-    Image,
     Message,
     Offer,
     Order,
@@ -59,8 +50,8 @@ from regraft.heal.components.messages import (
 from regraft.heal.components.network import Network, Peer, Security
 from regraft.heal.components.resident import Settings
 from regraft.heal.components.signing import Trust
-from regraft.heal.components.store import Store, StoreFailed
-from regraft.heal.components.workers import Spares, WorkerProcess
+from regraft.heal.components.store import Store
+from regraft.heal.components.workers import WorkerProcess
 from regraft.model import BadInput
 
 TICK = 0.05
@@ -99,12 +90,9 @@ class ComponentHost:
         self._folder = folder
         self._settings = settings
         self._bundles = Bundles(folder / "bundles", Trust(trusted))
-        self._spares = Spares(folder, spares)
-        self._workers: dict[str, WorkerProcess] = {}
-        self._loads: dict[str, object] = {}
-        self._pending: deque[Effect | Callable[[], None]] = deque()
-        self._syncing = False
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"components-{id}")
+        self._crew = Crew(id, folder, self._bundles, self._said, self._died, spares)
+        self._wanted: set[str] = set()
+        """Bundles that we have asked for."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._network = Network(id, directory.address, security or Security())
         self.calls = Calls(id, directory, self._network)
@@ -116,9 +104,9 @@ class ComponentHost:
         self._store = Store(self._folder)
         try:
             life = f"{self._store.life}-{secrets.token_hex(3)}"
+            self._in_order = InOrder(self._store, self._act, self._fail)
             self._core = HostCore(self.id, life, self._bundles.seconds, self._settings)
-            (self._folder / "logs").mkdir(exist_ok=True)
-            await self._spares.fill()
+            await self._crew.start()
             self.port = await self._network.listen(self.host, self.port)
             await self.directory.announce(self.id, (self.host, self.port))
             self._perform(self._core.start(self._store.load(), _now()))
@@ -139,9 +127,8 @@ class ComponentHost:
         with contextlib.suppress(DirectoryAway, CoordError):
             await self.directory.withdraw()
         await self._network.close()
-        workers, self._workers = list(self._workers.values()), {}
-        await asyncio.gather(self._spares.close(), *[each.ended() for each in workers])
-        self._thread.shutdown()
+        await self._crew.close()
+        await self._in_order.close()
         self._store.close()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
@@ -197,21 +184,36 @@ class ComponentHost:
                 self.calls.heard(peer, message)
             case Order():
                 self._order(peer, message)
-            case Code(data=data):
-                try:
-                    self._bundles.take(data, f"bundle from {peer.id}")
-                except (BadInput, OSError) as fault:
-                    self.faults.append(str(fault))
-            case Offer(image=image):
-                if not self._bundles.has(image.bundle):
-                    self._network.send(peer.id, Want(tenure=image.tenure))
-                else:
-                    problem = self._bundles.problem(image.bundle)
-                    self._perform(self._core.received(peer.id, message, now, problem))
+            case Code():
+                self._take(peer, message)
+            case Offer():
+                self._offered(peer, message)
             case Hello():
                 self.faults.append(f"{peer.id}: said hello twice")
             case _:
                 self._perform(self._core.received(peer.id, message, now))
+
+    def _offered(self, peer: Peer, offer: Offer) -> None:
+        image = offer.image
+        if not NAME.fullmatch(image.name):
+            problem = f"{image.name!r} is not the name of a component"
+        elif not self._bundles.has(image.bundle):
+            self._wanted.add(image.bundle)
+            self._network.send(peer.id, Want(tenure=image.tenure))
+            return
+        else:
+            problem = self._bundles.problem(image.bundle)
+        self._perform(self._core.received(peer.id, offer, _now(), problem))
+
+    def _take(self, peer: Peer, code: Code) -> None:
+        """Only what was asked for: nobody fills our disk."""
+        try:
+            if code.bundle not in self._wanted or hashlib.sha256(code.data).hexdigest() != code.bundle:
+                raise BadInput(peer.id, "sent a bundle that was not asked for")
+            self._wanted.discard(code.bundle)
+            self._bundles.take(code.data, f"bundle from {peer.id}")
+        except (BadInput, OSError) as fault:
+            self.faults.append(str(fault))
 
     def _order(self, peer: Peer, order: Order) -> None:
         asked, now = _Asked(peer, order.number), _now()
@@ -239,60 +241,21 @@ class ComponentHost:
         except (BadInput, OSError) as fault:
             peer.send(Ended(number=order.number, refused=str(fault)))
 
-    # Effects, in order: what follows something stored waits until that is durable
+    # Effects
 
     def _perform(self, effects: list[Effect]) -> None:
-        self._pending.extend(effects)
-        self._pump()
-
-    def _pump(self) -> None:
-        while self._pending and not self._syncing and not self.failed:
-            if isinstance(self._pending[0], Put | Change | SetRole | Forget):
-                self._syncing = True
-                self._begin(self._sync())
-                return
-            effect = self._pending.popleft()
-            if callable(effect):
-                effect()
-            else:
-                self._act(effect)
-
-    async def _sync(self) -> None:
-        """All that waits to be stored, in one transaction."""
-        batch: list[Durable] = [
-            each for each in self._pending if isinstance(each, Put | Change | SetRole | Forget)
-        ]
-        rest = [each for each in self._pending if not isinstance(each, Put | Change | SetRole | Forget)]
-        self._pending = deque(rest)
-        count = len(rest)
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._store.apply, batch)
-        except StoreFailed as fault:
-            self.failed = str(fault)
-            self._begin(self._fail())
-            return
-        self._syncing = False
-        self._release(count)
-
-    def _release(self, count: int) -> None:
-        """What waited for this batch goes; what came later may wait for the next."""
-        for effect in [self._pending.popleft() for _ in range(count)]:
-            if callable(effect):
-                effect()
-            else:
-                self._act(effect)
-        self._pump()
+        self._in_order.add(*effects)
 
     async def failure(self) -> bool:
         """Waits until the host has failed."""
         await self._failing.wait()
         return True
 
-    async def _fail(self) -> None:
+    def _fail(self, reason: str) -> None:
+        self.failed = reason
         self._failing.set()
-        for worker in self._workers.values():
-            worker.kill()
-        await self._network.close()
+        self._crew.kill_all()
+        self._begin(self._network.close())
 
     def _act(self, effect: Effect) -> None:
         match effect:
@@ -314,7 +277,7 @@ class ComponentHost:
             case Unlist(tenure=tenure, name=name, version=version):
                 self._begin(self._ask(tenure, self.directory.remove(name, version), self._core.looked))
             case _:
-                self._work(effect)
+                self._crew.act(effect)
 
     async def _ask(
         self, tenure: str, request: Coroutine[Any, Any, Any], answer: Callable[..., list[Effect]]
@@ -329,75 +292,21 @@ class ComponentHost:
 
     # Workers
 
-    def _work(self, effect: Effect) -> None:
-        match effect:
-            case Load(image=image):
-                token = self._loads[image.tenure] = object()
-                self._begin(self._load(image, token))
-            case Kill(tenure=tenure):
-                self._loads.pop(tenure, None)
-                if (worker := self._workers.pop(tenure, None)) is not None:
-                    worker.kill()
-            case Go(tenure=tenure) if (worker := self._workers.get(tenure)) is not None:
-                worker.stand(False)
-                worker.say(pipe.Proceed())
-            case Run(tenure=tenure) if (worker := self._workers.get(tenure)) is not None:
-                worker.say(pipe.Do(id=effect.id, method=effect.method, arguments=effect.arguments))
-            case Freeze(tenure=tenure) if (worker := self._workers.get(tenure)) is not None:
-                worker.say(pipe.Halt())
-
-    async def _load(self, image: Image, token: object) -> None:
-        tenure = image.tenure
-        try:
-            manifest = self._bundles.opened(image.bundle).manifest
-            worker = await self._spares.take()
-        except (BadInput, OSError) as fault:
-            self._perform(self._core.died(tenure, str(fault), _now()))
-            return
-        if self._loads.get(tenure) is not token:
-            worker.kill()
-            return
-        del self._loads[tenure]
-        self._workers[tenure] = worker
-        begin = pipe.Begin(
-            bundle=str(self._bundles.path(image.bundle).resolve()),
-            manifest=manifest,
-            name=image.name,
-            place=self.id,
-            origin=image.origin,
-            cells=image.cells,
-            tasks=image.tasks,
-            log=str((self._folder / "logs" / f"{image.name}.log").resolve()),
-        )
-        worker.begin(
-            begin,
-            lambda message: self._worker_said(tenure, worker, message),
-            lambda reason: self._worker_died(tenure, worker, reason),
-        )
-
-    def _worker_said(self, tenure: str, worker: WorkerProcess, message: pipe.Up) -> None:
-        if self._workers.get(tenure) is not worker:
-            return
+    def _said(self, tenure: str, worker: WorkerProcess, message: pipe.Up) -> None:
         match message:
             case pipe.Begun():
-                worker.stand(True)
                 self._perform(self._core.loaded(tenure, _now()))
             case pipe.At(id=id):
                 self._core.at(tenure, id, _now())
             case pipe.Reached(point=point):
-                if point.frozen:
-                    worker.stand(True)
                 self._perform(self._core.point(tenure, point, _now()))
             case pipe.CallOut():
                 # After what is being stored: a call that is repeated after a crash repeats it from there.
-                self._pending.append(lambda: self._begin(self._call_out(worker, message)))
-                self._pump()
+                self._in_order.add(lambda: self._begin(self._call_out(worker, message)))
 
-    def _worker_died(self, tenure: str, worker: WorkerProcess, reason: str) -> None:
-        if self._workers.get(tenure) is worker:
-            del self._workers[tenure]
-            self.faults.append(f"{tenure.partition('/')[0]}: {reason}")
-            self._perform(self._core.died(tenure, reason, _now()))
+    def _died(self, tenure: str, reason: str) -> None:
+        self.faults.append(f"{tenure.partition('/')[0]}: {reason}")
+        self._perform(self._core.died(tenure, reason, _now()))
 
     async def _call_out(self, worker: WorkerProcess, out: pipe.CallOut) -> None:
         answer = await self.calls.ask(out.id, out.answered, (out.name, out.method, out.arguments))
