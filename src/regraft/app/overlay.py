@@ -72,7 +72,10 @@ class RunningOverlay:
         except CoordUnreachable as fault:
             raise BadInput("", str(fault)) from None
         async with coord:
-            lease = await acquire(coord, layout.lock(LOOP), who(), wait=1.5 * coord.session_timeout)
+            lease = await acquire(coord, layout.lock(LOOP), who())
+            if isinstance(lease, Held) and _has_died(lease.by):
+                # Its session ends by itself, a while after its process.
+                lease = await acquire(coord, layout.lock(LOOP), who(), wait=1.5 * coord.session_timeout)
             if isinstance(lease, Held):
                 raise BadInput(layout.lock(LOOP), f"another loop runs on this overlay: {lease.by}")
             overlay = cls(coord, layout, lease)
@@ -161,3 +164,17 @@ class RunningOverlay:
 
 def who() -> str:
     return f"loop on {socket.gethostname()}, process {os.getpid()}"
+
+
+def _has_died(holder: str) -> bool:
+    """Whether it was a process of this machine that is no more."""
+    mine, _, process = holder.rpartition(", process ")
+    if mine != f"loop on {socket.gethostname()}" or not process.isdecimal():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

@@ -52,12 +52,13 @@ async def _serve(configuration: "Configuration", with_web: bool, as_json: bool) 
     import asyncio
 
     from regraft.app.running import running_service
+    from regraft.web.logs import install
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    _log_to_standard_error()
+    install("INFO")
     async with running_service(configuration) as service, _web(service, configuration, with_web) as url:
         _announce(configuration, service, url, as_json)
         await stop.wait()
@@ -74,14 +75,6 @@ async def _web(service: "Service", configuration: "Configuration", wanted: bool)
 
     async with serving(service, configuration.web) as served:
         yield served.url
-
-
-def _log_to_standard_error() -> None:
-    """One line for each decision."""
-    import logging
-
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
-    logging.getLogger("regraft").setLevel(logging.INFO)
 
 
 def _announce(configuration: "Configuration", service: "Service", url: str | None, as_json: bool) -> None:

@@ -1,0 +1,264 @@
+"""The whole service, on a real ZooKeeper: proposals, approval, runs, restarts, failures."""
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.app.serving import BUSY, CHAIN, STAYS, FakeMeasurer, kinds, overlay, serving, settings, until
+from tests.deploy.fake_agents import within
+
+from regraft.app import views as v
+from regraft.coord import Coord, Ensemble, Layout
+from regraft.coord.typed import encode, read
+from regraft.deploy.records import Current
+from regraft.model import BadInput
+from regraft.model.intents import Delete
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[str]:
+    servers = Ensemble()
+    asyncio.run(servers.start())
+    yield servers.hosts
+    asyncio.run(servers.stop())
+
+
+@pytest.fixture
+def root() -> str:
+    return f"/test-{uuid.uuid4().hex}"
+
+
+def test_a_proposal_is_previewed_approved_once_and_carried_out(hosts: str, root: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with overlay(hosts, root), serving(settings(hosts, root, tmp_path)) as service:
+            events = service.events()
+            first = asyncio.ensure_future(anext(events))
+            proposal = (await until(service.proposals))[0]
+            assert (await first).kind in ("state", "decision", "topology", "snapshot")
+            assert proposal.state == "waiting"
+            assert proposal.gain > 0.3
+            assert proposal.numbers_after["routing_cost"] < proposal.numbers_before["routing_cost"]  # type: ignore[operator]
+            assert service.state().standing == "proposed"
+            plan = await service.plan(proposal.sha256)
+            assert isinstance(plan, v.PlanView)
+            assert [each.step for each in plan.steps] == list(range(proposal.steps + 1))
+            assert sum(len(each.actions) for each in plan.steps) == proposal.actions
+            assert plan.steps[-1].numbers["routing_cost"] == proposal.numbers_after["routing_cost"]
+            assert plan.better == 2
+            operation = await service.approve(proposal.sha256, "ann")
+            assert isinstance(operation, v.OperationView)
+            again = await service.approve(proposal.sha256, "bob")
+            assert isinstance(again, v.Refused)
+            assert again.code == "again"
+            done = await until(lambda: _ended(service, operation.id))
+            assert (done.state, done.by, done.plan) == ("done", "ann", proposal.sha256)
+            topology = await service.topology()
+            assert isinstance(topology, v.TopologyView)
+            assert topology.sha256 == proposal.goal
+            assert {(each.one, each.other) for each in topology.links} == set(plan.steps[-1].links)
+            after = service.proposal(proposal.sha256)
+            assert isinstance(after, v.ProposalView)
+            assert (after.state, after.operation) == ("done", operation.id)
+            assert service.series().runs[0].run == done.run
+
+    within(scenario())
+
+
+def _ended(service: object, id: str) -> v.OperationView | None:
+    found = service.operation(id)  # type: ignore[attr-defined]
+    return found if found.ended is not None else None
+
+
+def test_in_mode_automatic_it_goes_on_by_itself_and_verifies(hosts: str, root: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        configuration = settings(hosts, root, tmp_path, mode="automatic")
+        async with overlay(hosts, root), serving(configuration) as service:
+            await until(lambda: "verified" in kinds(service))
+            assert service.operations()[0].by == "loop"
+            done = service.proposals()[0]
+            assert done.measured_gain is not None
+            assert done.measured_gain == pytest.approx(done.gain)
+            assert service.metrics()["deployments_total"][2] == 1
+            health = service.health()
+            assert (health.ok, health.ready) == (True, True)
+
+    within(scenario())
+
+
+def test_a_rejected_proposal_stays_rejected_with_its_reason(hosts: str, root: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with overlay(hosts, root), serving(settings(hosts, root, tmp_path)) as service:
+            proposal = (await until(service.proposals))[0]
+            view = service.reject(proposal.sha256, "not on a Friday", "ann")
+            assert isinstance(view, v.ProposalView)
+            assert (view.state, view.reason) == ("rejected", "ann: not on a Friday")
+            no = await service.approve(proposal.sha256, "bob")
+            assert isinstance(no, v.Refused)
+            assert no.reason == "it is rejected already"
+            unknown = await service.approve("f" * 64, "bob")
+            assert isinstance(unknown, v.Refused)
+            assert unknown.code == "unknown"
+
+    within(scenario())
+
+
+def test_an_approval_after_the_topology_has_changed_is_refused(hosts: str, root: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with overlay(hosts, root), serving(settings(hosts, root, tmp_path)) as service:
+            proposal = (await until(service.proposals))[0]
+            async with await Coord.connect(hosts) as coord:
+                path = Layout(root).topology
+                stored = await read(coord, path, Current)
+                assert stored is not None
+                links = [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e")]
+                other = Current(epoch=9, kind="tree", brokers=list("abcde"), links=links)
+                await coord.set(path, encode(other), stored.node.version)
+            await until(lambda: service.state().epoch == 9)
+            no = await service.approve(proposal.sha256, "ann")
+            assert isinstance(no, v.Refused)
+            assert no.code == "stale"
+
+    within(scenario())
+
+
+def test_a_second_loop_on_the_same_overlay_is_refused(hosts: str, root: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        one, two = (settings(hosts, root, tmp_path / name) for name in ("one", "two"))
+        async with overlay(hosts, root), serving(one):
+            with pytest.raises(BadInput, match="another loop runs on this overlay: loop on"):
+                async with serving(two):
+                    pytest.fail("it must not begin")
+
+    within(scenario())
+
+
+def test_without_an_overlay_it_does_not_begin(hosts: str, root: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(settings(hosts, root, tmp_path)):
+            pytest.fail("it must not begin")
+
+    with pytest.raises(BadInput, match="no overlay has been started here"):
+        within(scenario())
+
+
+def test_proposals_operations_and_modes_survive_a_restart(hosts: str, root: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        configuration = settings(hosts, root, tmp_path)
+        async with overlay(hosts, root):
+            async with serving(configuration) as service:
+                proposal = (await until(service.proposals))[0]
+                service.pause("release day", "ann")
+            async with serving(configuration) as service:
+                assert service.state().paused == "release day"
+                assert service.state().proposal == proposal.sha256
+                service.resume("ann")
+                operation = await service.approve(proposal.sha256, "ann")
+                assert isinstance(operation, v.OperationView)
+                await until(lambda: _ended(service, operation.id))
+            async with serving(configuration) as service:
+                found = service.operation(operation.id)
+                assert isinstance(found, v.OperationView)
+                assert found.state == "done"
+                assert found.outcome is not None
+                assert kinds(service).count("started") == 3
+
+    within(scenario())
+
+
+def test_a_run_that_is_interrupted_goes_on_after_the_restart(hosts: str, root: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        configuration = settings(hosts, root, tmp_path)
+        async with overlay(hosts, root) as agents:
+            async with serving(configuration) as service:
+                proposal = (await until(service.proposals))[0]
+                agents.silent = set("abcde")
+                operation = await service.approve(proposal.sha256, "ann")
+                assert isinstance(operation, v.OperationView)
+                await until(lambda: agents.prepared)
+            agents.silent = set()
+            async with serving(configuration) as service:
+                done = await until(lambda: _ended(service, operation.id), 40.0)
+                assert done.state == "done"
+                topology = await service.topology()
+                assert isinstance(topology, v.TopologyView)
+                assert topology.sha256 == proposal.goal
+
+    within(scenario(), 90.0)
+
+
+def test_a_run_is_taken_back(hosts: str, root: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with overlay(hosts, root), serving(settings(hosts, root, tmp_path)) as service:
+            none = await service.roll_back("ann")
+            assert isinstance(none, v.Refused)
+            assert none.code == "unknown"
+            proposal = (await until(service.proposals))[0]
+            operation = await service.approve(proposal.sha256, "ann")
+            assert isinstance(operation, v.OperationView)
+            await until(lambda: _ended(service, operation.id))
+            back = await service.roll_back("ann")
+            assert isinstance(back, v.OperationView)
+            assert back.kind == "roll back"
+            await until(lambda: _ended(service, back.id))
+            topology = await service.topology()
+            assert isinstance(topology, v.TopologyView)
+            assert topology.sha256 == CHAIN.sha256
+            twice = await service.roll_back("ann")
+            assert isinstance(twice, v.Refused)
+            assert twice.code == "again"
+
+    within(scenario())
+
+
+def test_while_spark_fails_the_loop_observes_and_says_so(hosts: str, root: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        measurer = FakeMeasurer(STAYS)
+        measurer.fails = "Spark has gone"
+        configuration = settings(hosts, root, tmp_path, mode="automatic")
+        async with overlay(hosts, root), serving(configuration, measurer) as service:
+            await until(lambda: service.state().standing == "degraded")
+            assert service.state().effective_mode == "observe"
+            assert service.health().checks["measure"] == "Spark has gone"
+            assert "Spark has gone" in service.state().sentence
+            measurer.fails, measurer.workload = "", BUSY
+            await until(lambda: "deployed" in kinds(service))
+            assert "recovered" in kinds(service)
+
+    within(scenario())
+
+
+def test_an_intent_of_healing_is_carried_out_before_anything_else(
+    hosts: str, root: str, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with overlay(hosts, root), serving(settings(hosts, root, tmp_path)) as service:
+            await until(service.proposals)
+            service.raise_intent("i1", Delete(broker="c"))
+            done = await until(
+                lambda: [each for each in service.operations() if each.kind == "heal" and each.ended]
+            )
+            assert done[0].state == "done"
+            topology = await service.topology()
+            assert isinstance(topology, v.TopologyView)
+            assert {each.id for each in topology.brokers if each.in_overlay} == set("abde")
+            assert {each.cause: each.state for each in service.proposals()} == {
+                "traffic": "withdrawn",
+                "healing": "done",
+            }
+
+    within(scenario())
+
+
+def test_rules_without_a_destination_database_say_why_there_are_none(
+    hosts: str, root: str, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with overlay(hosts, root), serving(settings(hosts, root, tmp_path)) as service:
+            rules = await service.rules()
+            assert isinstance(rules, v.RulesView)
+            assert "no destination database" in rules.note
+            assert await service.adaptations() == ()
+
+    within(scenario())
