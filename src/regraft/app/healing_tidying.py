@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 
 from regraft.app.healing_deploy import Repairs
 from regraft.app.healing_parts import Parts
-from regraft.coord import CoordError
 from regraft.deploy.begin import Settings
 from regraft.heal.repair import Join, join
 from regraft.heal.repair_plan import detaching, isolating
@@ -23,7 +22,7 @@ log = logging.getLogger("regraft.heal")
 JOINING = Settings(seconds=5.0, attempts=3, canaries=0)
 LEAVING = Settings(seconds=3.0, attempts=1, canaries=0)
 TURN_SECONDS = 2.0
-PAUSE = 0.3
+PAUSE, LONGEST = 0.2, 2.0
 LEISURE = 0.7
 
 
@@ -51,12 +50,16 @@ class Tidying:
         while True:
             await self._more.wait()
             self._more.clear()
+            pause = PAUSE
             while self.leaving:
+                before = set(self.leaving)
                 try:
                     await self._turn()
-                except (RegraftError, CoordError) as fault:
+                except RegraftError as fault:
                     log.warning("%s: the removal of %s: %s", self._parts.id, sorted(self.leaving), fault)
-                    await asyncio.sleep(PAUSE)
+                pause = min(LONGEST, 2 * pause) if before == self.leaving else PAUSE
+                if self.leaving and not self._more.is_set():
+                    await asyncio.sleep(pause)
 
     async def _turn(self) -> None:
         await self._end_those_that_left()
@@ -69,8 +72,6 @@ class Tidying:
             lambda topology: detaching(topology, self.leaving), LEAVING, TURN_SECONDS
         )
         await self._end_those_that_left()
-        if self.leaving and not self._more.is_set():
-            await asyncio.sleep(PAUSE)
 
     def _joined(self, topology: Topology, leaving: Iterable[str]) -> Plan | None:
         dead = sorted(set(leaving) & set(topology.ids))
