@@ -5,21 +5,17 @@ import socket
 from collections.abc import Coroutine
 from itertools import pairwise
 from pathlib import Path
-from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from regraft.app.healing_deploy import replay
 from regraft.app.healing_facts import Interpreter, Judged
 from regraft.app.healing_log import Log
 from regraft.app.healing_settings import NodeSettings, from_json, reaching, to_json
 from regraft.broker.io.configuration import Configuration as BrokerConfiguration
 from regraft.broker.io.configuration import Tls
 from regraft.coord import Configuration, Digest, Layout, Node
-from regraft.deploy.begin import goal_of
-from regraft.deploy.records import Current
 from regraft.heal.database.client import DatabasesAway
 from regraft.heal.database.records import Adaptation
 from regraft.heal.detection import Detector, Timing
@@ -28,11 +24,9 @@ from regraft.heal.grant import Grant, Member
 from regraft.heal.limits import RemovalLimits
 from regraft.heal.monitor import Overload
 from regraft.heal.ownership import Owner
-from regraft.heal.repair import Join, join
-from regraft.heal.repair_plan import isolating
 from regraft.heal.rules import SEED_RULES, check, parse
 from regraft.heal.wire import Cause
-from regraft.model import Action, BrokenPlan, Plan, Topology
+from regraft.model import Topology
 from regraft.model.facts import Event
 from regraft.model.intents import Delete
 
@@ -171,27 +165,6 @@ def test_one_that_has_joined_again_is_not_missing() -> None:
         return await judged(judge, {})
 
     assert [type(each) for each in run(scenario()).intents] == [Delete]
-
-
-def test_plans_of_repairs_are_replayed_and_broken_ones_refused() -> None:
-    rng = Random(1)
-    for _ in range(50):
-        tree = Topology.of([(f"b{rng.randrange(i)}", f"b{i}") for i in range(1, 12)])
-        dead = rng.sample(tree.ids, 3)
-        found = join(tree, dead)
-        assert isinstance(found, Join)
-        plan = isolating(tree, dead, found)
-        if plan is None:
-            continue
-        links = sorted(tree.by_ends)
-        goal = goal_of(plan, Current(epoch=1, kind="tree", brokers=sorted(tree.ids), links=links))
-        replay(plan, tree, goal)
-        broken = Plan("tree", plan.initial, plan.goal, plan.steps[:-1], plan.planner, plan.bounds)
-        with pytest.raises(BrokenPlan):
-            replay(broken, tree, goal)
-    loop = Plan("tree", LINE.sha256, LINE.sha256, ((Action("shift", ("b0", "b1", "b4")),),), "x", plan.bounds)
-    with pytest.raises(BrokenPlan, match="step 1"):
-        replay(loop, LINE, LINE)
 
 
 def test_all_four_phases_are_written_down_when_the_database_is_back() -> None:

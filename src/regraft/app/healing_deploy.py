@@ -12,12 +12,11 @@ from collections.abc import Callable
 from regraft.coord import Coord, CoordError, Layout
 from regraft.coord.typed import read
 from regraft.deploy.begin import Settings
-from regraft.deploy.changes import apply
 from regraft.deploy.execute import execute, resume
 from regraft.deploy.journal import BEGINNING, deployer_of, topology_of
 from regraft.deploy.records import DONE, RUNNING, Current, Run
-from regraft.model import BadInput, BrokenPlan, Link, Plan, Topology
-from regraft.model.topology import Broker
+from regraft.model import BadInput, Plan, Topology
+from regraft.plan import verify
 
 PAUSE = 0.05
 LOCK = "deployer"
@@ -32,27 +31,6 @@ async def bury(coord: Coord, layout: Layout, session: int) -> None:
             node = await coord.get(f"{queue}/{place}")
             if node is not None and node.ephemeral_owner == session:
                 await coord.delete(f"{queue}/{place}")
-
-
-def replay(plan: Plan, current: Topology, goal: Topology) -> None:
-    """Whether every topology on the way is a tree, and the last the goal. Shares nothing with the planner.
-
-    `plan.verify` says more, and loads solvers to say it: a node has neither the time nor the memory. That all
-    plans of repairs pass it, whatever the tree and whoever has died, is tested where they are made.
-    """
-    if (plan.initial, plan.goal) != (current.sha256, goal.sha256):
-        raise BrokenPlan("the plan is for other topologies")
-    brokers, links = list(current.ids), list(current.by_ends)
-    now = current
-    for number, step in enumerate(plan.steps, 1):
-        for action in step:
-            try:
-                brokers, links = apply((action.operation, *action.brokers), brokers, links)
-                now = Topology(tuple(map(Broker, brokers)), tuple(map(Link, links)))
-            except BadInput as fault:
-                raise BrokenPlan(f"step {number}, {action}: {fault}") from None
-    if now.sha256 != goal.sha256:
-        raise BrokenPlan("the steps do not lead to the goal")
 
 
 class Repairs:
@@ -91,7 +69,7 @@ class Repairs:
                 await asyncio.sleep(PAUSE * (0.5 + random.random()))
 
     async def _once(self, plan: Plan, settings: Settings) -> str:
-        outcome = await execute(plan, self._coord, self._layout, replay, settings)
+        outcome = await execute(plan, self._coord, self._layout, verify, settings)
         return "" if outcome.state == DONE else outcome.reason or outcome.state
 
     async def _finish_others(self, settings: Settings) -> None:

@@ -276,10 +276,7 @@ class Manager:
         hosted = self.parts.hosting.brokers.get(id)
         if hosted is None:
             return f"{id} is not here"
-        send_away = getattr(hosted.server, "send_away", None)
-        if send_away is None:
-            return "this broker can not send its clients away"
-        send_away(seconds)
+        hosted.server.send_away(seconds)
         return ""
 
     # The overlay

@@ -24,6 +24,7 @@ LEAVING = Settings(seconds=3.0, attempts=1, canaries=0)
 TURN_SECONDS = 2.0
 PAUSE, LONGEST = 0.2, 2.0
 LEISURE = 0.7
+AWAY_SECONDS = 60.0
 
 
 class Tidying:
@@ -65,6 +66,8 @@ class Tidying:
         await self._end_those_that_left()
         if not self.leaving:
             return
+        for id in self.leaving & self._parts.hosting.brokers.keys():
+            self._parts.hosting.brokers[id].server.send_away(AWAY_SECONDS)
         await self._repairs.carry_out(
             lambda topology: self._joined(topology, self.leaving), JOINING, TURN_SECONDS
         )
