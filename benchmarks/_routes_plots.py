@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
+from regraft.model.routes import Matching
+
 
 class Setting(NamedTuple):
     """One setting of the seed, and the numbers of its figures for time and distribution."""
@@ -17,7 +19,7 @@ class Setting(NamedTuple):
     fragments: bool
     time_figure: int
     share_figure: int
-    matching: str = "publisher"
+    matching: Matching = "publisher"
     """What tables look at: with "filter" publishers share trees, and cycles have to be found."""
 
 

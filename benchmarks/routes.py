@@ -41,7 +41,7 @@ SEEDS_COMPONENTS = Settings(
     selection="rings",
     rings=1,
     subgraph="combination",
-    time_limit=5.0,
+    time_limit=2.0,
 )
 """Those that the seed chose (§6). Each setting runs on tables that know the publisher, for trees of its own
 as in §6.1, and on tables that do not: several publishers in one program, and cycles that go back into it."""

@@ -128,7 +128,7 @@ def _still_true(before: RouteState, problem: Problem, down: frozenset[str]) -> M
     trees = {
         key: tree
         for key, tree in before.memory.trees.items()
-        if still.holds(Demand(*key[:2], hops=key[2], rates=key[3]), tree)
+        if still.holds(Demand(key[0], key[1], 1.0, key[2], key[3]), tree)
     }
     was = problem_of(problem.network, before.routes.workload, before.graph)
     contents = {

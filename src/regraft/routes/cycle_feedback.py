@@ -13,12 +13,13 @@ MOST_TURNS = 12
 def without_cycles(
     graph: Graph, demand: Demand, tree: Tree, settings: Settings, watch: Stopwatch
 ) -> Tree | None:
-    """A tree for all roots in which no event loops or arrives twice."""
+    """A tree for all roots in which no event loops or arrives twice; the search for it has a time limit."""
+    began = watch.clock()
     detect, optimise = component("cycles", settings.cycles), component("subgraph", settings.subgraph)
     forbidden: list[Cycle] = []
     found: Tree | None = tree
     for _ in range(MOST_TURNS):
-        if found is None:
+        if found is None or watch.clock() - began > settings.time_limit:
             break
         with watch.timing("cycles"):
             cycles = detect(graph, found)
