@@ -1,5 +1,7 @@
 """Virtual publishers and subscribers: paths share edges, and never weigh more than shortest paths."""
 
+from itertools import product
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -151,3 +153,32 @@ def test_distances_are_those_of_networkx(seed: int) -> None:
     for start in range(graph.vertices):
         for end in range(graph.vertices):
             assert found[start, end] == pytest.approx(expected[start][end])
+
+
+def best_of_all_places(graph: Graph, root: int, terminals: tuple[int, ...]) -> float:
+    """Every place of a virtual subscriber and of two virtual publishers, each terminal at its nearest."""
+    shape = shape_of(graph)
+    length, path = dict(nx.all_pairs_dijkstra_path_length(shape)), dict(nx.all_pairs_dijkstra_path(shape))
+    best = float("inf")
+    for middle, one, other in product(range(graph.vertices), repeat=3):
+        used: nx.DiGraph[int] = nx.DiGraph()
+        for end in terminals:
+            out = min((one, other), key=lambda place: length[place][end])
+            for way in (path[root][middle], path[middle][out], path[out][end]):
+                used.add_edges_from((a, b, shape.edges[a, b]) for a, b in nx.utils.pairwise(way))
+        within = nx.single_source_dijkstra_path(used, root) if root in used else {root: [root]}
+        links = {link for end in terminals for link in nx.utils.pairwise(within[end])}
+        best = min(best, sum(shape.edges[link]["weight"] for link in links))
+    return best
+
+
+def test_points_stand_mostly_where_the_best_of_all_places_are() -> None:
+    best = 0
+    for seed in range(6):
+        graph = network(seed, 7)
+        (tree,) = through_virtual_points(graph, [Demand((0,), (2, 4, 6))], (), Settings())
+        assert tree is not None
+        least = best_of_all_places(graph, 0, (2, 4, 6))
+        assert graph.weigh(tree) <= 1.25 * least
+        best += graph.weigh(tree) <= least
+    assert best >= 4
