@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from regraft.app.configuration import Spark, Telemetry
 from regraft.app.practice import practise
-from regraft.app.workloads import TABLES, Measured, read_window
+from regraft.app.quiet import Quiet
+from regraft.app.workloads import TABLES, Measured, nothing, read_window
 from regraft.model import RegraftError
 from regraft.model.snapshot import Counts
 
@@ -47,6 +48,7 @@ class Measurer:
         self._width = width
         self._least_free = least_free
         self._tables = tables
+        self._quiet = Quiet(telemetry.folder)
         self._session = session
         self._is_ours = session is None
         self._lock = threading.Lock()
@@ -57,10 +59,15 @@ class Measurer:
             practise(self._started(), self._tables)
 
     def measure(self, start: float, end: float) -> Window:
-        """What is new in the telemetry is taken in; the tables of this window are read back."""
+        """What is new in the telemetry is taken in; the tables of this window are read back.
+
+        If nothing was published, Spark is not asked.
+        """
         from regraft.measure.run import Job, run  # noqa: PLC0415 — loads pyspark
 
         self.check_disk()
+        if self._quiet.is_quiet():
+            return Window(nothing(start, end), Counts())
         job = Job(
             self._telemetry.folder,
             self._out,
@@ -74,6 +81,7 @@ class Measurer:
             except RegraftError:
                 self._forget()
                 raise
+        self._quiet.measured()
         return Window(read_window(ran.snapshot, start, end), ran.counts)
 
     def read(self, start: float, end: float) -> Measured:

@@ -77,6 +77,7 @@ async def _running(shell: Shell, works: Works) -> AsyncIterator[None]:
 
     running.add_done_callback(ended)
     try:
+        await shell.ready.wait()
         yield
     except asyncio.CancelledError:
         if faults:

@@ -51,6 +51,8 @@ class Shell:
         self.state = state
         self.works = works
         self.stream = Stream()
+        self.ready = asyncio.Event()
+        """It has taken up what the process before has left: from here on people may tell it something."""
         self.operation: v.OperationView | None = None
         self.snapshot: v.SnapshotView | None = None
         self.steps = 0
@@ -82,6 +84,7 @@ class Shell:
         if known is not None:
             self._topology_changed(known)
         self.handle(e.Started(at=time.time(), interrupted=await interrupted(self.works.overlay)))
+        self.ready.set()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.works.overlay.follow(self._topology_changed, self._coordination_failed))
             group.create_task(self._warm())

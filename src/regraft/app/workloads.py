@@ -46,6 +46,11 @@ class Measured:
         return name_of(self.start)
 
 
+def nothing(start: float, end: float) -> Measured:
+    """A window in which nobody published."""
+    return Measured(start, end, Workload(), 0, 0, 0, None, None, None, None, {})
+
+
 def name_of(start: float) -> str:
     """A window by its start, as the manifest names it."""
     at = datetime.fromtimestamp(start, UTC)

@@ -1,0 +1,133 @@
+"""Networks, designs within limits, meshes, repairs, previews: what the loop thinks with."""
+
+import itertools
+
+import pytest
+
+from regraft.app.ledger import plan_document
+from regraft.app.network import Network
+from regraft.app.previews import preview
+from regraft.app.repairing import wanted_topology
+from regraft.app.thinking import Thinker, changed, within_degree
+from regraft.app.workloads import Measured, fitting, together
+from regraft.loop.goals import Limits
+from regraft.loop.policy import Policy
+from regraft.model import Broker, Link, Topology
+from regraft.model import Limits as PlanLimits
+from regraft.model.intents import Add, Delete, MoveClients, ShiftAway
+from regraft.model.traffic import TrafficClass
+from regraft.model.workload import Workload
+
+CHAIN = Topology.of(itertools.pairwise("abcdef"))
+
+
+def thinker(network: Topology | None = None, **limits: object) -> Thinker:
+    goals = Limits(**limits)  # type: ignore[arg-type]
+    return Thinker(Network(network), goals, Policy(confirm=1), PlanLimits(time_limit=0.05), time_limit=0.2)
+
+
+def window(workload: Workload) -> Measured:
+    return Measured(0.0, 10.0, workload, 100, 100, 1, None, None, None, None, {})
+
+
+def talk(*pairs: str) -> Workload:
+    return Workload(tuple(TrafficClass(frozenset(pair), 100.0) for pair in pairs))
+
+
+def test_costs_latencies_and_places_come_from_the_network_file() -> None:
+    brokers = tuple(Broker(id, latitude=0.0, longitude=float(place)) for place, id in enumerate("abc"))
+    stated = Topology(brokers, (Link(("a", "b"), 7.0, 3.0), Link(("b", "c"), 1.0)), "mesh")
+    dressed = Network(stated).dressed(Topology.of([("a", "b"), ("a", "c")]))
+    assert dressed.by_ends["a", "b"] == Link(("a", "b"), 7.0, 3.0)
+    latency = dressed.by_ends["a", "c"].latency_ms
+    assert latency == pytest.approx(2 * 111.19 / 200, rel=0.01), "light over two degrees at the equator"
+
+
+def test_only_links_of_a_network_are_designed() -> None:
+    ring = Topology.of([*itertools.pairwise("abcdef"), ("a", "f")], kind="mesh")
+    free = thinker().design(CHAIN, 1, [window(talk("ad", "af"))])
+    bound = thinker(ring).design(CHAIN, 1, [window(talk("ad", "af"))])
+    assert not isinstance(free, str)
+    assert not isinstance(bound, str)
+    assert set(bound.added) == {("a", "f")}
+    assert ("a", "d") in free.added
+
+
+def test_brokers_that_have_left_have_no_part_in_the_traffic() -> None:
+    seen = fitting(talk("ax", "ab", "yz"), CHAIN)
+    assert {each.members for each in seen.traffic} == {frozenset("a"), frozenset("ab")}
+
+
+def test_windows_are_designed_for_together() -> None:
+    both = together([window(talk("ad")), window(talk("ad", "be"))])
+    assert {"".join(sorted(each.members)): each.demand for each in both.traffic} == {"ad": 200.0, "be": 100.0}
+
+
+def test_exchanges_are_made_as_far_as_degrees_allow() -> None:
+    wanted = [(("b", "c"), ("a", "c")), (("c", "d"), ("a", "d")), (("d", "e"), ("a", "e"))]
+    found = within_degree(CHAIN, wanted, 2)
+    assert max(map(len, found.neighbours.values())) <= 2
+    loose = within_degree(CHAIN, wanted, 9)
+    assert {("a", "c"), ("a", "d"), ("a", "e")} <= set(loose.by_ends)
+
+
+def test_a_mesh_that_has_become_weak_is_mended_and_the_plan_keeps_what_it_has() -> None:
+    path = Topology.of(itertools.pairwise("abcd"), kind="mesh")
+    wanted = Workload(interest={"t": frozenset("abcd")})
+    think = thinker(k=2)
+    found = think.design(path, 1, [window(wanted)])
+    assert not isinstance(found, str)
+    assert found.comparison.mends
+    assert found.comparison.improves == "k"
+    made = think.plan(path, 1, changed(path, found.added, found.removed), wanted, 10.0)
+    assert not isinstance(made, str)
+
+
+def test_a_mesh_without_interest_stays_as_it_is() -> None:
+    path = Topology.of(itertools.pairwise("abcd"), kind="mesh")
+    assert thinker(k=2).design(path, 1, [window(Workload())]) == "nobody is interested in any topic"
+
+
+def test_what_healing_wants_becomes_a_topology() -> None:
+    def after(*intents: object) -> Topology | str:
+        return wanted_topology(CHAIN, intents, (), None)  # type: ignore[arg-type]
+
+    gone = after(Delete(broker="c"))
+    assert isinstance(gone, Topology)
+    assert ("b", "d") in gone.by_ends
+    more = after(Add(broker="x", between=("a", "b")), Delete(broker="f"))
+    assert isinstance(more, Topology)
+    assert {("a", "x"), ("b", "x")} <= set(more.by_ends)
+    shifted = after(ShiftAway(broker="b", neighbour="a", to="c"))
+    assert isinstance(shifted, Topology)
+    assert ("a", "c") in shifted.by_ends
+
+
+def test_what_healing_can_not_have_is_said() -> None:
+    def after(intent: object) -> Topology | str:
+        return wanted_topology(CHAIN, [intent], (), None)  # type: ignore[list-item]
+
+    assert "there is no link b - e" in str(after(ShiftAway(broker="b", neighbour="e", to="c")))
+    assert "changes no links" in str(after(MoveClients(broker="a", to="b")))
+    assert after(Delete(broker="zz")) == "the topology is as it should be"
+    assert "unknown broker" in str(after(Add(broker="x", between=("q",))))
+
+
+def test_a_preview_adds_up_from_step_to_step() -> None:
+    think, workload = thinker(), talk("ad", "be", "cf")
+    found = think.design(CHAIN, 1, [window(workload)])
+    assert not isinstance(found, str)
+    goal = changed(CHAIN, found.added, found.removed)
+    made = think.plan(CHAIN, 1, goal, workload, 10.0)
+    assert not isinstance(made, str)
+    plan, planned = made
+    view = preview(plan_document(plan, CHAIN, window(workload)), workload, 10.0, think)
+    assert set(view.steps[-1].links) == set(goal.by_ends)
+    total = sum(each.cost_change or 0.0 for each in view.steps)
+    before, after = (view.steps[at].numbers["routing_cost"] for at in (0, -1))
+    assert before is not None
+    assert after is not None
+    assert total == pytest.approx(after - before)
+    assert -total == pytest.approx(found.saved)
+    assert sum(each.buffered or 0.0 for each in view.steps) == pytest.approx(planned.buffered, rel=0.5)
+    assert view.sha256 == plan.sha256
