@@ -73,7 +73,7 @@ def spark(configuration: Configuration) -> Check:
 
         found = version("pyspark")
     except ImportError:
-        return Check("spark", "fault", "pyspark is not installed", 'pip install "regraft[measure]"')
+        return Check("spark", "fault", "pyspark is not installed", 'pip install "regraft[spark]"')
     place = re.match(r"(?:spark|sc)://([^:/]+):(\d+)", master)
     if place is not None and (fault := _unreachable(place[1], int(place[2]))) is not None:
         return Check("spark", "fault", f"{master}: {fault}", "start it, or change spark.master")

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from regraft import __version__
+from regraft.cli.extras import missing_extra
 from regraft.cli.watching import planner_is_running
 from regraft.model import BadInput, RegraftError
 
@@ -25,6 +26,7 @@ COMMANDS = {
     "demo": "demo_command:demo",
     "lab": "lab_command:lab",
     "up": "up_command:up",
+    "broker": "broker_command:broker",
     "pub": "pub_command:pub",
     "sub": "sub_command:sub",
     "apply": "apply_command:apply",
@@ -40,6 +42,7 @@ COMMANDS = {
     "doctor": "doctor_command:doctor",
     "serve": "serve_command:serve",
     "what-if": "what_if_command:what_if",
+    "completion": "completion_command:completion",
 }
 
 
@@ -95,7 +98,8 @@ def _run(command: Any) -> int:
             raise
         if isinstance(fault, OSError):
             _drop_output()
-        return _say(f"{type(fault).__name__}: {fault} (REGRAFT_TRACEBACK=1 shows where)", 1)
+        unknown = f"{type(fault).__name__}: {fault} (REGRAFT_TRACEBACK=1 shows where)"
+        return _say(missing_extra(fault) or unknown, 1)
     return code if isinstance(code, int) else 0
 
 

@@ -13,7 +13,7 @@ import click
 
 from regraft.cli.running_directory import directory_option, document
 from regraft.cli.up_heal import check_options, heal_options
-from regraft.cli.up_options import Configure, configuring, make_folder
+from regraft.cli.up_options import Configure, broker_options, configuring, make_folder
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import Topology
 
@@ -35,19 +35,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--processes", is_flag=True, help="One process for each broker, instead of one for all.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen there; ports are free ones.")
 @directory_option("Written when all brokers run, for `regraft pub` and `sub`; removed at the end.")
-@click.option("--state", type=FILE, metavar="FOLDER", help="Journals: sessions survive a restart.")
-@click.option("--telemetry", type=FILE, metavar="FOLDER", help="Spool telemetry records there.")
-@click.option(
-    "--sample", type=click.IntRange(1), default=1, metavar="N", help="Of one publication in N only."
-)
-@click.option("--no-metrics", is_flag=True, help="No /metrics and /healthz.")
-@click.option("--certificate", type=FILE, metavar="FILE", help="Speak TLS with this certificate (PEM).")
-@click.option("--key", type=FILE, metavar="FILE", help="Its key.  [default: in the same file]")
-@click.option("--ca", type=FILE, metavar="FILE", help="Authority: brokers show certificates to each other.")
-@click.option("--clients-too", is_flag=True, help="With --ca: clients must show a certificate as well.")
-@click.option(
-    "--tokens", type=FILE, metavar="FILE", help='{"brokers": SECRET, "clients": {NAME: SECRET, "*": SECRET}}'
-)
+@broker_options
 @click.option("--no-agents", is_flag=True, help="No agents and no ZooKeeper: links stay as they are.")
 @click.option("--spare", multiple=True, metavar="ID", help="A broker without links, for a plan to append.")
 @heal_options

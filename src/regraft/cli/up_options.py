@@ -1,4 +1,4 @@
-"""The options of `regraft up` that say how its brokers are: into the configuration of each."""
+"""The options of `regraft up` and `regraft broker` that say how a broker is: into its configuration."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +13,36 @@ if TYPE_CHECKING:
 
 Configure: TypeAlias = "Callable[[str, tuple[str, ...]], Configuration]"
 """A broker's id and its neighbours → what it is told."""
+
+
+FILE = click.Path(path_type=Path)
+OPTIONS = [
+    click.option("--state", type=FILE, metavar="FOLDER", help="Journals: sessions survive a restart."),
+    click.option("--telemetry", type=FILE, metavar="FOLDER", help="Spool telemetry records there."),
+    click.option(
+        "--sample", type=click.IntRange(1), default=1, metavar="N", help="Of one publication in N only."
+    ),
+    click.option("--no-metrics", is_flag=True, help="No /metrics and /healthz."),
+    click.option("--certificate", type=FILE, metavar="FILE", help="Speak TLS with this certificate (PEM)."),
+    click.option("--key", type=FILE, metavar="FILE", help="Its key.  [default: in the same file]"),
+    click.option(
+        "--ca", type=FILE, metavar="FILE", help="Authority: brokers show certificates to each other."
+    ),
+    click.option("--clients-too", is_flag=True, help="With --ca: clients must show a certificate as well."),
+    click.option(
+        "--tokens",
+        type=FILE,
+        metavar="FILE",
+        help='{"brokers": SECRET, "clients": {NAME: SECRET, "*": SECRET}}',
+    ),
+]
+
+
+def broker_options(command: Any) -> Any:
+    """What `configuring` reads, but for the host."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
 
 
 def configuring(kind: Kind, options: Mapping[str, Any]) -> Configure:

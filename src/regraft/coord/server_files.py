@@ -73,7 +73,9 @@ def class_path() -> str:
     folder = Path(places[0]) / "jars" if places else Path()
     jars = sorted(jar for pattern in JARS for jar in folder.glob(f"{pattern}.jar"))
     if not any(jar.name.startswith("zookeeper-") for jar in jars):
-        raise RegraftError("ZooKeeper's jars come with the package pyspark, and it is not installed")
+        raise RegraftError(
+            "ZooKeeper's jars come with pyspark, which is not installed: pip install 'regraft[spark]'"
+        )
     return os.pathsep.join(map(str, jars))
 
 
