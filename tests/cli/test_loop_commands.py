@@ -1,0 +1,79 @@
+"""`regraft init`, `doctor`, `serve`, `what-if` as a user meets them."""
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+
+def test_init_writes_a_file_that_doctor_reads(regraft: Run, folder: Path) -> None:
+    made = regraft("init", "--mode", "observe", "--telemetry", "spool", "--json")
+    assert made.exit_code == 0
+    assert json.loads(made.stdout) == {"file": "regraft.toml"}
+    assert 'mode = "observe"' in (folder / "regraft.toml").read_text()
+    again = regraft("init")
+    assert again.exit_code == 2
+    assert "is there already" in again.stderr
+    assert regraft("init", "--force").exit_code == 0
+
+
+def test_doctor_says_what_is_wrong_and_what_to_do(regraft: Run, folder: Path) -> None:
+    found = regraft("doctor", "--json")
+    assert found.exit_code == 1
+    answer = json.loads(found.stdout)
+    checks = {each["name"]: each for each in answer["checks"]}
+    assert not answer["ok"]
+    assert checks["zookeeper"]["verdict"] == "fault"
+    assert "`regraft up`" in checks["zookeeper"]["advice"]
+    assert checks["java"]["verdict"] == "ok"
+    assert checks["disk"]["verdict"] == "ok"
+    assert checks["state"]["verdict"] == "ok"
+
+
+def test_doctor_for_people_marks_faults(regraft: Run, folder: Path) -> None:
+    found = regraft("doctor")
+    assert "FAULT    zookeeper:" in found.stdout
+    assert "-> start the overlay" in found.stdout
+
+
+def test_doctor_finds_a_port_that_is_taken_and_a_folder_that_can_not_be(regraft: Run, folder: Path) -> None:
+    import socket
+
+    (folder / "kept").write_text("a file")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        (folder / "regraft.toml").write_text(f'[web]\nport = {port}\n[state]\nfolder = "kept"\n')
+        checks = {each["name"]: each for each in json.loads(regraft("doctor", "--json").stdout)["checks"]}
+    assert checks["port"]["verdict"] == "fault"
+    assert checks["state"]["verdict"] == "fault"
+
+
+def test_a_wrong_configuration_is_one_line(regraft: Run, folder: Path) -> None:
+    (folder / "regraft.toml").write_text("[loop]\nconfirm = 0\n")
+    for command in ("serve", "doctor"):
+        refused = regraft(command)
+        assert refused.exit_code == 2
+        assert refused.stderr == (
+            "regraft: regraft.toml: line 2, loop.confirm: expected a whole number from 1 to 100, found 0\n"
+        )
+    assert regraft("serve", "-c", "none.toml").exit_code == 2
+    assert regraft("doctor", "-c", "none.toml").exit_code == 2
+
+
+def test_serve_without_an_overlay_says_how_to_start_one(regraft: Run, folder: Path) -> None:
+    (folder / "regraft.toml").write_text("[web]\nenabled = false\n")
+    refused = regraft("serve")
+    assert refused.exit_code == 2
+    assert "`regraft up` has not written" in refused.stderr
+
+
+def test_what_if_refuses_times_and_folders_that_are_none(regraft: Run, folder: Path) -> None:
+    assert "there is no such file or folder" in regraft("what-if", "--telemetry", "none").stderr
+    refused = regraft("what-if", "--telemetry", ".", "--from", "yesterday")
+    assert refused.exit_code == 2
+    assert "'yesterday' is not a time" in refused.stderr
+    wrong = regraft("what-if", "--telemetry", ".", "--window", "soon")
+    assert wrong.exit_code == 2
+    assert "loop.window: expected a length of time" in wrong.stderr
