@@ -163,6 +163,19 @@ def test_busy_neighbours_are_asked_more_often() -> None:
     assert len(busy.run(2.0, 0.001)) > 150
 
 
+def test_who_speaks_by_itself_is_not_asked_but_a_question_that_waits_counts() -> None:
+    detector = Detector(Timing(idle=0.25))
+    detector.watch("b", 0.0)
+    detector.tick(0.0)
+    detector.heard("b", 1, 0.001)
+    for moment in range(1, 20):
+        detector.sign("b", moment / 10)
+        assert detector.tick(moment / 10) == []
+    assert detector.tick(2.2) == [Ping("b", 2)]
+    detector.sign("b", 2.21)
+    assert suspicions(detector.tick(2.23))
+
+
 def test_nobody_is_suspected_after_it_was_forgotten() -> None:
     detector = Detector()
     detector.watch("b", 0.0)

@@ -71,7 +71,7 @@ class Hosted:
 
 
 class Hosting:
-    """`brokers` by id. `prepared`: called with each server before it starts."""
+    """`brokers` by id; `deposed` is told of one that is here no longer, and why."""
 
     def __init__(
         self,
@@ -80,7 +80,6 @@ class Hosting:
         addresses: dict[str, Address],
         heal_address: Address,
         deposed: Callable[[str, str], None],
-        prepared: Callable[[BrokerServer], None] = lambda server: None,
     ) -> None:
         self.brokers: dict[str, Hosted] = {}
         self._settings = settings
@@ -88,7 +87,6 @@ class Hosting:
         self._addresses = addresses
         self._heal = heal_address
         self._deposed = deposed
-        self._prepared = prepared
         self._process = f"{socket.gethostname()}/{os.getpid()}/{time.time_ns()}"
 
     async def begin(
@@ -118,7 +116,7 @@ class Hosting:
             return journal
         memory.fill(journal)
         server.lease(sent + SHARE * self._coord.session_timeout)
-        self._prepared(server)
+        server.on_neighbour = lambda name, there: log.info("%s-%s is %s", id, name, "up" if there else "lost")
         await server.start()
         assert server.control_address is not None
         driver = ControlDriver(server.control_address, server.configuration.control_token)

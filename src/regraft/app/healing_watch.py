@@ -120,6 +120,7 @@ class Watching:
         return [id for id in self._wanted if self._parts.whereabouts.node_of(id) == node]
 
     def ping(self, node: str, ping: wire.Ping) -> None:
+        self.detector.sign(node, self._loop.time())
         here = self._parts.hosting.brokers.get(ping.broker)
         if here is not None and not here.ended:
             self._parts.connections.send(

@@ -169,6 +169,12 @@ class Detector:
         peer.since = min(peer.asked.values(), default=None)
         return self._trusted(name, peer)
 
+    def sign(self, name: str, now: float) -> None:
+        """It has said something by itself: a question need not be asked now. One that waits still does."""
+        peer = self._peers.get(name)
+        if peer is not None and not peer.asked and not peer.lost:
+            peer.next_ping = now + (self.timing.busy if peer.busy else self.timing.idle)
+
     def lost(self, name: str, now: float) -> list[Effect]:
         """The connection has ended."""
         peer = self._peers.get(name)
