@@ -97,7 +97,8 @@ class Hosting:
         near = tuple(sorted(neighbours))
         port = self._settings.broker.port if own else 0
         memory = Borrowed()
-        server = BrokerServer(self._settings.driven(id, near, port), self._addresses, memory)
+        driven = self._settings.driven(id, near, port, joining=empty)
+        server = BrokerServer(driven, self._addresses, memory)
         host, listening = await server.listen()
         claim = Owner(
             life=0,

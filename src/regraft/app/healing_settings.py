@@ -56,8 +56,11 @@ class NodeSettings:
     def layout(self) -> Layout:
         return Layout(self.zookeeper.root)
 
-    def driven(self, id: str, neighbours: tuple[str, ...], port: int) -> BrokerConfiguration:
-        """The configuration of a broker in this process: our own, or a deputy of another."""
+    def driven(
+        self, id: str, neighbours: tuple[str, ...], port: int, *, joining: bool = False
+    ) -> BrokerConfiguration:
+        """The configuration of a broker in this process: our own, or a deputy of another. `joining`: it is
+        not in the overlay yet, and serves nobody before it is."""
         own = id == self.id
         return replace(
             self.broker,
@@ -69,7 +72,7 @@ class NodeSettings:
             control=("127.0.0.1", 0),
             control_token=secrets.token_urlsafe(16),
             remembered=True,
-            settings=replace(self.broker.settings, fenced=True),
+            settings=replace(self.broker.settings, fenced=True, joining=joining),
         )
 
 
