@@ -5,6 +5,7 @@ import pickle
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,21 @@ def test_the_same_routes_come_from_several_processes(
     assert both.routes.tables == alone.routes.tables
     assert pool.sent > sent, "nothing was done in another process"
     assert both.routes.seconds["subgraph"] > 0
+
+
+def test_cycles_of_several_sub_graphs_go_back_into_programs_elsewhere(pool: Counting) -> None:
+    network = random_network(8, 14, 8)
+    workload = random_workload(network, 3, 7, 15, (1, 3))
+    settings = Settings(
+        subgraph="combination", clustering="prefix", prefix=1, apart_above=1.0, rings=1, selection="rings"
+    )
+    alone = compute_routes(network, workload, settings, time.perf_counter)
+    both = compute_routes(network, workload, replace(settings, processes=2), time.perf_counter, None, pool)
+    assert isinstance(alone, RouteState)
+    assert isinstance(both, RouteState)
+    assert alone.calls["subgraph again"]
+    assert len(both.calls["subgraph again"]) == len(alone.calls["subgraph again"])
+    assert both.routes.tables == alone.routes.tables
 
 
 def test_an_update_uses_the_pool_too(pool: Counting) -> None:

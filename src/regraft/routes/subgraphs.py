@@ -7,8 +7,12 @@ publishers share a tree, look for cycles and let them go back into the program.
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from regraft.routes.cycle_feedback import without_cycles
 from regraft.routes.cycles import cycles_in
@@ -22,6 +26,8 @@ from regraft.routes.settings import Settings
 from regraft.routes.shared_tree import shared_trees
 from regraft.routes.stopwatch import Stopwatch
 
+Flags = NDArray[np.bool_]
+
 
 class Task(NamedTuple):
     """A demand, and the edges that its publishers use now (§6.3 looks around them)."""
@@ -33,9 +39,9 @@ class Task(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A sub graph, the tree of now in it, and its fragments."""
+    """A sub graph (the edges that it may use), the tree of now in it, and its fragments."""
 
-    graph: Graph
+    allowed: Flags
     now: Tree
     fragmentation: Fragmentation
 
@@ -55,7 +61,7 @@ def trees_for(
     if settings.selection == "all" and settings.fragmentation == "none":
         with spread.watch.timing("subgraph"):
             found = optimise_in_parts(graph, [task.demand for task in tasks], settings, spread.pool)
-        graphs = [graph] * len(tasks)
+        allowed = [graph.allowed] * len(tasks)
     else:
         cuts = dealt(partial(_cut, graph, settings, round), tasks, *spread, stage="selection")
         pieces = [fragment for cut in cuts for fragment in cut.fragmentation.fragments]
@@ -65,10 +71,10 @@ def trees_for(
             _joined(graph, task.demand, cut, [next(results) for _ in cut.fragmentation.fragments], settings)
             for task, cut in zip(tasks, cuts, strict=True)
         ]
-        graphs = [cut.graph for cut in cuts]
+        allowed = [cut.allowed for cut in cuts]
     shared = [
         (around, task.demand, tree)
-        for around, task, tree in zip(graphs, tasks, found, strict=True)
+        for around, task, tree in zip(allowed, tasks, found, strict=True)
         if len(task.demand.roots) > 1 and tree is not None
     ]
     # To look for cycles takes no time; what they make necessary does, where programs are solved again.
@@ -91,7 +97,7 @@ def _cut(graph: Graph, settings: Settings, round: int, watch: Stopwatch, task: T
     with watch.timing("fragmentation"):
         fragment = component("fragmentation", settings.fragmentation)
         cut = fragment(around, [task.demand], [now], settings.fragment_size, round)
-    return Cut(around, now, cut)
+    return Cut(around.allowed, now, cut)
 
 
 def _optimised(settings: Settings, watch: Stopwatch, fragment: Fragment) -> list[Tree | None]:
@@ -103,16 +109,16 @@ def _optimised(settings: Settings, watch: Stopwatch, fragment: Fragment) -> list
 
 
 def _free(
-    whole: Graph, settings: Settings, watch: Stopwatch, shared: tuple[Graph, Demand, Tree]
+    whole: Graph, settings: Settings, watch: Stopwatch, shared: tuple[Flags, Demand, Tree]
 ) -> Tree | None:
     """Without cycles: in the sub graph, or if it has too few edges for that, in the whole graph."""
-    around, demand, tree = shared
+    allowed, demand, tree = shared
+    everything = np.array_equal(allowed, whole.allowed)
+    around = whole if everything else replace(whole, allowed=allowed)
     found = without_cycles(around, demand, tree, settings, watch)
-    return (
-        found
-        if found is not None or around is whole
-        else without_cycles(whole, demand, tree, settings, watch)
-    )
+    if found is None and not everything:
+        return without_cycles(whole, demand, tree, settings, watch)
+    return found
 
 
 def _joined(
