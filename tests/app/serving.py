@@ -57,8 +57,8 @@ class FakeMeasurer(Measurer):
 
 
 def settings(hosts: str, root: str, folder: Path, **loop: Any) -> Configuration:
-    """Windows of a second, everything at once."""
-    quick = {"window": "1s", "settle": "0s", "confirm": 1, "cool_down": "1h", "back_off": "100ms"}
+    """Short windows, everything at once."""
+    quick = {"window": "300ms", "settle": "0s", "confirm": 1, "cool_down": "1h", "back_off": "100ms"}
     document = {
         "zookeeper": {"hosts": hosts, "root": root},
         "loop": {**quick, **loop},

@@ -10,18 +10,18 @@ from regraft.testing.loop_world import Broken, World
 MODES: tuple[Mode, ...] = ("observe", "propose", "automatic")
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(4))
 def test_no_history_breaks_a_promise(part: int) -> None:
-    for seed in range(300 * part, 300 * (part + 1)):
-        World(seed, MODES[seed % 3]).run(150)
+    for seed in range(500 * part, 500 * (part + 1)):
+        World(seed, MODES[seed % 3]).run(120)
 
 
 def test_histories_reach_every_kind_of_decision_that_matters() -> None:
     seen: Counter[str] = Counter()
     deployed = 0
-    for seed in range(150):
+    for seed in range(100):
         world = World(seed, MODES[seed % 3])
-        world.run(150)
+        world.run(120)
         seen.update(world.decisions)
         deployed += world.deployed
     assert deployed > 100

@@ -168,7 +168,7 @@ SECTIONS: dict[str, Section] = {
                 "observe: only say what could be better. propose: a person approves. automatic: by itself, "
                 "within [automatic].",
             ),
-            "window": Key(length("1s"), "60s", "Δt: how long traffic is watched before it is judged."),
+            "window": Key(length("100ms"), "60s", "Δt: how long traffic is watched before it is judged."),
             "settle": Key(length(), "2s", "After a window, until the brokers have written what they know."),
             "least_publications": Key(whole(0), 100, "A window with fewer says nothing about the traffic."),
             "confirm": Key(whole(1, 100), 3, "Windows in a row in which a better topology has to be better."),

@@ -33,6 +33,7 @@ from regraft.model.intents import Intent
 
 log = logging.getLogger("regraft.loop")
 TICK_SECONDS = 1.0
+SHORTEST_SECONDS = 0.05
 TIDY_SECONDS = 3600.0
 UNSAID = 1000
 """Decisions that wait while they can not be written."""
@@ -110,7 +111,13 @@ class Shell:
             if now - tidy > TIDY_SECONDS:
                 tidy = now
                 self._store.forget(now - self._keep)
-            await asyncio.sleep(TICK_SECONDS)
+            await asyncio.sleep(min(max(self._next_due() - time.time(), SHORTEST_SECONDS), TICK_SECONDS))
+
+    def _next_due(self) -> float:
+        """When the loop has something to do by itself."""
+        state = self.state
+        retries = [trouble.retry_at for trouble in state.troubles.values() if not trouble.lifted]
+        return min([*retries, *([state.due] if state.phase == "waiting" else [])], default=float("inf"))
 
     def _topology_changed(self, known: Known) -> None:
         if (known.epoch, known.topology.sha256) != (self.state.epoch, self.state.topology):
