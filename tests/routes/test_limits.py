@@ -81,7 +81,7 @@ def load_case(seed: int) -> tuple[SwitchNetwork, RouteWorkload]:
 @pytest.mark.parametrize("matching", ["filter", "publisher"])
 def test_load_limits_are_called_infeasible_exactly_if_no_choice_of_trees_keeps_them(matching: str) -> None:
     kept = refused = 0
-    for seed in range(60):
+    for seed in range(40):
         network, workload = load_case(seed)
         problem = problem_of(network, workload)
         possible = load_can_be_kept(problem, load_limits(problem).tolist())
@@ -100,7 +100,7 @@ def test_load_limits_are_called_infeasible_exactly_if_no_choice_of_trees_keeps_t
 def test_the_program_finds_what_detours_do_not() -> None:
     """Otherwise nothing above would say that it does."""
     found = 0
-    for seed in range(60):
+    for seed in range(40):
         network, workload = load_case(seed)
         problem = problem_of(network, workload)
         if overloaded(problem):
@@ -206,7 +206,7 @@ def flow_case(seed: int) -> tuple[SwitchNetwork, RouteWorkload, str, int]:
 
 def test_flow_limits_are_called_infeasible_exactly_if_no_table_of_the_switch_keeps_them() -> None:
     kept, refused, missed = 0, 0, []
-    for seed in range(150):
+    for seed in range(120):
         network, workload, full, most = flow_case(seed)
         limited = RouteWorkload(workload.publishers, workload.subscribers, RouteLimits(flows_at={full: most}))
         state = compute_routes(network, limited)
@@ -220,6 +220,6 @@ def test_flow_limits_are_called_infeasible_exactly_if_no_table_of_the_switch_kee
             assert not (possible and state.proven), seed
             refused += not possible
             missed += [seed] if possible else []
-    assert kept > 60
+    assert kept > 50
     assert refused > 5
     assert missed == [], (kept, refused, missed)
