@@ -42,7 +42,8 @@ def talk(minutes: range, each: int = 30) -> list[Record]:
 def spooled(folder: Path, records: list[Record], number: int) -> None:
     for broker in "abcde":
         own = [record for record in records if record["broker"] == broker]
-        spool(folder, f"{broker}-{number}", sorted(own, key=lambda record: record["at"]))
+        own.sort(key=lambda record: record["at"])
+        spool(folder, f"{broker}-{number}", own)
 
 
 def measurer(folder: Path, spark: "SparkSession", **more: Any) -> Measurer:

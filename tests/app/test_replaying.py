@@ -35,7 +35,7 @@ def thinker(limits: Limits | None = None, **policy: object) -> Thinker:
 
 
 def played(windows: list[Measured], mode: Mode = "automatic", **policy: object) -> Replay:
-    return replay(windows, CHAIN, thinker(**policy), mode)
+    return replay(windows, CHAIN, thinker(None, **policy), mode)
 
 
 def test_traffic_that_stays_is_served_better_after_one_change() -> None:

@@ -39,7 +39,7 @@ def test_a_proposal_is_previewed_approved_once_and_carried_out(hosts: str, root:
             assert (await first).kind in ("state", "decision", "topology", "snapshot")
             assert proposal.state == "waiting"
             assert proposal.gain > 0.3
-            assert proposal.numbers_after["routing_cost"] < proposal.numbers_before["routing_cost"]  # type: ignore[operator]
+            assert proposal.numbers_after["routing_cost"] < proposal.numbers_before["routing_cost"]
             assert service.state().standing == "proposed"
             plan = await service.plan(proposal.sha256)
             assert isinstance(plan, v.PlanView)

@@ -101,6 +101,10 @@ class Measurer:
         self._forget()
 
     def stop(self) -> None:
+        """Politely, unless a measurement is under way."""
+        if self._session is not None and self._is_ours and not self._lock.locked():
+            with contextlib.suppress(Exception):
+                self._session.stop()
         self._forget()
 
     def _started(self) -> "SparkSession":
@@ -114,12 +118,9 @@ class Measurer:
 
     def _forget(self) -> None:
         """Without waiting for anything that may be dead."""
-        session = self._session
-        if session is None or not self._is_ours:
+        if self._session is None or not self._is_ours:
             return
         self._session = None
-        with contextlib.suppress(Exception):
-            session.stop()
         if not self._spark.master.startswith("sc://"):
             _end_java()
 
@@ -127,15 +128,15 @@ class Measurer:
 def _end_java() -> None:
     """The next session starts a Java of its own; pyspark would go on with the one that may be dead."""
     from pyspark import SparkContext  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
 
     gateway = SparkContext._gateway
-    if gateway is None:
-        return
     process = getattr(gateway, "proc", None)
-    with contextlib.suppress(Exception):
-        gateway.shutdown()
-    if process is not None:
+    if process is not None:  # first: what is asked of a Java that hangs would hang as well
         process.kill()
         process.wait()
-    SparkContext._gateway = None
-    SparkContext._jvm = None
+    if gateway is not None:
+        with contextlib.suppress(Exception):
+            gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None

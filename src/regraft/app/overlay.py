@@ -62,6 +62,8 @@ class RunningOverlay:
         self.layout = layout
         self._lease = lease
         self.known: Known | None = None
+        self._newest = 0
+        """Transaction of ZooKeeper that the topology is of: a watch may tell what is older than that."""
 
     @classmethod
     @asynccontextmanager
@@ -98,6 +100,7 @@ class RunningOverlay:
             raise BadInput("", str(fault)) from None
         if stored is None:
             raise BadInput(self.layout.topology, "there is no topology: no overlay has been started here")
+        self._newest = stored.node.mzxid
         self.known = Known(topology_of(stored.value), stored.value.epoch)
         return self.known
 
@@ -119,14 +122,13 @@ class RunningOverlay:
             group.create_task(self._follow_lease(failed))
 
     async def _follow_topology(self, changed: Callable[[Known], None], failed: Callable[[str], None]) -> None:
-        newest = 0
         while True:
             try:
                 async for stored in watch(self.coord, self.layout.topology, Current):
                     if isinstance(stored, Corrupt):
                         failed(str(stored))
-                    elif stored is not None and stored.node.mzxid > newest:
-                        newest = stored.node.mzxid
+                    elif stored is not None and stored.node.mzxid >= self._newest:
+                        self._newest = stored.node.mzxid
                         self.known = Known(topology_of(stored.value), stored.value.epoch)
                         changed(self.known)
                 return

@@ -32,7 +32,7 @@ def records(second: int) -> list[dict[str, Any]]:
     at = BEGUN + timedelta(seconds=second)
     sent = {"publisher": "p#1", "seq": second + 1}
     held = {"role": "subscriber", "filter": "topic = 't'", "change": "added"}
-    told = [
+    told: list[dict[str, Any]] = [
         {"kind": "interest", "broker": "b1", "client": "s", **held},
         {
             "kind": "publication",

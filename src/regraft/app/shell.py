@@ -110,7 +110,10 @@ class Shell:
             self.handle(e.Tick(at=now))
             if now - tidy > TIDY_SECONDS:
                 tidy = now
-                self._store.forget(now - self._keep)
+                try:
+                    self._store.forget(now - self._keep)
+                except StoreFault as fault:
+                    self.handle(e.Failed(at=now, part="disk", reason=str(fault)))
             await asyncio.sleep(min(max(self._next_due() - time.time(), SHORTEST_SECONDS), TICK_SECONDS))
 
     def _next_due(self) -> float:
