@@ -3,18 +3,20 @@
 It is cloned to every broker that runs one of them; each clone carries out what concerns those beside it.
 """
 
+from typing import Any
+
 
 class Update:
-    def __init__(self, state, context):
+    def __init__(self, state: dict[str, Any], context: Any) -> None:
         self.state, self.context = state, context
         state.setdefault("commands", {})
         state.setdefault("applied", [])
 
-    def command(self, application, release, settings=None):
+    def command(self, application: str, release: str, settings: dict[str, Any] | None = None) -> None:
         """To be carried out; a later one for the same application replaces it."""
         self.state["commands"][application] = {"release": release, "settings": settings or {}}
 
-    def apply(self):
+    def apply(self) -> list[str]:
         """What concerns applications at this place: their names."""
         for application, command in sorted(self.state["commands"].items()):
             if application in self.state["applied"]:
