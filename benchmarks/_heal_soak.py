@@ -100,6 +100,7 @@ async def soak(folder: Path, seconds: float, every: float, rate: float, rng: Ran
             deadline = time.monotonic() + seconds
             while time.monotonic() < deadline:
                 await asyncio.sleep(every)
+                await _restart_ended(overlay)
                 victim = rng.choice(sorted(overlay.nodes.running))
                 soaked.killed.append(victim)
                 await overlay.nodes.kill(victim)
@@ -134,8 +135,13 @@ async def _whole(overlay: HealingOverlay, topology: Topology) -> bool:
         now = await overlay.topology()  # which can not be built if it is no tree
         if set(now.ids) == set(topology.ids):
             return True
-        for id, process in dict(overlay.nodes.running).items():
-            if process.returncode is not None:  # deposed: it comes back as a newcomer
-                await overlay.nodes.restart(id)
+        await _restart_ended(overlay)
         await asyncio.sleep(0.5)
     return False
+
+
+async def _restart_ended(overlay: HealingOverlay) -> None:
+    """One that was taken for dead has ended; it comes back as a newcomer."""
+    for id, process in dict(overlay.nodes.running).items():
+        if process.returncode is not None:
+            await overlay.nodes.restart(id)

@@ -63,6 +63,11 @@ class Acts:
         if id not in self._looks:
             self._looks[id] = self._parts.begin(look(self._parts.coord, self._parts.layout, id))
 
+    def forget(self, id: str) -> None:
+        """It answers again."""
+        if (looking := self._looks.pop(id, None)) is not None:
+            looking.cancel()
+
     async def carry_out(self, intent: Intent, *, crash: bool) -> str:
         """Empty, or why it was not done. `crash`: because of one, so a broker that lives again stays."""
         match intent:

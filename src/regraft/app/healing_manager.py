@@ -154,13 +154,18 @@ class Manager:
             heal_port=here.heal_port,
         )
         self.parts.whereabouts.learn(here.broker, owner)
+        self._call(here.broker)
 
     def moved(self, id: str) -> None:
-        """The broker has another owner: call it there."""
+        """The broker has another owner."""
+        self._call(id)
+        self.watching.moved(id)
+
+    def _call(self, id: str) -> None:
+        """It is there, now; who heard of it from ZooKeeper may have called too early."""
         for hosted in self.parts.hosting.brokers.values():
             if hosted.server.core is not None and not hosted.ended:
                 hosted.server.call(id)
-        self.watching.moved(id)
 
     # Suspicions
 
@@ -171,6 +176,7 @@ class Manager:
 
     def _trusted(self, id: str) -> None:
         self.electing.trust(id)
+        self.acts.forget(id)
         self.events.back(id)
 
     def _doubted(self, id: str) -> None:
@@ -251,6 +257,7 @@ class Manager:
         self.watching.watch(self._leaders.values())
 
     def _deputy(self, hosted: Hosted) -> None:
+        self._call(hosted.id)
         self._watch()
         self.tidying.add(hosted.id)
         self.parts.begin(self.log.record(record_of(hosted, self.parts.settings.region, heir=self.parts.id)))

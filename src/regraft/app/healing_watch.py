@@ -44,7 +44,7 @@ async def examine(coord: Coord, layout: Layout, id: str, owner: Owner) -> Eviden
 
 
 class Watching:
-    """`suspected` is told of suspicions, `doubted` of a process that is gone before its timer has ended."""
+    """`suspected` is told of suspicions, `doubted` of a lost connection, before its timer has ended."""
 
     def __init__(
         self,
@@ -114,6 +114,7 @@ class Watching:
 
     def down(self, node: str) -> None:
         for id in self._at(node):
+            self._doubted(id)
             self._do(self.detector.lost(id, self._loop.time()))
 
     def _at(self, node: str) -> list[str]:
@@ -196,8 +197,6 @@ class Watching:
         if self._parts.whereabouts.owners.get(id) != owner:
             return
         now = self._loop.time()
-        if found.hard and id in self.detector.peers:
-            self._doubted(id)
-            if self._parts.settings.at_once:
-                self._suspected(Suspect(id, found, 0.0))
+        if found.hard and id in self.detector.peers and self._parts.settings.at_once:
+            self._suspected(Suspect(id, found, 0.0))
         self._do(self.detector.evidence(id, found, now))

@@ -32,12 +32,15 @@ from regraft.app.healing_parts import Parts
 from regraft.app.healing_settings import NodeSettings, from_json
 from regraft.app.healing_watch import examine
 from regraft.app.healing_whereabouts import Whereabouts
-from regraft.broker.io.running import run, undisturbed
+from regraft.broker.io.garbage import set_aside
+from regraft.broker.io.inside import inside
+from regraft.broker.io.running import run
 from regraft.broker.io.tls import accepting, dialling
 from regraft.coord import Coord, CoordError, CoordUnreachable
 from regraft.coord.typed import read
 from regraft.deploy.journal import topology_of
 from regraft.deploy.records import Current
+from regraft.filters.index import load_compiled
 from regraft.heal.detection import Evidence
 from regraft.heal.ownership import NotTaken, Owner, Places, Why, all_owners, look
 from regraft.heal.wire import AskJoin, Connections, Message
@@ -48,6 +51,7 @@ log = logging.getLogger("regraft.heal")
 LINE_BYTES = 2**26
 POLL_SECONDS = 0.1
 JOIN_SECONDS = 3.0
+MANY_FILTERS = 24
 
 
 class Node:
@@ -107,6 +111,7 @@ class Node:
             self.manager.heard(peer, message)
         self.parts.begin(self._join())
         self.parts.begin(self._leave())
+        self.parts.begin(self._prepare_for_many_filters())
 
     def _stop_managing(self) -> None:
         """What happens from here on is of our own making."""
@@ -213,6 +218,13 @@ class Node:
         await self.manager.left.wait()
         self._end("its broker has left the overlay")
 
+    async def _prepare_for_many_filters(self) -> None:
+        """What matches many filters at once takes a second to load, and a process that has it takes longer to
+        die: as long as the system takes its memory apart, its neighbours can not know that it is gone."""
+        while (core := self.own.server.core) is None or inside(core).subscriptions < MANY_FILTERS:
+            await asyncio.sleep(1.0)
+        await asyncio.to_thread(load_compiled)
+
     # What happens
 
     def _heard(self, peer: str, message: Message) -> None:
@@ -246,6 +258,14 @@ class SpeakingNode(Node):
 
 
 async def main() -> int:
+    care = asyncio.create_task(set_aside())
+    try:
+        return await _run()
+    finally:
+        care.cancel()
+
+
+async def _run() -> int:
     loop = asyncio.get_running_loop()
     lines = asyncio.StreamReader(limit=LINE_BYTES)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
@@ -291,4 +311,4 @@ if __name__ == "__main__":
     logging.basicConfig(
         level=os.environ.get("REGRAFT_LOG", "WARNING"), format="%(asctime)s %(name)s: %(message)s"
     )
-    sys.exit(run(undisturbed(main())))
+    sys.exit(run(main()))
