@@ -1,0 +1,28 @@
+"""What the demo's processes do: a node (`regraft.app.node`) whose links are far, or all clients."""
+
+import json
+import logging
+import sys
+from collections.abc import Mapping
+
+from regraft.app import healing_hosting, node
+from regraft.app.demo.clients import clients
+from regraft.app.demo.demands import Workload
+from regraft.app.demo.far import far_server
+from regraft.broker.io.running import run, undisturbed
+from regraft.filters.index import load_compiled
+from regraft.model import Ends
+
+load_compiled()
+
+
+def run_node(seconds: Mapping[Ends, float]) -> None:
+    """Settings come by standard input, as for every node."""
+    logging.basicConfig(level="WARNING", format="%(asctime)s %(name)s: %(message)s")
+    healing_hosting.BrokerServer = far_server(seconds)  # type: ignore[misc]
+    sys.exit(run(undisturbed(node.main())))
+
+
+def run_clients(addresses: Mapping[str, tuple[str, int]], work: Workload) -> None:
+    logging.basicConfig(level="WARNING", format="%(asctime)s %(name)s: %(message)s")
+    sys.exit(run(clients(addresses, work, lambda said: print(json.dumps(said), flush=True))))

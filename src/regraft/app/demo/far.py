@@ -1,0 +1,125 @@
+"""Links of one machine that take as long as links between cities: bytes are late, in both directions.
+
+Only connections that a broker dials to a neighbour are; so each link is late once, whoever has dialled it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from regraft.broker.io.connection import Connection
+from regraft.broker.io.server import BrokerServer
+from regraft.model import Ends, ends
+
+
+class Late:
+    """Calls in the order in which they were put in, each `seconds` later."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[tuple[float, Callable[[], None]]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, call: Callable[[], None]) -> None:
+        due = self._loop.time() + self._seconds
+        self._waiting.append((due, call))
+        if len(self._waiting) == 1:
+            self._loop.call_at(due, self._due)
+
+    def hurry(self) -> None:
+        """Everything that waits, now."""
+        while self._waiting:
+            self._waiting.popleft()[1]()
+
+    def drop(self) -> None:
+        self._waiting.clear()
+
+    def _due(self) -> None:
+        now = self._loop.time()
+        while self._waiting and self._waiting[0][0] <= now:
+            self._waiting.popleft()[1]()
+        if self._waiting:
+            self._loop.call_at(self._waiting[0][0], self._due)
+
+
+class FarTransport:
+    """What is written leaves later; everything else is the transport's own."""
+
+    def __init__(self, transport: asyncio.Transport, seconds: float) -> None:
+        self._transport = transport
+        self._out = Late(seconds)
+        self._bytes = 0
+        self._closing = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        self._bytes += len(data)
+        self._out.put(lambda: self._write(data))
+
+    def _write(self, data: bytes) -> None:
+        self._bytes -= len(data)
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    def write_eof(self) -> None:
+        self._out.put(self._write_eof)
+
+    def _write_eof(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.write_eof()
+
+    def close(self) -> None:
+        self._closing = True
+        self._out.put(self._transport.close)
+
+    def abort(self) -> None:
+        self._out.drop()
+        self._transport.abort()
+
+    def is_closing(self) -> bool:
+        return self._closing or self._transport.is_closing()
+
+    def get_write_buffer_size(self) -> int:
+        return self._transport.get_write_buffer_size() + self._bytes
+
+
+class FarConnection(Connection):
+    """Dialled to a neighbour that is so many seconds away."""
+
+    def __init__(self, seconds: float, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._seconds = seconds
+        self._late = Late(seconds)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        far: Any = FarTransport(transport, self._seconds)  # type: ignore[arg-type] — uvloop has its own classes
+        super().connection_made(far)
+
+    def data_received(self, data: bytes) -> None:
+        self._late.put(lambda: super(FarConnection, self).data_received(data))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._late.hurry()
+        super().connection_lost(exc)
+
+
+def far_server(seconds: Mapping[Ends, float]) -> type[BrokerServer]:
+    """A broker whose links take so long, one way."""
+
+    class FarServer(BrokerServer):
+        def _new_connection(self, neighbour: str = "") -> Connection:
+            late = seconds.get(ends(self.id, neighbour), 0.0) if neighbour else 0.0
+            if not late:
+                return super()._new_connection(neighbour)
+            self._next += 1
+            return FarConnection(
+                late, self, self._next, self.configuration.allowed, neighbour, self._turns
+            )
+
+    return FarServer

@@ -1,0 +1,124 @@
+"""The running overlay of the demo: ZooKeeper, destination databases, rules, nodes, clients, and the loop's Spark.
+
+Spark warms up in a thread while the brokers start. Whatever ends the block, nothing is left running.
+"""
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regraft.app.configuration import Configuration, checked, configured
+from regraft.app.demo.children import run_clients
+from regraft.app.demo.demands import Workload
+from regraft.app.demo.forking import Forked, ForkServer
+from regraft.app.demo.network import latencies
+from regraft.app.demo.nodes import Nodes
+from regraft.app.healing_processes import DatabaseProcesses, put_seed_rules, sqlite_stores, write_topology
+from regraft.app.healing_settings import NodeSettings, reaching
+from regraft.broker.io.configuration import Configuration as BrokerConfiguration
+from regraft.broker.io.configuration import Telemetry
+from regraft.coord import Configuration as ZookeeperConfiguration
+from regraft.coord import Coord, Ensemble, Layout
+from regraft.heal.detection import Timing
+from regraft.model import RegraftError, Topology
+from regraft.model.topology_files import write_topology as write_file
+
+Say = Callable[[str], None]
+TIMING = Timing(timer=0.25, adaptive=True, busy=0.1, idle=0.5)
+"""Many brokers share few processors here: who is slow is not suspected at once; who is gone, is."""
+
+
+@dataclass
+class Stage:
+    """Everything that runs. `samples`: (sent, ms) of every delivery; `published`: (at, how many since)."""
+
+    coord: Coord
+    layout: Layout
+    nodes: Nodes
+    configuration: Configuration
+    clients: Forked
+    samples: list[tuple[float, float]] = field(default_factory=list)
+    published: list[tuple[float, int]] = field(default_factory=list)
+    counts: dict[str, int] | None = None
+
+    async def follow(self) -> None:
+        """What the clients tell, until they have counted."""
+        while self.counts is None:
+            if not (line := await self.clients.lines.readline()):
+                raise RegraftError("the clients have ended: see clients.log")
+            said: dict[str, Any] = json.loads(line)
+            if "samples" in said:
+                self.samples += [(sent, ms) for sent, ms in said["samples"]]
+                self.published.append((said["at"], said["published"]))
+            self.counts = said.get("counts")
+
+    def finish(self) -> None:
+        """Ask the clients to count; `follow` ends when they have."""
+        self.clients.writer.write(b"finish\n")
+
+
+@asynccontextmanager
+async def staged(
+    net: Topology, tree: Topology, work: Workload, settings: dict[str, Any], folder: Path, say: Say
+) -> AsyncIterator[Stage]:
+    """`settings`: of the loop, as sections of a configuration file."""
+    server, layout = ForkServer(), Layout()
+    await server.warm()
+    write_file(net, folder / "network.json")
+    async with Ensemble(1) as ensemble:
+        say("ZooKeeper runs")
+        zookeeper = ZookeeperConfiguration(ensemble.hosts)
+        async with (
+            await Coord.open(zookeeper) as coord,
+            DatabaseProcesses(sqlite_stores(folder, 2), zookeeper, layout),
+        ):
+            await write_topology(coord, layout, tree)
+            await put_seed_rules(coord, layout)
+            token = secrets.token_urlsafe(16)
+            nodes = {id: _node(id, zookeeper, layout, folder, token) for id in tree.ids}
+            async with Nodes(nodes, latencies(net), server, folder) as running:
+                say(f"{len(nodes)} brokers run, each a process of its own, with the latencies of the lines")
+                clients = await _clients(server, folder, running, work)
+                try:
+                    say(_traffic(work))
+                    configuration = configured(checked(_keys(settings, ensemble.hosts)), folder, {})
+                    yield Stage(coord, layout, running, configuration, clients)
+                finally:
+                    await clients.stop()
+
+
+def _node(
+    id: str, zookeeper: ZookeeperConfiguration, layout: Layout, folder: Path, token: str
+) -> NodeSettings:
+    telemetry = Telemetry(folder / "telemetry", health_seconds=2.0)
+    broker = BrokerConfiguration(id, telemetry=telemetry)
+    return NodeSettings(broker, reaching(zookeeper, layout), token=token, timing=TIMING, at_once=True)
+
+
+async def _clients(server: ForkServer, folder: Path, nodes: Nodes, work: Workload) -> Forked:
+    process = await server.start(run_clients, folder / "clients.log", dict(nodes.addresses), work)
+    if not await process.lines.readline():
+        raise RegraftError(f"the clients do not start: see {folder / 'clients.log'}")
+    return process
+
+
+def _traffic(work: Workload) -> str:
+    return (
+        f"{len(work.rates)} cities publish {work.rate:.0f} events a second, {len(work.wants)} subscribe: "
+        "demands of COST 266"
+    )
+
+
+def _keys(settings: dict[str, Any], hosts: str) -> dict[str, Any]:
+    return {
+        **settings,
+        "overlay": {"name": "demo", "network": "network.json"},
+        "zookeeper": {"hosts": hosts},
+        "telemetry": {"folder": "telemetry"},
+        "state": {"folder": "loop"},
+    }

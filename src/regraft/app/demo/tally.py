@@ -1,0 +1,71 @@
+"""Every event published and every delivery, counted end to end. No clock, no network.
+
+What a subscriber is due follows from the workload, not from the filters that the brokers route by.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """Deliveries, counted end to end. `unacknowledged`: its publisher does not know that all have it."""
+
+    published: int = 0
+    due: int = 0
+    delivered: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    reordered: int = 0
+    unwanted: int = 0
+    unacknowledged: int = 0
+
+    @property
+    def flawless(self) -> bool:
+        wrong = (self.lost, self.duplicated, self.reordered, self.unwanted, self.unacknowledged)
+        return not any(wrong)
+
+
+class Tally:
+    """`published` and `arrived` are told as it happens."""
+
+    def __init__(self, wants: Mapping[str, Sequence[str]]) -> None:
+        self._wants = {subscriber: frozenset(topics) for subscriber, topics in wants.items()}
+        self._published: defaultdict[str, int] = defaultdict(int)
+        self._seen: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+        self._highest: defaultdict[tuple[str, str], int] = defaultdict(lambda: -1)
+        self._duplicated = self._reordered = self._unwanted = 0
+
+    def publishes(self, topic: str) -> int:
+        """The number of its next event: 0, 1, …"""
+        number = self._published[topic]
+        self._published[topic] = number + 1
+        return number
+
+    def arrived(self, subscriber: str, topic: str, number: int) -> None:
+        key = (subscriber, topic)
+        if topic not in self._wants[subscriber] or number >= self._published[topic]:
+            self._unwanted += 1
+            return
+        if number in self._seen[key]:
+            self._duplicated += 1
+        elif number < self._highest[key]:
+            self._reordered += 1
+        self._seen[key].add(number)
+        self._highest[key] = max(self._highest[key], number)
+
+    def counts(self, unacknowledged: int = 0) -> Counts:
+        """Of now: what is on its way counts as lost."""
+        due = sum(self._published[topic] for topics in self._wants.values() for topic in topics)
+        delivered = sum(map(len, self._seen.values()))
+        return Counts(
+            published=sum(self._published.values()),
+            due=due,
+            delivered=delivered,
+            lost=due - delivered,
+            duplicated=self._duplicated,
+            reordered=self._reordered,
+            unwanted=self._unwanted,
+            unacknowledged=unacknowledged,
+        )
