@@ -6,6 +6,7 @@ Brokers, traffic and the loop are processes of their own; all of them, Spark and
 import argparse
 import json
 import os
+import random
 import re
 import signal
 import sqlite3
@@ -20,24 +21,22 @@ from typing import Any
 
 from benchmarks._table import Line, show
 
-from regraft.cli.demo_network import hub_tree, network
-from regraft.cli.layout import breadth_first
-from regraft.model import Topology, ends
+from regraft.model import Topology
 from regraft.model.topology_files import write_topology
 
 PROGRAM = [sys.executable, "-c", "from regraft.cli import main; main()"]
 BROKERS = 24
+SEED = 1
 WANTED_DELAY = 15.0
 WANTED_IDLE = 0.05
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def tree() -> Topology:
-    """Cities around the hub of a real carrier, every one by the fewest hops to it."""
-    whole = hub_tree(network())
-    order, parent = breadth_first(whole, whole.ids[0])
-    chosen = order[:BROKERS]
-    return Topology.of([ends(id, above) for id in chosen if (above := parent[id]) is not None], chosen)
+    """Every broker is linked to a random one before it: not what the traffic needs."""
+    chance = random.Random(SEED)
+    ids = [f"b{number:02d}" for number in range(BROKERS)]
+    return Topology.of([(ids[number], ids[chance.randrange(number)]) for number in range(1, BROKERS)])
 
 
 @contextmanager

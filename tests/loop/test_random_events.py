@@ -54,3 +54,20 @@ def test_a_broken_promise_is_noticed() -> None:
     world.state = type(world.state)(policy=world.policy, phase="deploying")
     with pytest.raises(Broken, match="belong together"):
         world.run(1)
+
+
+def _histories() -> None:
+    for seed in range(200):
+        World(seed, MODES[seed % 3]).run(120)
+
+
+def test_a_loop_that_needs_no_approval_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regraft.loop.proposing._needs_approval", lambda state, made, at: None)
+    with pytest.raises(Broken, match=r"a run (that nobody approved|by itself|in mode observe)"):
+        _histories()
+
+
+def test_a_loop_that_keeps_stale_proposals_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regraft.loop.turn.Turn.withdraw", lambda self, reason, state="withdrawn": None)
+    with pytest.raises(Broken):
+        _histories()

@@ -114,8 +114,8 @@ class Service:
         if no is not None:
             return _refused(no)
         operation = self._shell.operation
-        if operation is None or operation.plan != sha256:
-            return v.Refused(code="away", reason="the decision could not be written")
+        if operation is None or operation.plan != sha256 or operation.state == "failed":
+            return v.Refused(code="away", reason="the decision could not be written: is the disk full?")
         return operation
 
     def reject(self, sha256: str, reason: str, by: str) -> v.ProposalView | v.Refused:

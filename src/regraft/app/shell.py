@@ -208,9 +208,17 @@ class Shell:
         elif isinstance(command, c.Deploy) and not written:
             # What was decided is not on disk: after a crash nobody would know of the run.
             reason = "the decision could not be written"
+            self._not_begun(reason)
             self.handle(e.Failed(at=time.time(), part="disk", reason=reason, ticket=command.ticket))
         elif not isinstance(command, c.Log | c.Propose | c.Settle):
             self._start(self._work(command))
+
+    def _not_begun(self, reason: str) -> None:
+        if self.operation is not None:
+            now = time.time()
+            self.operation = msgspec.structs.replace(
+                self.operation, state="failed", reason=reason, changed_at=now, ended=now
+            )
 
     def _start(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
