@@ -4,6 +4,7 @@ import base64
 import json
 import shutil
 import subprocess
+import warnings
 from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
@@ -240,7 +241,9 @@ def in_words(message: FlowMod) -> str:
     """What Open vSwitch's own tool reads in our bytes, without number and cookie."""
     tool = shutil.which("ovs-ofctl")
     if tool is None:
-        pytest.skip("no ovs-ofctl; as root: apt-get install openvswitch-switch")
+        reason = "no ovs-ofctl; as root: apt-get install openvswitch-switch"
+        warnings.warn(f"OUR BYTES WERE NOT READ BY OPEN VSWITCH: {reason}", stacklevel=1)
+        pytest.skip(reason)
     command = [tool, "ofp-print", write_flow_mod(message, 1).hex()]
     said = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
     head, _, words = said.partition(": ")
