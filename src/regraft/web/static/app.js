@@ -26,7 +26,7 @@ function App() {
   }, []);
   useEffect(() => (who ? follow() : undefined), [who?.name]);
   const View = VIEWS[at.view][1];
-  return html`${who === null ? html`<${LogIn} />` : who && html`<${Top} view=${at.view} /><${Troubles} /><main class=${at.view}><${View} argument=${at.argument} /></main>`}
+  return html`${who === null ? html`<${LogIn} />` : who && html`<${Top} view=${at.view} /><${Troubles} /><main class="overlay" hidden=${at.view !== "overlay"}><${Overlay} hidden=${at.view !== "overlay"} /></main>${at.view !== "overlay" && html`<main class=${at.view}><${View} argument=${at.argument} /></main>`}`}
     <div class="notices" role="status">${notices.map((each) => html`<div key=${each.id} class=${each.kind}>${each.text}</div>`)}</div>`;
 }
 

@@ -1,4 +1,4 @@
-// Brokers as a table: sorted, searched, a hundred rows at a time.
+// Brokers as a table: sorted, searched, fifty rows at a time.
 import { html, useMemo, useState } from "./html.js";
 import { Badge, Card, Empty, useStore } from "./parts.js";
 import { bytes, number, percent, rate } from "./format.js";
@@ -14,7 +14,7 @@ const natural = new Intl.Collator("en", { numeric: true });
 
 export function Brokers() {
   const { topology } = useStore("topology");
-  const [sort, by] = useState(["id", 1]), [search, find] = useState(""), [most, show] = useState(100);
+  const [sort, by] = useState(["id", 1]), [search, find] = useState(""), [most, show] = useState(50);
   const brokers = topology?.brokers ?? [];
   const rows = useMemo(() => {
     const [key, way] = sort, wanted = search.trim().toLowerCase();

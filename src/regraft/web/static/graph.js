@@ -8,17 +8,37 @@ const LARGE = 150;
 const LATENCIES = [5, 15, 40];
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+// Few properties, and colours for both themes.
+const LARGE_STYLE = [
+  { selector: "node", style: { width: 12, height: 12, "background-color": "#4f93ba", "border-width": 0, "overlay-opacity": 0 } },
+  { selector: "node.busy", style: { "background-color": "#e0953f" } },
+  { selector: "node.outside", style: { "background-opacity": 0.3 } },
+  { selector: "node.near, node:selected, node.dead", style: { label: "data(label)", color: "#7c8b84", "font-size": 10, "text-valign": "bottom", "text-margin-y": 3 } },
+  { selector: "node.dead", style: { "background-color": "#dc4b3f", color: "#dc4b3f", shape: "diamond", width: 20, height: 20 } },
+  { selector: "node.touched", style: { "background-color": "#2aa57d", width: 18, height: 18 } },
+  { selector: "node:selected", style: { "border-width": 4, "border-color": "#2aa57d", width: 20, height: 20, "font-size": 14, color: "#2aa57d" } },
+  { selector: "edge", style: { width: "data(width)", "line-color": "#54aa76", "curve-style": "haystack", "overlay-opacity": 0 } },
+  { selector: "edge.l1", style: { "line-color": "#c9b23c" } },
+  { selector: "edge.l2", style: { "line-color": "#df873c" } },
+  { selector: "edge.l3", style: { "line-color": "#d14d40" } },
+  { selector: "edge.unknown", style: { "line-color": "#8b9892" } },
+  { selector: "edge.down", style: { "line-color": "#dc4b3f", "line-style": "dashed" } },
+  { selector: "edge.added", style: { "line-color": "#2aa57d", width: 7 } },
+  { selector: "edge.removed", style: { "line-color": "#dc4b3f", "line-style": "dashed", width: 4 } },
+  { selector: "edge:selected", style: { "line-color": "#2aa57d" } },
+];
+
 function style(large, scale = 1) {
+  if (large) return LARGE_STYLE;
   const text = token("--text"), surface = token("--canvas");
   return [
-    { selector: "node", style: { width: large ? 12 : 20 * scale, height: large ? 12 : 20 * scale, "background-color": token("--node"), "border-width": large ? 1 : 2, "border-color": surface, "overlay-opacity": 0 } },
-    { selector: "node.named", style: { label: "data(label)", color: text, "font-size": large ? 11 : 12 * scale, "font-family": "system-ui, sans-serif", "text-valign": "bottom", "text-margin-y": 4, "text-outline-width": 2, "text-outline-color": surface, "text-outline-opacity": 0.85 } },
-    { selector: "node.far", style: { "min-zoomed-font-size": 9 } },
+    { selector: "node", style: { width: 20 * scale, height: 20 * scale, "background-color": token("--node"), "border-width": 2, "border-color": surface, "overlay-opacity": 0 } },
+    { selector: "node.named", style: { label: "data(label)", color: text, "font-size": 12 * scale, "font-family": "system-ui, sans-serif", "text-valign": "bottom", "text-margin-y": 4, "text-outline-width": 2, "text-outline-color": surface, "text-outline-opacity": 0.85 } },
     { selector: "node.busy", style: { "background-color": token("--node-busy") } },
     { selector: "node.outside", style: { "background-opacity": 0.25, "border-style": "dashed", "border-color": token("--muted") } },
-    { selector: "node.dead", style: { "background-color": token("--bad"), shape: "diamond", width: large ? 16 : 26, height: large ? 16 : 26, label: "data(label)", color: token("--bad") } },
+    { selector: "node.dead", style: { "background-color": token("--bad"), shape: "diamond", width: 26, height: 26, label: "data(label)", color: token("--bad") } },
     { selector: "node.touched", style: { "border-color": token("--accent"), "border-width": 4 } },
-    { selector: "edge", style: { width: "data(width)", "line-color": token("--latency-0"), "curve-style": large ? "haystack" : "straight", "overlay-opacity": 0 } },
+    { selector: "edge", style: { width: "data(width)", "line-color": token("--latency-0"), "curve-style": "straight", "overlay-opacity": 0 } },
     ...LATENCIES.map((_, n) => ({ selector: `edge.l${n + 1}`, style: { "line-color": token(`--latency-${n + 1}`) } })),
     { selector: "edge.unknown", style: { "line-color": token("--line-strong") } },
     { selector: "edge.down", style: { "line-color": token("--bad"), "line-style": "dashed", width: 2 } },
@@ -52,32 +72,33 @@ export function elementsOf(topology) {
   return { nodes, edges };
 }
 
-// Only what differs is touched: an overlay of 1,000 brokers is redrawn, not rebuilt.
+// Only what differs from what is shown is touched: an overlay of 1,000 brokers is redrawn, not rebuilt.
 function apply(graph, wanted, places, named) {
-  const ids = new Set([...wanted.nodes, ...wanted.edges].map((each) => each.id));
+  const shown = graph.scratch("shown") ?? new Map(), now = new Map();
   graph.batch(() => {
-    graph.elements().forEach((element) => void (ids.has(element.id()) || element.remove()));
     for (const node of wanted.nodes) {
-      const classes = [...named, ...node.classes].join(" ");
-      const found = graph.getElementById(node.id);
-      if (!found.length) graph.add({ data: { id: node.id, label: node.label }, position: { ...places.get(node.id) }, classes });
-      else if (found.scratch("_classes") !== classes) found.classes(classes);
-      graph.getElementById(node.id).scratch("_classes", classes);
+      const classes = [...named, ...node.classes].join(" "), old = shown.get(node.id);
+      now.set(node.id, { classes });
+      if (!old) graph.add({ data: { id: node.id, label: node.label }, position: { ...places.get(node.id) }, classes });
+      else if (old.classes !== classes) graph.getElementById(node.id).classes(classes);
     }
     for (const edge of wanted.edges) {
-      const classes = edge.classes.join(" ");
-      const found = graph.getElementById(edge.id);
-      if (!found.length) graph.add({ data: edge, classes });
+      const classes = edge.classes.join(" "), width = Math.round(edge.width * 4) / 4, old = shown.get(edge.id);
+      now.set(edge.id, { classes, width });
+      if (!old) graph.add({ data: { ...edge, width }, classes });
       else {
-        if (found.scratch("_classes") !== classes) found.classes(classes);
-        if (found.data("width") !== edge.width) found.data("width", edge.width);
+        if (old.classes !== classes) graph.getElementById(edge.id).classes(classes);
+        if (old.width !== width) graph.getElementById(edge.id).data("width", width);
       }
-      graph.getElementById(edge.id).scratch("_classes", classes);
     }
+    for (const id of shown.keys()) if (!now.has(id)) graph.getElementById(id).remove();
   });
+  graph.scratch("shown", now);
 }
 
 function move(graph, places, animated) {
+  if (graph.scratch("places") === places) return;
+  graph.scratch("places", places);
   const nodes = graph.nodes().filter((node) => {
     const to = places.get(node.id()), from = node.position();
     return to && (Math.abs(to.x - from.x) > 0.5 || Math.abs(to.y - from.y) > 0.5);
@@ -87,12 +108,26 @@ function move(graph, places, animated) {
   else graph.batch(() => nodes.forEach((node) => void node.position(places.get(node.id()))));
 }
 
+// Of many brokers, only those in sight are named, and only from near.
+function nameNear(graph) {
+  const before = graph.scratch("near") ?? graph.collection(), sight = graph.extent();
+  const near = graph.zoom() < 0.9 ? graph.collection() : graph.nodes().filter((node) => {
+    const { x, y } = node.position();
+    return x > sight.x1 && x < sight.x2 && y > sight.y1 && y < sight.y2;
+  });
+  const few = near.length <= 120 ? near : graph.collection();
+  graph.batch(() => (before.difference(few).removeClass("near"), few.difference(before).addClass("near")));
+  graph.scratch("near", few);
+}
+
 // A wide picture in a tall box is turned.
+const turned = new WeakMap();
 function standing(places, element) {
   const all = [...places.values()];
   const spread = (key) => Math.max(...all.map((place) => place[key])) - Math.min(...all.map((place) => place[key]));
   if (element.clientHeight < element.clientWidth * 1.15 || spread("x") < spread("y") * 1.15) return places;
-  return new Map([...places].map(([id, { x, y }]) => [id, { x: -y, y: x }]));
+  if (!turned.has(places)) turned.set(places, new Map([...places].map(([id, { x, y }]) => [id, { x: -y, y: x }])));
+  return turned.get(places);
 }
 
 // `places` is kept by the caller: two pictures of the same overlay then agree.
@@ -110,7 +145,12 @@ export function Graph({ elements, places, chosen, onChoose, theme, label, fitKey
     graph.current = made;
     element.graph = made; // for tests and measurements
     made.on("tap", (event) => choose.current?.(event.target === made ? null : event.target.id()));
+    if (large) {
+      let timer = null;
+      made.on("viewport", () => (clearTimeout(timer), (timer = setTimeout(() => made.destroyed() || nameNear(made), 180))));
+    }
     const resized = new ResizeObserver(() => {
+      if (!element.clientWidth) return; // another view is shown
       made.resize();
       if (!made.scratch("touched")) made.fit(undefined, 28);
     });
@@ -129,7 +169,7 @@ export function Graph({ elements, places, chosen, onChoose, theme, label, fitKey
   }, [large]);
   useEffect(() => {
     const made = graph.current, first = !made.nodes().length, stood = standing(places, box.current);
-    apply(made, elements, stood, large ? ["named", "far"] : ["named"]);
+    apply(made, elements, stood, large ? [] : ["named"]);
     move(made, stood, !first && !large);
     if (first) made.fit(undefined, 28);
   }, [elements, places, large]);
@@ -137,10 +177,13 @@ export function Graph({ elements, places, chosen, onChoose, theme, label, fitKey
     graph.current.scratch("touched", false);
     graph.current.fit(undefined, 28);
   }, [fitKey]);
-  useEffect(() => void graph.current.style(style(large, graph.current.scratch("scale") ?? 1)), [theme, large]);
+  // The colours of a large graph suit both themes: to restyle thousands of elements takes too long.
+  useEffect(() => void (large || graph.current.style(style(large, graph.current.scratch("scale") ?? 1))), [theme, large]);
   useEffect(() => {
-    graph.current.elements(":selected").unselect();
-    if (chosen) graph.current.getElementById(chosen).select();
+    const made = graph.current, before = made.scratch("chosen");
+    if (before && before !== chosen) made.getElementById(before).unselect();
+    if (chosen) made.getElementById(chosen).select();
+    made.scratch("chosen", chosen);
   }, [chosen, elements]);
   return html`<div class="graph" role="img" aria-label=${label} ref=${box}></div>`;
 }

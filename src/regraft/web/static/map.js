@@ -11,6 +11,43 @@ const colour = (link) => {
   return token(`--latency-${[5, 15, 40].filter((limit) => link.latency_ms >= limit).length}`);
 };
 
+// What stands on the map: id → its place and look.
+function wanted(topology, chosen) {
+  const at = new Map(topology.brokers.map((broker) => [broker.id, [broker.latitude, broker.longitude]]));
+  const found = new Map(), tiny = topology.brokers.length > 200, accent = token("--accent"), rim = token("--canvas");
+  const [alive, dead] = [token("--node"), token("--bad")], colours = new Map();
+  for (const link of topology.links) {
+    const id = linkId(link.one, link.other), level = link.up === false ? "down" : [5, 15, 40].filter((limit) => link.latency_ms >= limit).length;
+    if (!colours.has(level)) colours.set(level, colour(link));
+    found.set(id, { line: [at.get(link.one), at.get(link.other)], look: { color: chosen === id ? accent : colours.get(level), weight: 1.5 + Math.round(14 * (link.share ?? 0.05)) / 2, dashArray: link.up === false ? "6 6" : null, opacity: 0.9 } });
+  }
+  for (const broker of topology.brokers) {
+    const picked = chosen === broker.id;
+    found.set(broker.id, { site: at.get(broker.id), label: broker.label ?? broker.id, look: { radius: (tiny ? 4 : 7) + (picked ? 2 : 0), color: picked ? accent : rim, weight: picked ? 3 : 1.5, fillColor: broker.alive ? alive : dead, fillOpacity: 1 } });
+  }
+  return found;
+}
+
+// Only what differs is touched.
+function show(map, layers, wanted, count, choose) {
+  for (const [id, { layer }] of layers) if (!wanted.has(id)) (layer.remove(), layers.delete(id));
+  for (const [id, { line, site, label, look }] of wanted) {
+    const said = JSON.stringify(look), old = layers.get(id);
+    if (old?.said === said) continue;
+    if (old) old.layer.setStyle(look);
+    else {
+      const options = { ...look, bubblingMouseEvents: false };
+      const layer = line ? L.polyline(line, options) : L.circleMarker(site, options).bindTooltip(label, { permanent: count <= 40, direction: "right", offset: [8, 0], className: "site" });
+      layer.on("click", () => choose.current?.(id)).addTo(map);
+      layers.set(id, { layer });
+      if (line && map._loaded) layer.bringToBack();
+    }
+    if (look.radius && old) old.layer.setRadius(look.radius);
+    layers.get(id).said = said;
+  }
+  for (const { layer } of layers.values()) if (layer.getRadius && layer.options.weight === 3) layer.bringToFront();
+}
+
 export function Sites({ topology, chosen, onChoose, theme }) {
   const box = useRef(null), map = useRef(null), layers = useRef(null), choose = useRef(onChoose);
   choose.current = onChoose;
@@ -30,7 +67,7 @@ export function Sites({ topology, chosen, onChoose, theme }) {
     land().then((shape) => {
       if (gone) return;
       const renderer = L.canvas({ pane: "land", padding: 1 });
-      layer = L.geoJSON(shape, { pane: "land", renderer, interactive: false, noClip: true, style: { color: token("--coast"), weight: 1, fillColor: token("--land"), fillOpacity: 1 } }).addTo(map.current);
+      layer = L.geoJSON(shape, { pane: "land", renderer, interactive: false, noClip: true, smoothFactor: 2, style: { color: token("--coast"), weight: 1, fillColor: token("--land"), fillOpacity: 1 } }).addTo(map.current);
     });
     return () => {
       gone = true;
@@ -38,22 +75,10 @@ export function Sites({ topology, chosen, onChoose, theme }) {
     };
   }, [theme]);
   useEffect(() => {
-    const at = new Map(topology.brokers.map((broker) => [broker.id, [broker.latitude, broker.longitude]]));
-    const group = L.layerGroup(), tiny = topology.brokers.length > 200;
-    for (const link of topology.links) {
-      const id = linkId(link.one, link.other), picked = chosen === id;
-      L.polyline([at.get(link.one), at.get(link.other)], { color: picked ? token("--accent") : colour(link), weight: 1.5 + 7 * (link.share ?? 0.05), dashArray: link.up === false ? "6 6" : null, opacity: 0.9, bubblingMouseEvents: false }).on("click", () => choose.current?.(id)).addTo(group);
-    }
-    for (const broker of topology.brokers) {
-      const picked = chosen === broker.id;
-      L.circleMarker(at.get(broker.id), { radius: (tiny ? 4 : 7) + (picked ? 2 : 0), color: picked ? token("--accent") : token("--canvas"), weight: picked ? 3 : 1.5, fillColor: broker.alive ? token("--node") : token("--bad"), fillOpacity: 1, bubblingMouseEvents: false })
-        .bindTooltip(broker.label ?? broker.id, { permanent: topology.brokers.length <= 40, direction: "right", offset: [8, 0], className: "site" })
-        .on("click", () => choose.current?.(broker.id)).addTo(group);
-    }
     const first = !layers.current;
-    layers.current?.remove();
-    layers.current = group.addTo(map.current);
-    if (first) map.current.fitBounds(L.latLngBounds([...at.values()]).pad(0.12), { animate: false });
+    layers.current ??= new Map();
+    show(map.current, layers.current, wanted(topology, chosen), topology.brokers.length, choose);
+    if (first) map.current.fitBounds(L.latLngBounds(topology.brokers.map((each) => [each.latitude, each.longitude])).pad(0.12), { animate: false });
   }, [topology, chosen, theme]);
   return html`<div class="sites" role="img" aria-label="Sites on a map" ref=${box}></div>`;
 }

@@ -1,13 +1,23 @@
 // The first view: the overlay as it is, what it costs, what is proposed, what is selected.
-import { html, useMemo, useState } from "./html.js";
-import { Badge, Card, Empty, Segments, Tile, useStore, useTheme } from "./parts.js";
+import { html, useMemo, useRef, useState } from "./html.js";
+import { Badge, Card, Empty, Segments, Tile, useStoreWhile, useTheme } from "./parts.js";
 import { Graph, arrangeAgain, elementsOf, livePlaces } from "./graph.js";
 import { Sites } from "./map.js";
 import { Plot } from "./plots.js";
 import { bytes, compact, linkId, ms, number, percent, rate, when } from "./format.js";
 
-export function Overlay() {
-  const { topology, state, series, proposals, decisions } = useStore("topology", "state", "series", "proposals", "decisions");
+// Stays where it is while another view is shown: to build the graph of 1,000 brokers takes long. Then it also rests.
+export function Overlay({ hidden }) {
+  const kept = useRef(null);
+  if (!hidden || !kept.current) kept.current = html`<${Shown} />`;
+  resting = hidden;
+  return kept.current;
+}
+
+let resting = false;
+
+function Shown() {
+  const { topology, state, series, proposals, decisions } = useStoreWhile(() => !resting, "topology", "state", "series", "proposals", "decisions");
   const theme = useTheme();
   const [chosen, choose] = useState(null), [view, show] = useState("graph"), [fit, refit] = useState(0);
   const elements = useMemo(() => topology && elementsOf(topology), [topology]);

@@ -3,13 +3,19 @@ import { html, useEffect, useRef, useState } from "./html.js";
 import { store, subscribe } from "./api.js";
 
 export function useStore(...names) {
+  return useStoreWhile(() => true, ...names);
+}
+
+// Changes are only heard while `awake` says so.
+export function useStoreWhile(awake, ...names) {
   const [, again] = useState(0);
   useEffect(() => {
     let seen = names.map((name) => store[name]);
     return subscribe(() => {
       const now = names.map((name) => store[name]);
-      if (now.some((value, n) => value !== seen[n])) again((count) => count + 1);
+      if (!awake() || !now.some((value, n) => value !== seen[n])) return;
       seen = now;
+      again((count) => count + 1);
     });
   }, []);
   return store;
