@@ -10,7 +10,7 @@ from regraft.app.configuration import Spark, Telemetry
 from regraft.app.practice import practise
 from regraft.app.quiet import Quiet
 from regraft.app.workloads import TABLES, Measured, nothing, read_window
-from regraft.model import RegraftError
+from regraft.model import BadInput, RegraftError
 from regraft.model.snapshot import Counts
 
 if TYPE_CHECKING:
@@ -78,8 +78,13 @@ class Measurer:
         with self._lock:
             try:
                 ran = run(job, self._started())
-            except RegraftError:
+            except BadInput:
+                raise
+            except Exception as fault:
+                has_ended = self._is_ours and _java_has_ended()
                 self._forget()
+                if has_ended:
+                    raise RegraftError("Spark has gone: its Java has ended; it is started anew") from fault
                 raise
         self._quiet.measured()
         return Window(read_window(ran.snapshot, start, end), ran.counts)
@@ -123,6 +128,13 @@ class Measurer:
         self._session = None
         if not self._spark.master.startswith("sc://"):
             _end_java()
+
+
+def _java_has_ended() -> bool:
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    return process is not None and process.poll() is not None
 
 
 def _end_java() -> None:
