@@ -140,7 +140,9 @@ def _prepare(
     for unit in versioned:
         for switch in unit.switches:
             if switch in new.switches:
-                append(messages, switch, ordered((), _overlay(unit, switch, after, new.block)))
+                parts = unit.parts_at(switch)
+                laid = [rule for part in parts for rule in _overlay(part, switch, after, new.block)]
+                append(messages, switch, ordered((), laid))
     return frozen(messages)
 
 
@@ -159,15 +161,15 @@ def _undo(
     return frozen(messages)
 
 
-def _overlay(unit: Unit, switch: str, after: Tables, block: AddressBlock) -> list[Rule]:
-    """The new rules that marked events of the unit may meet, and nothing for others.
+def _overlay(differing: Part, switch: str, after: Tables, block: AddressBlock) -> list[Rule]:
+    """The new rules that marked events of a part which differs here may meet, and nothing for others.
 
-    Rules that begin wider are cut to the unit; what no rule knows is dropped before old rules see it.
+    Rules that begin wider are cut to the part; what no rule knows is dropped before old rules see it.
     """
-    source, dz = unit.part
+    source, dz = differing
     wider: dict[int | None, tuple[Part, Rule]] = {}
     laid: list[Rule] = []
-    for part, rule in after.related(switch, unit.part):
+    for part, rule in after.related(switch, differing):
         if part.dz.startswith(dz):
             laid.append(_laid(rule, source))
         elif part.source not in wider or len(wider[part.source][0].dz) < len(part.dz):

@@ -44,6 +44,11 @@ class Unit:
     def switches(self) -> list[str]:
         return sorted({*self.old, *self.new})
 
+    def parts_at(self, switch: str) -> list[Part]:
+        """The parts of the unit that differ at this switch: all other events meet the same rule as before."""
+        regions = _regions((*self.old.get(switch, ()), *self.new.get(switch, ())))
+        return [Part(source, dz) for source, widest in regions.items() for dz in widest]
+
 
 class Tables:
     """The forwarding rules of a rule set by switch and part; what is asked of a switch often is kept."""
