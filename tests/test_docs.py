@@ -1,17 +1,26 @@
-"""What the documentation shows is true: links lead somewhere, examples of filters give what they say."""
+"""What the documentation shows is true: links lead somewhere, examples and commands give what they say."""
 
 import doctest
+import hashlib
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.shown_sessions import differences, files, play, typed
 
+from regraft.cli.entry import COMMANDS
 from regraft.filters import BadFilter, covers, overlaps, parse
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]
+DECISIONS = ROOT / "docs" / "decisions" / "index.md"
+PLAYED = ["docs/tutorial.md"]
+"""Their commands are run, and what they say is compared."""
+NOT_SHOWN = ROOT / "tests" / "data" / "readme"
+"""Files that the README names without showing them."""
 FILTERS = ROOT / "docs" / "filters.md"
 WORD = {"yes": True, "no": False}
 
@@ -67,3 +76,62 @@ def test_what_is_refused_is_refused_with_these_words() -> None:
 
 def test_the_python_examples_give_what_they_show() -> None:
     assert doctest.testfile(str(FILTERS), module_relative=False, encoding="utf-8").failed == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PLAYED)
+def test_what_a_page_shows_in_the_terminal_is_what_happens(page: str, tmp_path: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    shutil.copytree(NOT_SHOWN, tmp_path, dirs_exist_ok=True)
+    for name, content in files(text).items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    assert len(list(typed(text))) > 8
+    assert play(text, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        (["3 steps; 0.7 s"], "4 steps; 0.7 s"),
+        (["one", "two"], "one"),
+        (["one"], "one\ntwo"),
+        (["one", "…", "four"], "one\ntwo\nthree"),
+        (["at 127.0.0.1:7000"], "at 127.0.0.2:7000"),
+        (["│ 1 │ shift(a, b, c) │"], "│ 1 │ shift(a, b, c) │\n│   │ shift(d, b, c) │"),
+        (["canaries: 3 from a, 9 delivered, 0 lost"], "canaries: 4 from a, 9 delivered, 1 lost"),
+    ],
+)
+def test_a_session_that_went_otherwise_is_noticed(shown: list[str], said: str) -> None:
+    assert differences(shown, said) != ""
+
+
+def test_a_session_may_differ_in_times_ports_and_equal_plans() -> None:
+    shown = ["b0  127.0.0.1:7000  12  b4", "┏━━┓", "│ 1 │ shift(a, b, c) │", "…", "run 8-0a1b2c3d in 0.63 s"]
+    said = "b0 127.0.0.1:65001 7 b4\n┏━━━━━┓\n│ 2 │ shift(d, b, c) │\nmore\nrun 12-ffffffff in 1,003 ms\n"
+    assert differences(shown, said) == ""
+
+
+def test_every_page_is_in_the_menu_of_the_site() -> None:
+    listed = re.findall(r"^([\w/-]+)$", (ROOT / "docs" / "index.md").read_text(), re.MULTILINE)
+    listed += [
+        f"decisions/{name}" for name in re.findall(r"^(\d{4}-[\w-]+)$", DECISIONS.read_text(), re.MULTILINE)
+    ]
+    pages = {str(page.relative_to(ROOT / "docs").with_suffix("")) for page in ROOT.glob("docs/**/*.md")}
+    assert pages - set(listed) == {"index"}
+
+
+def test_every_diagram_has_its_picture() -> None:
+    fence = re.compile(r"^```mermaid\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    texts = [
+        text for page in ROOT.glob("docs/**/*.md") for text in fence.findall(page.read_text(encoding="utf-8"))
+    ]
+    names = {hashlib.sha256(text.strip().encode()).hexdigest()[:16] for text in texts}
+    assert {file.stem for file in ROOT.glob("docs/diagrams/*.svg")} == names
+
+
+def test_the_commands_that_pages_name_exist() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "CHANGELOG.md")
+    named = set(re.findall(r"(?:^\$ |`|^ *)regraft ([a-z][a-z-]*)(?=[ `\n])", text, re.MULTILINE))
+    assert named - set(COMMANDS) == set()
+    scripts = set(re.findall(r"\bscripts/([a-z]+)", text))
+    assert {name for name in scripts if not (ROOT / "scripts" / name).exists()} == set()

@@ -12,7 +12,7 @@ from regraft.cli.entry import main
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    code = "from regraft.cli import main; main(prog_name='regraft')"
+    code = "from regraft.cli.entry import main; main(prog_name='regraft')"
     environment = {**os.environ, **variables}
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

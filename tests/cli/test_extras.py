@@ -34,7 +34,7 @@ def bare(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def regraft(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return bare("from regraft.cli import main; main(prog_name='regraft')", *map(str, arguments))
+    return bare("from regraft.cli.entry import main; main(prog_name='regraft')", *map(str, arguments))
 
 
 def test_the_core_and_every_command_load_without_the_optional_packages() -> None:
