@@ -20,7 +20,7 @@ from regraft.coord import Coord, Corrupt
 from regraft.heal.components.caller import CallFailed, Calls
 from regraft.heal.components.directory import places
 from regraft.heal.components.host import ComponentHost
-from regraft.heal.components.intents import carry_out
+from regraft.heal.components.intents import carry_out, pairs
 from regraft.heal.components.messages import Code, Entry, Image, Offer, Order
 from regraft.heal.components.network import Security, security_of
 from regraft.heal.components.resident import Settings
@@ -136,7 +136,7 @@ def test_hosts_killed_while_a_component_moves_lose_no_call_and_execute_none_twic
 
             loads = [asyncio.create_task(load()) for _ in range(3)]
             task = asyncio.create_task(calls.call("p", "task", 100, 0.005))
-            for _ in range(3):
+            for _ in range(2):
                 await asyncio.sleep(0.1)
                 found = await calls.directory.find("p")
                 assert found is not None
@@ -294,29 +294,39 @@ def site_manifest() -> bytes:
 
 def test_intents_are_carried_out_once_however_often_they_are_asked_for(site: Site) -> None:
     async def work() -> None:
-        async with site.hosts(3) as (one, two, three):
+        async with site.hosts(2) as (one, two):
             for name in ("a", "b"):
                 assert (await one.create(name, site.bundle())).refused == ""
-            intent = Migrate(source="h1", targets=("h2", "h3"))
-            for host in (three, two):  # any host may lead
-                done = await carry_out(intent, host.calls, host.directory)
+            for host in (two, one):  # any host may lead
+                done = await carry_out(Migrate(source="h1", targets=("h2",)), host.calls, host.directory)
                 assert done.refused == ()
-            assert places(await one.directory.all()) == {"h2": ("a",), "h3": ("b",)}
-            clone = Clone(source="h2", targets=("h1",), components=("a",))
-            for host in (one, three):
+            assert places(await one.directory.all()) == {"h2": ("a", "b")}
+            for host in (one, two):
+                clone = Clone(source="h2", targets=("h1",), components=("a",))
                 done = await carry_out(clone, host.calls, host.directory)
                 assert (done.done, done.refused) == ((("a@h1", "h1"),), ())
-            moved = Migrate(source="h2", targets=("h1",), components=("b", "absent", "a"))
+            moved = Migrate(source="h1", targets=("h2",), components=("b", "absent", "a@h1"))
             done = await carry_out(moved, one.calls, one.directory)
-            assert done.done == (("a", "h1"),)
-            assert dict(done.refused) == {
-                "b": "it is at h3, not at h2",
-                "absent": "there is no component 'absent'",
-            }
-            none = await carry_out(Clone(source="h3", targets=()), one.calls, one.directory)
+            assert done.done == (("b", "h2"), ("a@h1", "h2"))
+            assert done.refused == (("absent", "there is no component 'absent'"),)
+            wrong = Migrate(source="h1", targets=("h3",), components=("b",))
+            assert (await carry_out(wrong, one.calls, one.directory)).refused == (
+                ("b", "it is at h2, not at h1"),
+            )
+            none = await carry_out(
+                Clone(source="h2", targets=(), components=("b",)), one.calls, one.directory
+            )
             assert none.refused == (("b", "no target is named"),)
 
     live(work())
+
+
+def test_a_migration_deals_out_over_its_targets_and_a_clone_goes_to_each() -> None:
+    names, targets = ("a", "b", "c"), ("x", "y")
+    dealt = pairs(Migrate(source="s", targets=targets), names)
+    assert dealt == [("a", "x"), ("b", "y"), ("c", "x")]
+    each = pairs(Clone(source="s", targets=targets), names[:2])
+    assert each == [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
 
 
 def test_a_host_that_was_stopped_finds_its_components_again(site: Site) -> None:

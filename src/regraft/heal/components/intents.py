@@ -41,7 +41,7 @@ async def carry_out(intent: Migrate | Clone, calls: Calls, directory: Directory)
     if not intent.targets:
         refused += [(name, "no target is named") for name in names]
         return _ended(done, refused, begun)
-    for name, target in _pairs(intent, names):
+    for name, target in pairs(intent, names):
         if isinstance(intent, Clone):
             name_there = clone_name(name, target)
             order = Order(number=0, kind="clone", name=name, target=target, name_there=name_there)
@@ -64,7 +64,8 @@ def clone_name(name: str, target: str) -> str:
     return f"{name}@{target}"
 
 
-def _pairs(intent: Migrate | Clone, names: Sequence[str]) -> list[tuple[str, str]]:
+def pairs(intent: Migrate | Clone, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Which component goes where."""
     if isinstance(intent, Clone):
         return [(name, target) for name in names for target in intent.targets]
     return [(name, intent.targets[n % len(intent.targets)]) for n, name in enumerate(names)]
