@@ -77,7 +77,7 @@ def interpreter(owner: Owner, *, alive: bool = True, limits: RemovalLimits | Non
         return owner
 
     parts.whereabouts.find = find
-    watching: Any = SimpleNamespace(detector=Detector(), loads={}, own_load=None)
+    watching: Any = SimpleNamespace(detector=Detector(), loads={}, own_load=None, refused=lambda *_: False)
     return Interpreter(parts, watching)
 
 

@@ -17,13 +17,13 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from regraft.app.healing_deploy import Repairs, bury
-from regraft.app.healing_hosting import Hosted
+from regraft.app.healing_hosting import LATER_SECONDS, Hosted
 from regraft.app.healing_parts import Parts
 from regraft.app.healing_watch import examine
 from regraft.coord import CoordError
 from regraft.deploy.begin import Settings
 from regraft.heal.detection import Evidence
-from regraft.heal.ownership import Look, Why, look
+from regraft.heal.ownership import Look, Owner, Why, look
 from regraft.heal.repair import inserted
 from regraft.heal.repair_plan import inserting, shifting
 from regraft.heal.wire import Here
@@ -42,12 +42,14 @@ CAREFUL = Settings(seconds=5.0, attempts=3, canaries=0)
 
 
 class Acts:
-    """`deputy`: called with each deputy that has begun; `leaving`: with a living broker that is to go."""
+    """`refused` says whether that owner's address has just refused us. `deputy`: called with each deputy that
+    has begun; `leaving`: with a living broker that is to go."""
 
     def __init__(
         self,
         parts: Parts,
         repairs: Repairs,
+        refused: Callable[[str, Owner], bool],
         deputy: Callable[[Hosted], None],
         leaving: Callable[[str], None],
         send_away: Callable[[str, float], Awaitable[str]],
@@ -55,6 +57,7 @@ class Acts:
         self.components: ComponentHost | None = None
         self._parts = parts
         self._repairs = repairs
+        self._refused = refused
         self._deputy, self._leaving, self._send_away = deputy, leaving, send_away
         self._looks: dict[str, asyncio.Task[Look]] = {}
 
@@ -94,7 +97,9 @@ class Acts:
             if seen.owner is None:
                 return f"{id} has never been there"
             owner = seen.owner.value
-            evidence = await examine(self._parts.coord, self._parts.layout, id, owner)
+            evidence = Evidence.REFUSED
+            if not self._refused(id, owner):
+                evidence = await examine(self._parts.coord, self._parts.layout, id, owner)
             if not evidence.hard:
                 if not owner.by and not crash:
                     self._leaving(id)
@@ -105,13 +110,16 @@ class Acts:
                 log.info("%s: is the deputy of %s, life %d", self._parts.id, id, hosted.owner.life)
                 self._announce(hosted)
                 if seen.alive is not None:
-                    session = seen.alive.ephemeral_owner
-                    self._parts.begin(bury(self._parts.coord, self._parts.layout, session))
+                    self._parts.begin(self._bury(seen.alive.ephemeral_owner))
                 self._deputy(hosted)
                 return ""
             reason = hosted.reason
             await self._parts.coord.sync()
         return reason
+
+    async def _bury(self, session: int) -> None:
+        await asyncio.sleep(LATER_SECONDS)
+        await bury(self._parts.coord, self._parts.layout, session)
 
     async def _look(self, id: str) -> Look:
         if (looking := self._looks.pop(id, None)) is not None:

@@ -6,6 +6,7 @@ knows.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -29,6 +30,7 @@ from regraft.model.intents import Add, Delete, Intent, MoveClients, ShiftAway
 
 log = logging.getLogger("regraft.heal")
 PATIENCE = 5.0
+EARLY_SECONDS = 1.0
 AGAIN_SECONDS, LONGEST_SECONDS = 0.1, 3.0
 OVER_SECONDS = 1.5
 """Then an election has too few who answer."""
@@ -58,6 +60,8 @@ class EventChecker:
         self._interpreter, self._log = interpreter, log
         self._adapting: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._over: dict[str, asyncio.Event] = {}
+        self._early: dict[str, asyncio.Task[Grant | Denied]] = {}
+        """Grants that were asked for while the timer was running."""
         self._monitor = Monitor(parts.id, parts.settings.overload)
         self._quiet = 0.0
 
@@ -79,6 +83,26 @@ class EventChecker:
         what = f"{id} does not answer: {words.get(suspicion.evidence.name, suspicion.evidence.name)}"
         log.info("%s: %s", self._parts.id, what)
         self._begin(Wish("delete", id, event, what, suspicion.waited, still, lasting=True))
+
+    def expect(self, id: str) -> None:
+        """Its process is gone, and its timer still runs: find out meanwhile who would have to decide."""
+        topology = self._parts.topology
+        known = ("delete", id) in self._adapting and not self._adapting["delete", id].done()
+        if topology is not None and id in topology.neighbours and id not in self._early and not known:
+            self._early[id] = self._parts.begin(self._request("delete", id))
+            asyncio.get_running_loop().call_later(EARLY_SECONDS, self._too_early, id, self._early[id])
+
+    def _too_early(self, id: str, asking: "asyncio.Task[Grant | Denied]") -> None:
+        """It was not suspected after all: others may need the grant."""
+        if self._early.get(id) is asking:
+            del self._early[id]
+            self._parts.begin(self._unused(asking))
+
+    async def _unused(self, asking: "asyncio.Task[Grant | Denied]") -> None:
+        with contextlib.suppress(RegraftError):
+            grant = await asking
+            if isinstance(grant, Grant):
+                await self._log.give_back(grant)
 
     def back(self, id: str) -> None:
         """A broker that was suspected answers again."""
@@ -155,11 +179,8 @@ class EventChecker:
     async def _ask(self, wish: Wish) -> bool:
         """Whether an election about it has come to its end."""
         asked = time.monotonic()
-        deputies = {id for id, owner in self._parts.whereabouts.owners.items() if owner.by}
-        suspects = tuple(sorted((self._watching.detector.suspected | deputies) - {wish.target}))
-        client = await self._parts.databases.client()
-        request = Request(kind=wish.kind, asker=self._parts.id, target=wish.target, suspects=suspects)
-        grant = await client.request(request, PATIENCE)
+        early = self._early.pop(wish.target, None) if wish.kind == "delete" else None
+        grant = await (early or self._request(wish.kind, wish.target))
         if isinstance(grant, Denied):
             log.info("%s: no grant to %s %s: %s", self._parts.id, wish.kind, wish.target, grant.reason)
             return False
@@ -176,6 +197,13 @@ class EventChecker:
         self._log.caused(cause)
         log.info("%s: has the grant %s after %.1f ms", self._parts.id, grant.id, cause.vote_ms)
         return await self._elected(grant, cause)
+
+    async def _request(self, kind: str, target: str) -> Grant | Denied:
+        deputies = {id for id, owner in self._parts.whereabouts.owners.items() if owner.by}
+        suspects = tuple(sorted((self._watching.detector.suspected | deputies) - {target}))
+        client = await self._parts.databases.client()
+        request = Request(kind=kind, asker=self._parts.id, target=target, suspects=suspects)
+        return await client.request(request, PATIENCE)
 
     async def _elected(self, grant: Grant, cause: Cause) -> bool:
         own = grant.member(self._parts.id)

@@ -99,6 +99,8 @@ class Interpreter:
         owner = await self._parts.whereabouts.find(grant.target)
         if owner is None:
             return f"nobody knows where {grant.target} was"
+        if self._watching.refused(grant.target, owner):
+            return "broker"
         evidence = await examine(self._parts.coord, self._parts.layout, grant.target, owner)
         if evidence.hard:
             return "broker"

@@ -27,6 +27,8 @@ from regraft.heal.ownership import Look, NotTaken, Owner, Places, Why, take
 from regraft.heal.session_lease import SHARE, SessionLease
 
 log = logging.getLogger("regraft.heal")
+LATER_SECONDS = 0.1
+"""First the neighbours of a deputy are to be served, then everything that can wait."""
 
 
 class Borrowed:
@@ -146,15 +148,19 @@ class Hosting:
         await hosted.driver.close()
 
     async def _agent(self, hosted: Hosted) -> None:
+        if hosted.owner.by:
+            await asyncio.sleep(LATER_SECONDS)
         await BrokerAgent(hosted.id, hosted.driver, self._coord, self._settings.layout).run()
 
     async def _lease(self, hosted: Hosted) -> None:
         places = Places(self._settings.layout, hosted.id)
+        await asyncio.sleep(LATER_SECONDS)
         lease = SessionLease(self._coord, places.alive, hosted.journal.fence, hosted.server.lease)
         self._lost(hosted, await lease.keep())
 
     async def _owner(self, hosted: Hosted) -> None:
         """Sooner than the lease would notice."""
+        await asyncio.sleep(LATER_SECONDS)
         fence = hosted.journal.fence
         with contextlib.suppress(CoordError):
             async for node in self._coord.watch(fence.path):

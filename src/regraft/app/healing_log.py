@@ -95,7 +95,8 @@ class Log:
     async def _release(self, grant: str, adaptation: Adaptation | None) -> None:
         await (await self._parts.databases.client()).release(grant, adaptation)
 
-    async def record(self, record: BrokerRecord) -> None:
+    async def record(self, record: BrokerRecord, later: float = 0.0) -> None:
+        await asyncio.sleep(later)
         await self._written(lambda: self._put(record), f"the record of {record.id}")
 
     async def _put(self, record: BrokerRecord) -> None:

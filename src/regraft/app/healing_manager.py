@@ -18,7 +18,7 @@ from regraft.app.healing_deploy import Repairs
 from regraft.app.healing_elections import Electing
 from regraft.app.healing_events import EventChecker
 from regraft.app.healing_facts import Interpreter
-from regraft.app.healing_hosting import Hosted
+from regraft.app.healing_hosting import LATER_SECONDS, Hosted
 from regraft.app.healing_log import Log
 from regraft.app.healing_parts import Parts
 from regraft.app.healing_tidying import Tidying
@@ -64,7 +64,7 @@ class Manager:
         """Our own broker is not in the overlay any more."""
         self.joined = asyncio.Event()
         self.repairs = Repairs(parts.coord, parts.layout)
-        self.watching = Watching(parts, self._suspected, self._trusted, self._doubted)
+        self.watching = Watching(parts, self._suspected, self._trusted, self._doubted, self._expected)
         self.electing = Electing(
             parts.id,
             own.journal.life,
@@ -76,7 +76,9 @@ class Manager:
             self._gave_up,
         )
         self.tidying = Tidying(parts, self.repairs, self._removed)
-        self.acts = Acts(parts, self.repairs, self._deputy, self.tidying.add, self._send_away)
+        self.acts = Acts(
+            parts, self.repairs, self.watching.refused, self._deputy, self.tidying.add, self._send_away
+        )
         self.interpreter = Interpreter(parts, self.watching)
         self.log = Log(parts)
         self.events = EventChecker(parts, self.watching, self.electing, self.interpreter, self.log)
@@ -182,6 +184,9 @@ class Manager:
     def _doubted(self, id: str) -> None:
         self.acts.expect(id)
 
+    def _expected(self, id: str) -> None:
+        self.events.expect(id)
+
     # Elections
 
     def _choose(self, choose: Choose) -> None:
@@ -226,6 +231,7 @@ class Manager:
                 reason = str(fault)
             reasons += [reason] if reason else []
         spent = 1000 * (time.monotonic() - begun)
+        await asyncio.sleep(LATER_SECONDS / 4)
         self.electing.carried_out(act.election)
         for member in grant.members if grant is not None else ():
             if member.id not in (self.parts.id, *(grant.suspects if grant else ())):
@@ -260,7 +266,8 @@ class Manager:
         self._call(hosted.id)
         self._watch()
         self.tidying.add(hosted.id)
-        self.parts.begin(self.log.record(record_of(hosted, self.parts.settings.region, heir=self.parts.id)))
+        record = record_of(hosted, self.parts.settings.region, heir=self.parts.id)
+        self.parts.begin(self.log.record(record, LATER_SECONDS))
 
     def _removed(self, id: str) -> None:
         record = BrokerRecord(id=id, state="left", heir=self.parts.id)

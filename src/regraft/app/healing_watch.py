@@ -22,6 +22,7 @@ log = logging.getLogger("regraft.heal")
 CONNECT_SECONDS = 1.0
 TRAFFIC_SECONDS = 0.05
 LINKS_SECONDS = 1.0
+FRESH_SECONDS = 0.2
 TRAFFIC_BYTES = 256
 """To a neighbour within that time: more than heartbeats."""
 
@@ -44,7 +45,8 @@ async def examine(coord: Coord, layout: Layout, id: str, owner: Owner) -> Eviden
 
 
 class Watching:
-    """`suspected` is told of suspicions, `doubted` of a lost connection, before its timer has ended."""
+    """`suspected` is told of suspicions; before a timer has ended, `doubted` of a lost connection, and
+    `expected` of an address that refuses us."""
 
     def __init__(
         self,
@@ -52,16 +54,19 @@ class Watching:
         suspected: Callable[[Suspect], None],
         trusted: Callable[[str], None],
         doubted: Callable[[str], None],
+        expected: Callable[[str], None],
     ) -> None:
         self.detector = Detector(parts.settings.timing)
         self.loads: dict[str, Load] = {}
         """As neighbours told them."""
         self.own_load: Load | None = None
         self._parts = parts
-        self._suspected, self._trusted, self._doubted = suspected, trusted, doubted
+        self._suspected, self._trusted = suspected, trusted
+        self._doubted, self._expected = doubted, expected
         self._loop = asyncio.get_running_loop()
         self._settled = self._loop.time() + parts.settings.settle
         self._looked = 0.0
+        self._refused: dict[str, tuple[float, Owner]] = {}
         self._extra: set[str] = set()
         self._wanted: set[str] = set()
         self._kept: set[str] = set()
@@ -103,6 +108,11 @@ class Watching:
         elif now >= self._settled and id in self._parts.whereabouts.owners:
             self.detector.watch(id, now)
             self._do(self.detector.lost(id, now))
+
+    def refused(self, id: str, owner: Owner) -> bool:
+        """Whether the address of this owner has just refused us: one need not look again."""
+        at, whose = self._refused.get(id, (0.0, None))
+        return whose == owner and self._loop.time() - at < FRESH_SECONDS
 
     # What connections tell
 
@@ -197,6 +207,9 @@ class Watching:
         if self._parts.whereabouts.owners.get(id) != owner:
             return
         now = self._loop.time()
+        if found is Evidence.REFUSED:
+            self._refused[id] = now, owner
+            self._expected(id)
         if found.hard and id in self.detector.peers and self._parts.settings.at_once:
             self._suspected(Suspect(id, found, 0.0))
         self._do(self.detector.evidence(id, found, now))
