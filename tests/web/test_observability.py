@@ -1,4 +1,4 @@
-"""Names of metrics are a promise: the documents and the example dashboard hold exactly those that there are."""
+"""Names of metrics are a promise: documents and the example dashboard hold exactly those that there are."""
 
 import inspect
 import json

@@ -56,9 +56,12 @@ const latencyClass = (link) => {
   return level ? `l${level}` : "";
 };
 
+// A broker that is dead and no longer in the overlay was healed around: it is in the table, not in the picture.
+export const inSight = (topology) => topology.brokers.filter((broker) => broker.alive || broker.in_overlay);
+
 export function elementsOf(topology) {
   const most = Math.max(1e-9, ...topology.brokers.map((broker) => broker.messages_per_second ?? 0));
-  const nodes = topology.brokers.map((broker) => {
+  const nodes = inSight(topology).map((broker) => {
     const classes = [];
     if (!broker.alive) classes.push("dead");
     else if (broker.in_overlay === false) classes.push("outside");
@@ -191,9 +194,9 @@ export function Graph({ elements, places, chosen, onChoose, theme, label, fitKey
 const kept = { places: new Map(), key: "" };
 // Places of the live overlay, found anew only when its shape has changed.
 export function livePlaces(topology) {
-  const key = `${topology.sha256} ${topology.brokers.length}`;
+  const ids = inSight(topology).map((broker) => broker.id), key = `${topology.sha256} ${ids.length}`;
   if (kept.key !== key) {
-    kept.places = arrange(topology.brokers.map((broker) => broker.id), topology.links.map((link) => [link.one, link.other]), topology.kind, kept.places);
+    kept.places = arrange(ids, topology.links.map((link) => [link.one, link.other]), topology.kind, kept.places);
     kept.key = key;
   }
   return kept.places;

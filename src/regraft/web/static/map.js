@@ -1,6 +1,7 @@
 // Sites on a map (Leaflet), with coast lines that come with the page instead of tiles from a server.
 import { html, useEffect, useRef } from "./html.js";
 import { linkId } from "./format.js";
+import { inSight } from "./graph.js";
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 let coast = null;
@@ -11,17 +12,19 @@ const colour = (link) => {
   return token(`--latency-${[5, 15, 40].filter((limit) => link.latency_ms >= limit).length}`);
 };
 
+const placed = (topology) => inSight(topology).filter((broker) => broker.latitude !== null && broker.longitude !== null);
+
 // What stands on the map: id → its place and look.
 function wanted(topology, chosen) {
-  const at = new Map(topology.brokers.map((broker) => [broker.id, [broker.latitude, broker.longitude]]));
-  const found = new Map(), tiny = topology.brokers.length > 200, accent = token("--accent"), rim = token("--canvas");
+  const brokers = placed(topology), at = new Map(brokers.map((broker) => [broker.id, [broker.latitude, broker.longitude]]));
+  const found = new Map(), tiny = brokers.length > 200, accent = token("--accent"), rim = token("--canvas");
   const [alive, dead] = [token("--node"), token("--bad")], colours = new Map();
   for (const link of topology.links) {
     const id = linkId(link.one, link.other), level = link.up === false ? "down" : [5, 15, 40].filter((limit) => link.latency_ms >= limit).length;
     if (!colours.has(level)) colours.set(level, colour(link));
     found.set(id, { line: [at.get(link.one), at.get(link.other)], look: { color: chosen === id ? accent : colours.get(level), weight: 1.5 + Math.round(14 * (link.share ?? 0.05)) / 2, dashArray: link.up === false ? "6 6" : null, opacity: 0.9 } });
   }
-  for (const broker of topology.brokers) {
+  for (const broker of brokers) {
     const picked = chosen === broker.id;
     found.set(broker.id, { site: at.get(broker.id), label: broker.label ?? broker.id, look: { radius: (tiny ? 4 : 7) + (picked ? 2 : 0), color: picked ? accent : rim, weight: picked ? 3 : 1.5, fillColor: broker.alive ? alive : dead, fillOpacity: 1 } });
   }
@@ -78,7 +81,7 @@ export function Sites({ topology, chosen, onChoose, theme }) {
     const first = !layers.current;
     layers.current ??= new Map();
     show(map.current, layers.current, wanted(topology, chosen), topology.brokers.length, choose);
-    if (first) map.current.fitBounds(L.latLngBounds(topology.brokers.map((each) => [each.latitude, each.longitude])).pad(0.12), { animate: false });
+    if (first) map.current.fitBounds(L.latLngBounds(placed(topology).map((each) => [each.latitude, each.longitude])).pad(0.12), { animate: false });
   }, [topology, chosen, theme]);
   return html`<div class="sites" role="img" aria-label="Sites on a map" ref=${box}></div>`;
 }

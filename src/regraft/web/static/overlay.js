@@ -28,12 +28,12 @@ function Shown() {
     <section class="stage card">
       <div class="toolbar">
         <${Segments} label="Picture" value=${onMap ? "map" : "graph"} options=${[["graph", "Graph"], ["map", "Map", !topology.located]]} onChange=${show} />
-        <span class="quiet grow cut">${topology.brokers.length} brokers, ${topology.links.length} links, ${topology.kind}, epoch ${topology.epoch}</span>
+        <span class="quiet grow cut">${elements.nodes.length} brokers, ${topology.links.length} links, ${topology.kind}, epoch ${topology.epoch}</span>
         ${!onMap && html`<button type="button" class="plain" onClick=${() => (arrangeAgain(), refit(fit + 1))} title="Find places anew and show everything">Arrange</button>`}
       </div>
       <div class="picture">
         ${onMap ? html`<${Sites} topology=${topology} chosen=${chosen} onChoose=${choose} theme=${theme} />`
-          : html`<${Graph} elements=${elements} places=${livePlaces(topology)} chosen=${chosen} onChoose=${choose} theme=${theme} fitKey=${fit} label="The overlay: ${topology.brokers.length} brokers" />`}
+          : html`<${Graph} elements=${elements} places=${livePlaces(topology)} chosen=${chosen} onChoose=${choose} theme=${theme} fitKey=${fit} label="The overlay: ${elements.nodes.length} brokers" />`}
         <${Legend} />
       </div>
     </section>
