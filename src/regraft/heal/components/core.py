@@ -303,9 +303,13 @@ class HostCore(Ownership):
                 del self._copies[tenure]
                 self._out.append(Tell(copying.order, refused=f"{copying.to} does not answer"))
             elif now >= copying.again:
-                copying.again = now + self.settings.again
+                copying.again = now + self._pause(copying.until, now)
                 self._out.append(Send(copying.to, Offer(image=copying.image, clone=True)))
         return self._effects()
+
+    def _pause(self, until: float, now: float) -> float:
+        """As long as it has lasted already: a large state is not sent over and over to a slow target."""
+        return max(self.settings.again, now - (until - self.settings.ship))
 
     def _tick(self, resident: Resident, now: float) -> None:
         work, moving = resident.work, resident.moving
@@ -322,7 +326,7 @@ class HostCore(Ownership):
             if now >= moving.until:
                 self._stay(resident, f"{moving.to} does not answer", now)
             elif now >= moving.again:
-                moving.again = now + self.settings.again
+                moving.again = now + self._pause(moving.until, now)
                 self._offer(resident, moving)
         if resident.due is not None and now >= resident.due:
             arriving = resident.life is Life.ARRIVING
