@@ -189,7 +189,7 @@ def configured(values: Values, folder: Path, environment: Mapping[str, str]) -> 
     def path(text: str) -> Path | None:
         return folder / text if text else None
 
-    overlay, zookeeper, web = values["overlay"], values["zookeeper"], values["web"]
+    overlay, zookeeper = values["overlay"], values["zookeeper"]
     spark, design, state = values["spark"], values["design"], folder / values["state"]["folder"]
     return Configuration(
         Overlay(overlay["name"], folder / overlay["directory"], path(overlay["network"])),
@@ -219,19 +219,26 @@ def configured(values: Values, folder: Path, environment: Mapping[str, str]) -> 
         state,
         byte_count(values["state"]["least_free"]),
         seconds(values["state"]["keep"]),
-        Web(
-            web["enabled"],
-            web["host"],
-            web["port"],
-            path(web["certificate"]),
-            path(web["key"]),
-            path(web["ca"]),
-            path(web["tokens_file"]),
-            float(web["requests_per_minute"]),
-            path(web["audit_log"]) or state / "audit.ndjson",
-            web["plain_http"],
-            tuple(web["hosts"]),
-        ),
+        _web(values["web"], folder, state),
+    )
+
+
+def _web(web: Mapping[str, Any], folder: Path, state: Path) -> Web:
+    def path(text: str) -> Path | None:
+        return folder / text if text else None
+
+    return Web(
+        web["enabled"],
+        web["host"],
+        web["port"],
+        path(web["certificate"]),
+        path(web["key"]),
+        path(web["ca"]),
+        path(web["tokens_file"]),
+        float(web["requests_per_minute"]),
+        path(web["audit_log"]) or state / "audit.ndjson",
+        web["plain_http"],
+        tuple(web["hosts"]),
     )
 
 

@@ -4,6 +4,7 @@ from regraft.app import views as v
 from regraft.loop.budget import used
 from regraft.loop.maintenance import is_open
 from regraft.loop.state import State
+from regraft.loop.values import Trouble
 
 
 def state_view(
@@ -21,16 +22,7 @@ def state_view(
         phase=state.phase,
         since=state.since,
         paused=state.paused,
-        troubles=tuple(
-            v.Trouble(
-                part=each.part,
-                reason=each.reason,
-                since=each.since,
-                failures=each.failures,
-                retry_at=each.retry_at,
-            )
-            for each in state.troubles.values()
-        ),
+        troubles=tuple(map(_trouble, state.troubles.values())),
         window_seconds=policy.window_seconds,
         next_window_at=state.due,
         cooling_until=state.cooling_until if state.cooling_until > at else None,
@@ -48,6 +40,16 @@ def state_view(
         maintenance=is_open(policy.maintenance, at),
         started_at=started_at,
         at=at,
+    )
+
+
+def _trouble(trouble: Trouble) -> v.Trouble:
+    return v.Trouble(
+        part=trouble.part,
+        reason=trouble.reason,
+        since=trouble.since,
+        failures=trouble.failures,
+        retry_at=trouble.retry_at,
     )
 
 
