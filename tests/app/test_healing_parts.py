@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from regraft.app.healing_events import EventChecker
 from regraft.app.healing_facts import Interpreter, Judged
 from regraft.app.healing_log import Log
 from regraft.app.healing_settings import NodeSettings, from_json, reaching, to_json
@@ -18,9 +19,9 @@ from regraft.broker.io.configuration import Tls
 from regraft.coord import Configuration, Digest, Layout, Node
 from regraft.heal.database.client import DatabasesAway
 from regraft.heal.database.records import Adaptation
-from regraft.heal.detection import Detector, Timing
+from regraft.heal.detection import Detector, Evidence, Suspect, Timing
 from regraft.heal.election import Act, Learned
-from regraft.heal.grant import Grant, Member
+from regraft.heal.grant import Grant, Member, Request
 from regraft.heal.limits import RemovalLimits
 from regraft.heal.monitor import Overload
 from regraft.heal.ownership import Owner
@@ -228,3 +229,105 @@ def test_a_deputy_is_driven_and_fenced_as_the_node_itself(tmp_path: Path) -> Non
     assert deputy.settings.fenced
     assert deputy.remembered
     assert own.control_token != deputy.control_token
+
+
+class FakeDatabase:
+    """Grants everything, after a moment; keeps what was asked for and given back."""
+
+    def __init__(self) -> None:
+        self.asked: list[Request] = []
+        self.released: list[str] = []
+
+    async def request(self, request: Request, patience: float) -> Grant:
+        self.asked.append(request)
+        await asyncio.sleep(0.01)
+        return GRANT
+
+    async def release(self, grant: str, adaptation: Adaptation | None = None) -> None:
+        self.released.append(grant)
+
+
+def checker(database: FakeDatabase) -> tuple[EventChecker, list[str], Any]:
+    """An event checker of b1 whose elections begin and never end; what was begun, and its parts."""
+    begun: list[str] = []
+    owner = gone(1)
+    parts: Any = SimpleNamespace(
+        id="b1",
+        topology=LINE,
+        settings=SimpleNamespace(overload=Overload(), removals=RemovalLimits()),
+        whereabouts=SimpleNamespace(owners={"b2": owner, "b4": gone(2, by="b3")}),
+        connections=SimpleNamespace(send=lambda peer, message: None),
+        begin=asyncio.create_task,
+        databases=SimpleNamespace(rules=RULES),
+    )
+
+    async def client() -> FakeDatabase:
+        return database
+
+    async def find(id: str) -> Owner:
+        return owner
+
+    parts.databases.client = client
+    parts.whereabouts.find = find
+    watching: Any = SimpleNamespace(detector=Detector(), loads={})
+    electing: Any = SimpleNamespace(
+        begin=lambda grant: begun.append(grant.id), core=SimpleNamespace(life=0), suspect=None
+    )
+    return EventChecker(parts, watching, electing, interpreter(owner), Log(parts)), begun, parts
+
+
+def test_the_group_is_asked_for_while_the_timer_runs_and_used_when_it_ends() -> None:
+    async def scenario() -> None:
+        database = FakeDatabase()
+        events, begun, _ = checker(database)
+        events.expect("b2")
+        events.expect("b2")
+        await asyncio.sleep(0.05)
+        assert begun == [], "nobody is suspected yet"
+        events.gone(Suspect("b2", Evidence.REFUSED, 0.03))
+        await asyncio.sleep(0.05)
+        assert begun == [GRANT.id]
+        (asked,) = database.asked
+        assert (asked.kind, asked.target, asked.asker) == ("delete", "b2", "b1")
+        assert asked.suspects == ("b4",), "one that has a deputy can not vote"
+
+    run(scenario())
+
+
+def test_a_grant_that_was_asked_for_too_early_is_given_back() -> None:
+    async def scenario() -> None:
+        database = FakeDatabase()
+        events, begun, _ = checker(database)
+        events.expect("b2")
+        events.back("b2")
+        await asyncio.sleep(0.1)
+        assert (begun, database.released) == ([], [GRANT.id])
+
+    run(scenario())
+
+
+def test_nobody_is_asked_about_a_broker_that_has_another_owner_by_then() -> None:
+    async def scenario() -> None:
+        database = FakeDatabase()
+        events, begun, parts = checker(database)
+        events.gone(Suspect("b2", Evidence.REFUSED, 0.03))
+        parts.whereabouts.owners["b2"] = gone(3, by="b3")
+        await asyncio.sleep(0.1)
+        assert begun == []
+
+    run(scenario())
+
+
+def test_a_newcomer_is_put_where_fewest_links_are() -> None:
+    async def scenario() -> None:
+        database = FakeDatabase()
+        events, _, parts = checker(database)
+        parts.whereabouts.node_of = lambda id: "b3" if id == "b4" else id
+        assert events.join("b9") == ""
+        await asyncio.sleep(0.05)
+        assert [(each.kind, each.target) for each in database.asked] == [("add", "b9")]
+        assert events._place() == "b0", "b4 is a deputy's"
+        parts.topology = None
+        assert "not in the overlay" in events.join("b8")
+
+    run(scenario())

@@ -93,9 +93,12 @@ class EventChecker:
             asyncio.get_running_loop().call_later(EARLY_SECONDS, self._too_early, id, self._early[id])
 
     def _too_early(self, id: str, asking: "asyncio.Task[Grant | Denied]") -> None:
-        """It was not suspected after all: others may need the grant."""
         if self._early.get(id) is asking:
-            del self._early[id]
+            self.expect_no_more(id)
+
+    def expect_no_more(self, id: str) -> None:
+        """It was not suspected after all: others may need the grant."""
+        if (asking := self._early.pop(id, None)) is not None:
             self._parts.begin(self._unused(asking))
 
     async def _unused(self, asking: "asyncio.Task[Grant | Denied]") -> None:
@@ -106,6 +109,7 @@ class EventChecker:
 
     def back(self, id: str) -> None:
         """A broker that was suspected answers again."""
+        self.expect_no_more(id)
         self._parts.begin(self.happened(Event(name="brokerRecovered", broker=id)))
 
     def join(self, id: str) -> str:

@@ -159,9 +159,13 @@ class Manager:
         self._call(here.broker)
 
     def moved(self, id: str) -> None:
-        """The broker has another owner."""
+        """The broker has another owner. With a deputy it is served again, but it can not vote."""
         self._call(id)
         self.watching.moved(id)
+        self.acts.forget(id)
+        self.events.expect_no_more(id)
+        if self.parts.whereabouts.node_of(id) == id:
+            self.electing.trust(id)
 
     def _call(self, id: str) -> None:
         """It is there, now; who heard of it from ZooKeeper may have called too early."""

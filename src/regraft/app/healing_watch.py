@@ -98,7 +98,6 @@ class Watching:
     def moved(self, id: str) -> None:
         """It has another owner: what was held against the last one is over."""
         self.detector.forget(id)
-        self._trusted(id)
         self.watch(self._extra)
 
     def _begin(self, id: str) -> None:
