@@ -16,7 +16,8 @@ source_suffix = {".md": "markdown"}
 exclude_patterns = ["_site"]
 html_theme = "furo"
 html_title = f"Regraft {release}"
-html_static_path: list[str] = []
+html_static_path = ["_site/static"]
+html_css_files = ["regraft.css"]
 html_show_sphinx = False
 html_copy_source = False
 

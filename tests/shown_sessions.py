@@ -10,6 +10,7 @@ processes, the numbers of runs, how many events a canary sent, and which of seve
 not how many actions it has). Where nothing is shown, the command must succeed.
 """
 
+import itertools
 import os
 import re
 import shlex
@@ -65,7 +66,7 @@ def typed(page: str) -> Iterator[Typed]:
     for _, _, text in BLOCK.findall(page):
         lines = text.splitlines()
         starts = [number for number, line in enumerate(lines) if line.startswith("$ ")]
-        for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        for start, end in itertools.pairwise([*starts, len(lines)]):
             yield Typed(
                 lines[start].removeprefix("$ "), [line for line in lines[start + 1 : end] if line.strip()]
             )

@@ -156,7 +156,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("commands", Commands)
     app.add_directive("api", Api)
     app.connect("build-finished", write_openapi)
-    app.add_css_file(None, body=".diagram { background: white; padding: .5rem; border-radius: .3rem }")
     return {"parallel_read_safe": True}
 
 

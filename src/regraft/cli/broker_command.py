@@ -22,6 +22,8 @@ from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, RegraftError, Topology
 
 if TYPE_CHECKING:
+    import asyncio
+
     from regraft.broker.io.server import BrokerServer
     from regraft.coord import Coord
 
@@ -95,12 +97,12 @@ async def _serve(
     async with AsyncExitStack() as running:
         coord = await running.enter_async_context(coordination(options["zookeeper"], options["state"]))
         server, token = await _started(running, id, file, configure, coord, options["zookeeper"])
-        work = [
+        work: list[asyncio.Task[Any]] = [
             asyncio.create_task(stop.wait()),
             asyncio.create_task(server.failed.wait()),
             asyncio.create_task(_agent(server, token, coord, options["zookeeper"], address)),
         ]
-        running.callback(lambda: [task.cancel() for task in work])
+        running.push_async_callback(_ended, work)
         _announce(server, address, options["as_json"])
         ended, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
         if work[1] in ended:
@@ -109,6 +111,14 @@ async def _serve(
             task.result()
     click.echo("stopped", err=True)
     return 0
+
+
+async def _ended(work: "list[asyncio.Task[Any]]") -> None:
+    import asyncio
+
+    for task in work:
+        task.cancel()
+    await asyncio.gather(*work, return_exceptions=True)
 
 
 async def _started(
