@@ -54,7 +54,7 @@ def test_what_was_numbered_is_written_down_and_nobody_moves_when_others_leave(
     assert (again.addresses, again.block) == (given.addresses, given.block)
     assert (again.wiring.cables, again.wiring.hosts) == (wiring.cables, wiring.hosts)
     fewer = RouteWorkload(hosts.publishers[1:], hosts.subscribers[1:])
-    stays = {host.id for host in (*fewer.publishers, *fewer.subscribers)}
+    stays = {host.id for host in fewer.publishers} | {host.id for host in fewer.subscribers}
     assert wire(network, fewer, given.block.family, again.wiring).hosts == {
         name: host for name, host in wiring.hosts.items() if name in stays
     }

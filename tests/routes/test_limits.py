@@ -160,16 +160,17 @@ def flows_can_be_kept(problem: Problem, full: int, most: int) -> bool:
         wanting = [each for each, want in enumerate(problem.subscribed) if cell in want]
         ends = {problem.subscriber_at[each] for each in wanting}
         delivered[cell] = frozenset(each for each in wanting if each in here)
-        ways: set[tuple[frozenset[int], int]] | None = set()
+        ways: set[tuple[frozenset[int], int]] = set()
+        avoids = False
         for tree in trees:
             into = {graph.target_list[edge]: edge for edge in tree}
             if ends <= {root, *into}:
                 if full != root and full not in into:
-                    ways = None  # the event need not come here at all
+                    avoids = True  # the event need not come here at all
                     break
                 back = graph.opposite[into[full]] if full in into else -1
                 ways.add((frozenset(edge for edge in tree if edge in out), back))
-        good[cell] = None if ways is None else list(ways)
+        good[cell] = None if avoids else list(ways)
     prefixes = ["0", "1", *CELLS]  # a line has at least one digit (4.31)
     actions = [(frozenset(edges), frozenset(hosts)) for edges in subsets(out) for hosts in subsets(here)]
     nothing = (frozenset[int](), frozenset[int]())
