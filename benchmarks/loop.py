@@ -88,14 +88,16 @@ def processor_seconds(pid: int) -> float:
     return total
 
 
-def lines_until(path: Path, word: str, seconds: float) -> bool:
-    """Whether the word has been logged within the time."""
+def wait_for(path: Path, word: str, seconds: float = 300.0) -> None:
+    """Until the word has been logged; otherwise the log says why not."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if word in path.read_text():
-            return True
+            return
         time.sleep(0.2)
-    return False
+    raise SystemExit(
+        f"nothing was {word} within {seconds:g} s:\n" + "\n".join(path.read_text().splitlines()[-20:])
+    )
 
 
 def measured(folder: Path, window: int, rate: int, idle_seconds: float) -> dict[str, Any]:
@@ -110,20 +112,22 @@ def measured(folder: Path, window: int, rate: int, idle_seconds: float) -> dict[
             assert loop.stdout is not None
             loop.stdout.readline()
             # Spark has started and practised when quiet windows are answered.
-            warm = lines_until(log, "quiet", 300)
+            wait_for(log, "quiet")
             talk = [sys.executable, "-m", "benchmarks._loop_traffic", "out/overlay.json", str(rate)]
             environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
             with subprocess.Popen(
                 talk, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
             ) as traffic:
-                done = lines_until(log, "verified", 300)
-                counts, _ = traffic.communicate()
+                try:
+                    wait_for(log, "verified")
+                finally:
+                    counts, _ = traffic.communicate()
             time.sleep(2 * window)
             before, began = processor_seconds(loop.pid), time.monotonic()
             time.sleep(idle_seconds)
             idle = (processor_seconds(loop.pid) - before) / (time.monotonic() - began)
     found = timed(folder / "out" / "loop" / "state.sqlite")
-    return found | {"warm": warm, "verified": done, "idle": idle, **json.loads(counts)}
+    return found | {"idle": idle, **json.loads(counts)}
 
 
 def timed(path: Path) -> dict[str, Any]:
