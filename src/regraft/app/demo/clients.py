@@ -1,8 +1,9 @@
 """All publishers and subscribers, in a process of their own: what the loop thinks does not delay them.
 
-Lines of JSON on standard output, several a second: `{"at", "published", "samples": [[sent, ms], …]}` with what
-was delivered since the last one (`sent`: seconds since 1970). Standard input: a line ends the publishing; the
-answer is `{"counts": …}`, when all is acknowledged or patience is over. When the input ends, all ends.
+Lines of JSON on standard output, several a second: `{"at", "published", "samples": [[sent, ms], …]}` with
+what was delivered since the last one (`sent`: seconds since 1970). Standard input: a line ends the
+publishing; the answer is `{"counts": …}`, when all is acknowledged or patience is over. When the input ends,
+all ends.
 """
 
 import asyncio

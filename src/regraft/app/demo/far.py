@@ -118,8 +118,6 @@ def far_server(seconds: Mapping[Ends, float]) -> type[BrokerServer]:
             if not late:
                 return super()._new_connection(neighbour)
             self._next += 1
-            return FarConnection(
-                late, self, self._next, self.configuration.allowed, neighbour, self._turns
-            )
+            return FarConnection(late, self, self._next, self.configuration.allowed, neighbour, self._turns)
 
     return FarServer

@@ -1,8 +1,8 @@
-"""The demo's network: 24 cities of BICS, a European carrier, from the Internet Topology Zoo (data/LICENCE.md).
+"""The demo's network: 24 cities of BICS, a European carrier, of the Internet Topology Zoo (data/LICENCE.md).
 
-Those that COST 266 states demands for, and Bratislava, without which they would not hang together. Links cost
-what light in fibre takes, in milliseconds; a broker costs a tenth of one. The overlay starts as it is often set
-up by hand: every site by the fewest hops to one hub.
+Those that COST 266 states demands for, and Bratislava, without which they would not hang together. Links
+cost what light in fibre takes, in milliseconds; a broker costs a tenth of one. The overlay starts as it is
+often set up by hand: every site by the fewest hops to one hub.
 """
 
 from dataclasses import replace

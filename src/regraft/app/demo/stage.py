@@ -1,9 +1,8 @@
-"""The running overlay of the demo: ZooKeeper, destination databases, rules, nodes, clients, and the loop's Spark.
+"""The running overlay of the demo: ZooKeeper, destination databases, rules, nodes, clients.
 
-Spark warms up in a thread while the brokers start. Whatever ends the block, nothing is left running.
+Whatever ends the block, nothing is left running.
 """
 
-import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator, Callable
@@ -86,7 +85,7 @@ async def staged(
                 clients = await _clients(server, folder, running, work)
                 try:
                     say(_traffic(work))
-                    configuration = configured(checked(_keys(settings, ensemble.hosts)), folder, {})
+                    configuration = configured(checked(keys(settings, ensemble.hosts)), folder, {})
                     yield Stage(coord, layout, running, configuration, clients)
                 finally:
                     await clients.stop()
@@ -114,7 +113,7 @@ def _traffic(work: Workload) -> str:
     )
 
 
-def _keys(settings: dict[str, Any], hosts: str) -> dict[str, Any]:
+def keys(settings: dict[str, Any], hosts: str) -> dict[str, Any]:
     return {
         **settings,
         "overlay": {"name": "demo", "network": "network.json"},
