@@ -7,6 +7,7 @@ turns the failed import into the line that is made here.
 
 EXTRAS = {
     "asyncpg": "postgres",
+    "cryptography": "components",
     "fastapi": "web",
     "matplotlib": "draw",
     "pandas": "spark",
