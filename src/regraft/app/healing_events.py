@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from regraft.app.healing_elections import Electing
 from regraft.app.healing_facts import Interpreter
-from regraft.app.healing_log import Log
+from regraft.app.healing_log import Log, record_of
 from regraft.app.healing_parts import Parts
 from regraft.app.healing_watch import Watching
 from regraft.broker.io.inside import inside
@@ -213,6 +213,7 @@ class EventChecker:
         own = grant.member(self._parts.id)
         if own is not None and own.life != self._electing.core.life:
             log.warning("%s: the database knows of another life of ours", self._parts.id)
+            self._parts.begin(self._log.record(record_of(self._parts.hosting.brokers[self._parts.id])))
             await self._log.give_back(grant)
             return False
         others = [each.id for each in grant.members if each.id not in (self._parts.id, *grant.suspects)]

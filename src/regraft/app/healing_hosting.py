@@ -64,6 +64,7 @@ class Hosted:
     journal: FencedJournal
     owner: Owner
     driver: ControlDriver
+    region: str = ""
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     ended: bool = False
 
@@ -124,7 +125,7 @@ class Hosting:
         assert server.control_address is not None
         driver = ControlDriver(server.control_address, server.configuration.control_token)
         owner = msgspec.structs.replace(claim, life=journal.life)
-        hosted = self.brokers[id] = Hosted(id, server, journal, owner, driver)
+        hosted = self.brokers[id] = Hosted(id, server, journal, owner, driver, self._settings.region)
         hosted.tasks = [
             asyncio.create_task(self._agent(hosted)),
             asyncio.create_task(self._lease(hosted)),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from regraft.app.healing_facts import Judged
+from regraft.app.healing_hosting import Hosted
 from regraft.app.healing_parts import Parts
 from regraft.heal.database.records import Adaptation, BrokerRecord
 from regraft.heal.election import Act
@@ -100,7 +101,11 @@ class Log:
         await self._written(lambda: self._put(record), f"the record of {record.id}")
 
     async def _put(self, record: BrokerRecord) -> None:
-        await (await self._parts.databases.client()).put_broker(record)
+        """Unless it has become another's meanwhile, whose record would be lost."""
+        client = await self._parts.databases.client()
+        here = self._parts.hosting.brokers.get(record.id)
+        if here is not None and here.owner.life == record.life:
+            await client.put_broker(record)
 
     async def left(self, record: BrokerRecord) -> None:
         """It is out of the overlay; where it was and its notes stay."""
@@ -124,3 +129,17 @@ class Log:
                 reason = str(fault)
                 await asyncio.sleep(PAUSE)
         log.warning("%s: %s was not written: %s", self._parts.id, what, reason)
+
+
+def record_of(hosted: Hosted, heir: str = "") -> BrokerRecord:
+    """`heir`: it is a deputy, and there its clients find it."""
+    owner = hosted.owner
+    return BrokerRecord(
+        id=hosted.id,
+        host=owner.host,
+        port=owner.port,
+        region=hosted.region,
+        life=owner.life,
+        state="down" if heir else "up",
+        heir=heir,
+    )

@@ -19,7 +19,7 @@ from regraft.app.healing_elections import Electing
 from regraft.app.healing_events import EventChecker
 from regraft.app.healing_facts import Interpreter
 from regraft.app.healing_hosting import LATER_SECONDS, Hosted
-from regraft.app.healing_log import Log
+from regraft.app.healing_log import Log, record_of
 from regraft.app.healing_parts import Parts
 from regraft.app.healing_tidying import Tidying
 from regraft.app.healing_watch import Watching
@@ -99,7 +99,7 @@ class Manager:
 
     def own_record(self) -> BrokerRecord:
         own = self.parts.hosting.brokers[self.parts.id]
-        return record_of(own, self.parts.settings.region)
+        return record_of(own)
 
     # What others say
 
@@ -270,7 +270,7 @@ class Manager:
         self._call(hosted.id)
         self._watch()
         self.tidying.add(hosted.id)
-        record = record_of(hosted, self.parts.settings.region, heir=self.parts.id)
+        record = record_of(hosted, heir=self.parts.id)
         self.parts.begin(self.log.record(record, LATER_SECONDS))
 
     def _removed(self, id: str) -> None:
@@ -323,17 +323,3 @@ class Manager:
         }
         self.parts.whereabouts.follow(near)
         self._watch()
-
-
-def record_of(hosted: Hosted, region: str, heir: str = "") -> BrokerRecord:
-    """`heir`: it is a deputy, and there its clients find it."""
-    owner = hosted.owner
-    return BrokerRecord(
-        id=hosted.id,
-        host=owner.host,
-        port=owner.port,
-        region=region,
-        life=owner.life,
-        state="down" if heir else "up",
-        heir=heir,
-    )
