@@ -20,7 +20,6 @@ from regraft.testing.web_service import MemoryService
 from regraft.web.settings import WebSettings
 
 ASKED = 100.0
-GRAPH = "document.querySelector('.graph').graph"
 RECORD = """() => {
   const seen = { frame: 0, event: 0, last: performance.now(), on: true };
   const frame = (now) => {
@@ -108,7 +107,7 @@ def interactions(
         ("zoom the graph with the wheel", stay, zoom),
         ("move the graph", stay, drag),
         ("loads change, a broker dies", stay, loads),
-        ("choose a broker on the map", lambda page: page.get_by_role("button", name="Map").click(), on_map),
+        ("choose a broker on the map", lambda page: page.get_by_role("button", name="Map").click(), choose),
         ("zoom the map", stay, zoom),
         ("step through a plan", plan, lambda page, n: page.get_by_label("Next step").click()),
         ("search brokers", view("Brokers"), lambda page, n: page.get_by_label("Search").press(str(n % 10))),
@@ -120,15 +119,6 @@ def interactions(
 
 
 def choose(page: Page, number: int) -> None:
-    place = page.evaluate(
-        f"(n) => {{ const box = document.querySelector('.graph').getBoundingClientRect(), "
-        f"at = {GRAPH}.nodes()[n].renderedPosition(); return [box.x + at.x, box.y + at.y]; }}",
-        number * 7,
-    )
-    page.mouse.click(*place)
-
-
-def on_map(page: Page, number: int) -> None:
     place = page.evaluate(
         "(n) => { const element = document.querySelector('.sites'), box = element.getBoundingClientRect();"
         " const found = []; element.map.eachLayer((layer) => layer.getRadius && found.push(layer));"

@@ -43,7 +43,17 @@ async def links(page: Page) -> set[tuple[str, str]]:
     return {(min(pair), max(pair)) for pair in await page.evaluate(told)}
 
 
+async def proposed(service: Service) -> None:
+    """Waits for a proposal; if none comes, the decision log says why."""
+    for _ in range(600):
+        if service.state().proposal is not None:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError([(each.kind, each.text) for each in service.decisions(20)])
+
+
 async def approve_what_waits(page: Page, service: Service, overlay: HealingOverlay) -> None:
+    await proposed(service)
     await page.get_by_role("link", name="Look at the plan").click()
     await page.get_by_role("button", name="Next step").click()
     waiting = service.proposals()[0]
@@ -76,7 +86,7 @@ Steps = Callable[[Page, Service, HealingOverlay], Awaitable[None]]
 
 async def on_a_page(folder: Path, *steps: Steps) -> None:
     async with healing_overlay(LINE, folder) as overlay:
-        configuration = settings(overlay.ensemble.hosts, overlay.layout.root, folder / "state")
+        configuration = settings(overlay.ensemble.hosts, overlay.layout.root, folder / "state", window="1s")
         async with (
             running_service(configuration, FakeMeasurer(BUSY)) as service,
             serving(service, configuration.web) as here,
@@ -96,7 +106,7 @@ async def on_a_page(folder: Path, *steps: Steps) -> None:
 
 def test_a_plan_is_approved_and_carried_out_and_a_killed_broker_heals(tmp_path: Path) -> None:
     async def limited() -> None:
-        async with asyncio.timeout(100):
+        async with asyncio.timeout(170):
             await on_a_page(tmp_path, approve_what_waits, kill_and_see_it_heal)
 
     asyncio.run(limited())

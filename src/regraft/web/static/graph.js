@@ -1,35 +1,16 @@
-// The overlay as a graph (Cytoscape): width of a link is its load, colour its latency.
+// The overlay as a graph: width of a link is its load, colour its latency. Up to some hundred brokers by Cytoscape,
+// which names them and shows changes as movements; more of them on a plane.
 import cytoscape from "cytoscape";
-import { html, useEffect, useLayoutEffect, useRef } from "./html.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef } from "./html.js";
 import { linkId } from "./format.js";
 import { arrange } from "./layout.js";
+import { Plane, thing } from "./plane.js";
 
-const LARGE = 150;
+const LARGE = 200;
 const LATENCIES = [5, 15, 40];
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Few properties, and colours for both themes.
-const LARGE_STYLE = [
-  { selector: "node", style: { width: 12, height: 12, "background-color": "#4f93ba", "border-width": 0, "overlay-opacity": 0 } },
-  { selector: "node.busy", style: { "background-color": "#e0953f" } },
-  { selector: "node.outside", style: { "background-opacity": 0.3 } },
-  { selector: "node.near, node:selected, node.dead", style: { label: "data(label)", color: "#7c8b84", "font-size": 10, "text-valign": "bottom", "text-margin-y": 3 } },
-  { selector: "node.dead", style: { "background-color": "#dc4b3f", color: "#dc4b3f", shape: "diamond", width: 20, height: 20 } },
-  { selector: "node.touched", style: { "background-color": "#2aa57d", width: 18, height: 18 } },
-  { selector: "node:selected", style: { "border-width": 4, "border-color": "#2aa57d", width: 20, height: 20, "font-size": 14, color: "#2aa57d" } },
-  { selector: "edge", style: { width: "data(width)", "line-color": "#54aa76", "curve-style": "haystack", "overlay-opacity": 0 } },
-  { selector: "edge.l1", style: { "line-color": "#c9b23c" } },
-  { selector: "edge.l2", style: { "line-color": "#df873c" } },
-  { selector: "edge.l3", style: { "line-color": "#d14d40" } },
-  { selector: "edge.unknown", style: { "line-color": "#8b9892" } },
-  { selector: "edge.down", style: { "line-color": "#dc4b3f", "line-style": "dashed" } },
-  { selector: "edge.added", style: { "line-color": "#2aa57d", width: 7 } },
-  { selector: "edge.removed", style: { "line-color": "#dc4b3f", "line-style": "dashed", width: 4 } },
-  { selector: "edge:selected", style: { "line-color": "#2aa57d" } },
-];
-
-function style(large, scale = 1) {
-  if (large) return LARGE_STYLE;
+function style(scale = 1) {
   const text = token("--text"), surface = token("--canvas");
   return [
     { selector: "node", style: { width: 20 * scale, height: 20 * scale, "background-color": token("--node"), "border-width": 2, "border-color": surface, "overlay-opacity": 0 } },
@@ -49,11 +30,15 @@ function style(large, scale = 1) {
   ];
 }
 
-const latencyClass = (link) => {
+// 0 to 3, "unknown" or "down".
+export function latencyLevel(link) {
   if (link.up === false) return "down";
   if (link.latency_ms === null || link.latency_ms === undefined) return "unknown";
-  const level = LATENCIES.filter((limit) => link.latency_ms >= limit).length;
-  return level ? `l${level}` : "";
+  return LATENCIES.filter((limit) => link.latency_ms >= limit).length;
+}
+const latencyClass = (link) => {
+  const level = latencyLevel(link);
+  return typeof level === "string" ? level : level ? `l${level}` : "";
 };
 
 // A broker that is dead and no longer in the overlay was healed around: it is in the table, not in the picture.
@@ -75,7 +60,7 @@ export function elementsOf(topology) {
   return { nodes, edges };
 }
 
-// Only what differs from what is shown is touched: an overlay of 1,000 brokers is redrawn, not rebuilt.
+// Only what differs from what is shown is touched.
 function apply(graph, wanted, places, named) {
   const shown = graph.scratch("shown") ?? new Map(), now = new Map();
   graph.batch(() => {
@@ -111,18 +96,6 @@ function move(graph, places, animated) {
   else graph.batch(() => nodes.forEach((node) => void node.position(places.get(node.id()))));
 }
 
-// Of many brokers, only those in sight are named, and only from near.
-function nameNear(graph) {
-  const before = graph.scratch("near") ?? graph.collection(), sight = graph.extent();
-  const near = graph.zoom() < 0.9 ? graph.collection() : graph.nodes().filter((node) => {
-    const { x, y } = node.position();
-    return x > sight.x1 && x < sight.x2 && y > sight.y1 && y < sight.y2;
-  });
-  const few = near.length <= 120 ? near : graph.collection();
-  graph.batch(() => (before.difference(few).removeClass("near"), few.difference(before).addClass("near")));
-  graph.scratch("near", few);
-}
-
 // A wide picture in a tall box is turned.
 const turned = new WeakMap();
 function standing(places, element) {
@@ -134,24 +107,22 @@ function standing(places, element) {
 }
 
 // `places` is kept by the caller: two pictures of the same overlay then agree.
-export function Graph({ elements, places, chosen, onChoose, theme, label, fitKey }) {
+export function Graph(props) {
+  return props.elements.nodes.length > LARGE ? html`<${Many} ...${props} />` : html`<${Few} ...${props} />`;
+}
+
+function Few({ elements, places, chosen, onChoose, theme, label, fitKey }) {
   const box = useRef(null), graph = useRef(null), choose = useRef(onChoose);
   choose.current = onChoose;
-  const large = elements.nodes.length > LARGE;
   useLayoutEffect(() => {
     const element = box.current;
     const made = cytoscape({
-      container: element, style: style(large), minZoom: 0.05, maxZoom: 4,
-      boxSelectionEnabled: false, selectionType: "single", autoungrabify: true,
-      pixelRatio: large ? 1 : "auto", textureOnViewport: large, hideEdgesOnViewport: false, layout: { name: "null" },
+      container: element, style: style(), minZoom: 0.05, maxZoom: 4,
+      boxSelectionEnabled: false, selectionType: "single", autoungrabify: true, layout: { name: "null" },
     });
     graph.current = made;
-    element.graph = made; // for tests and measurements
+    element.graph = made; // for tests
     made.on("tap", (event) => choose.current?.(event.target === made ? null : event.target.id()));
-    if (large) {
-      let timer = null;
-      made.on("viewport", () => (clearTimeout(timer), (timer = setTimeout(() => made.destroyed() || nameNear(made), 180))));
-    }
     const resized = new ResizeObserver(() => {
       if (!element.clientWidth) return; // another view is shown
       made.resize();
@@ -159,29 +130,28 @@ export function Graph({ elements, places, chosen, onChoose, theme, label, fitKey
     });
     resized.observe(element);
     made.on("zoom", () => {
-      const scale = large ? 1 : Math.min(2.4, Math.max(1, 0.9 / made.zoom()));
+      const scale = Math.min(2.4, Math.max(1, 0.9 / made.zoom()));
       if (Math.abs(scale - (made.scratch("scale") ?? 1)) > 0.12) {
         made.scratch("scale", scale);
-        made.style(style(large, scale));
+        made.style(style(scale));
         if (!made.scratch("touched")) made.fit(undefined, 28); // labels have grown
       }
     });
     made.on("viewport", (event) => event.originalEvent && made.scratch("touched", true));
     element.addEventListener("wheel", () => made.scratch("touched", true), { passive: true });
     return () => (resized.disconnect(), made.destroy());
-  }, [large]);
+  }, []);
   useEffect(() => {
     const made = graph.current, first = !made.nodes().length, stood = standing(places, box.current);
-    apply(made, elements, stood, large ? [] : ["named"]);
-    move(made, stood, !first && !large);
+    apply(made, elements, stood, ["named"]);
+    move(made, stood, !first);
     if (first) made.fit(undefined, 28);
-  }, [elements, places, large]);
+  }, [elements, places]);
   useEffect(() => {
     graph.current.scratch("touched", false);
     graph.current.fit(undefined, 28);
   }, [fitKey]);
-  // The colours of a large graph suit both themes: to restyle thousands of elements takes too long.
-  useEffect(() => void (large || graph.current.style(style(large, graph.current.scratch("scale") ?? 1))), [theme, large]);
+  useEffect(() => void graph.current.style(style(graph.current.scratch("scale") ?? 1)), [theme]);
   useEffect(() => {
     const made = graph.current, before = made.scratch("chosen");
     if (before && before !== chosen) made.getElementById(before).unselect();
@@ -189,6 +159,35 @@ export function Graph({ elements, places, chosen, onChoose, theme, label, fitKey
     made.scratch("chosen", chosen);
   }, [chosen, elements]);
   return html`<div class="graph" role="img" aria-label=${label} ref=${box}></div>`;
+}
+
+// Many brokers: the same picture on a plane, which draws only what changes.
+function Many({ elements, places, chosen, onChoose, theme, label, fitKey }) {
+  const things = useMemo(() => thingsOf(elements, places, chosen), [elements, places, chosen, theme]);
+  return html`<${Plane} things=${things} onChoose=${onChoose} label=${label} fitKey=${fitKey} />`;
+}
+
+const LOOKS = {
+  dead: (bad) => ({ fillColor: bad, radius: 8 }), busy: (_, busy) => ({ fillColor: busy }), outside: () => ({ fillOpacity: 0.3 }), touched: (_, __, accent) => ({ fillColor: accent, radius: 7 }),
+};
+
+function thingsOf(elements, places, chosen) {
+  const [node, bad, busy, accent, rim, good, strong] = ["--node", "--bad", "--node-busy", "--accent", "--canvas", "--good", "--line-strong"].map(token);
+  const colours = { "": token("--latency-0"), l1: token("--latency-1"), l2: token("--latency-2"), l3: token("--latency-3"), unknown: strong, down: bad, added: good, removed: bad };
+  const at = new Map([...places].map(([id, { x, y }]) => [id, [-y, x]])), found = new Map();
+  for (const { id, source, target, width, classes } of elements.edges) {
+    if (!at.has(source) || !at.has(target)) continue;
+    const kind = classes[0] ?? "", front = chosen === id || kind === "added" || kind === "removed";
+    const look = { color: chosen === id ? accent : colours[kind], weight: kind === "added" ? 6 : kind === "removed" ? 3 : Math.round(width * 2) / 3, dashArray: kind === "down" || kind === "removed" ? "6 6" : null, opacity: 0.9 };
+    found.set(id, thing({ line: [at.get(source), at.get(target)], front, look }));
+  }
+  for (const { id, label, classes } of elements.nodes) {
+    const front = chosen === id, look = { radius: 4, color: rim, weight: 1, fillColor: node, fillOpacity: 1 };
+    for (const each of classes) Object.assign(look, LOOKS[each]?.(bad, busy, accent));
+    if (front) Object.assign(look, { radius: 9, color: accent, weight: 3 });
+    found.set(id, thing({ site: at.get(id), label, front: front || classes.includes("dead"), look }));
+  }
+  return found;
 }
 
 const kept = { places: new Map(), key: "" };
