@@ -109,6 +109,7 @@ def test_events_over_a_far_link_take_as_long_as_the_link() -> None:
                 numbers.append(event.attributes["n"])
                 if len(numbers) == 20:
                     break
+            subscription.confirm()
             assert numbers == list(range(20))
             assert time.monotonic() - began >= FAR
             await publisher.flush()

@@ -1,5 +1,6 @@
 """A story that never happened, for the tests of what is shown of one."""
 
+from itertools import pairwise
 from random import Random
 
 from regraft.app.demo.network import hub_tree, network
@@ -13,12 +14,12 @@ TREE = hub_tree(NET)
 BEFORE = tuple(sorted(TREE.by_ends))
 
 
-def shifted(links: tuple[Ends, ...]) -> tuple[Ends, ...]:
-    """One leaf hangs elsewhere."""
-    spare = next(pair for pair in sorted(NET.by_ends) if pair not in links and "Dublin" not in pair)
-    leaf = spare[0]
-    kept = [pair for pair in links if leaf not in pair or len([p for p in links if leaf in p]) > 1]
-    return tuple(sorted({*kept, ends(*spare)}))
+def without(dead: str, links: tuple[Ends, ...]) -> tuple[Ends, ...]:
+    """Its neighbours are a chain."""
+    near = sorted({end for pair in links if dead in pair for end in pair} - {dead})
+    return tuple(
+        sorted({*(pair for pair in links if dead not in pair), *(ends(*two) for two in pairwise(near))})
+    )
 
 
 def samples(seconds: int = 60, each: int = 40) -> list[Sample]:
@@ -79,7 +80,7 @@ def story(counts: Counts | None = None) -> Story:
         ),
         before=BEFORE,
         after=BEFORE,
-        healed=tuple(pair for pair in BEFORE if "Frankfurt" not in pair),
+        healed=without("Frankfurt", BEFORE),
         decisions=(
             Decision(at=BEGAN + 14, kind="proposed", text="3 steps, 9 actions save 21.7% of routing_cost"),
             Decision(at=BEGAN + 40, kind="verified", text="a publication costs <less>"),

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,15 @@ from tests.cli.running import PROGRAM
 pytestmark = pytest.mark.xdist_group("demo")
 
 
-def processes(mark: str) -> list[str]:
-    """Command lines or working places that name it."""
-    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in found.splitlines() if mark in line]
+def processes(folder: Path) -> list[str]:
+    """That were started with this folder for temporary files."""
+    mark = f"TMPDIR={folder}".encode()
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark in (each / "environ").read_bytes().split(b"\0"):
+                found.append(each.name)
+    return found
 
 
 def environment(folder: Path) -> dict[str, Any]:
@@ -46,6 +52,7 @@ def test_a_small_demo_changes_the_topology_heals_a_crash_and_loses_nothing(tmp_p
     assert story["healing"]["by"]
     assert (tmp_path / "out/demo/report.html").stat().st_size > 50_000
     assert not list(tmp_path.glob("regraft-*"))
+    assert not processes(tmp_path)
 
 
 def test_the_demo_leaves_nothing_behind_when_interrupted(tmp_path: Path) -> None:
@@ -59,15 +66,15 @@ def test_the_demo_leaves_nothing_behind_when_interrupted(tmp_path: Path) -> None
     ) as process:
         assert process.stdout is not None
         assert any("brokers run" in line for line in process.stdout)
-        assert processes(str(tmp_path))
+        assert processes(tmp_path)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said.strip().splitlines()[-1] == "regraft: interrupted"
     deadline = time.monotonic() + 20
-    while processes(str(tmp_path)) and time.monotonic() < deadline:
+    while processes(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not processes(str(tmp_path))
+    assert not processes(tmp_path)
     assert not list(tmp_path.glob("regraft-*"))
 
 

@@ -58,7 +58,10 @@ def demo(out: Path, rate: float, window: float, small: bool, keep: bool, as_json
 
     make_folder(out)
     options = Options(SMALL if small else (), rate, window)
-    story, written = asyncio.run(_played(options, out, keep, as_json, write_report))
+    try:
+        story, written = asyncio.run(_played(options, out, keep, as_json, write_report))
+    except asyncio.CancelledError:  # by SIGTERM
+        raise KeyboardInterrupt from None
     if as_json:
         click.echo(json.dumps(answer(story, written)))
     elif not keep:

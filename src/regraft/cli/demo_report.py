@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regraft.app.demo.story import Sample, Spell, Story
+from regraft.app.network import Network
 from regraft.cli import demo_plots
 from regraft.cli.demo_summary import SPELLS, answer
 from regraft.model import Ends, Topology
@@ -62,8 +63,7 @@ def write_report(
 
 
 def _tree(net: Topology, links: Iterable[Ends], without: str = "") -> Topology:
-    brokers = tuple(broker for broker in net.brokers if broker.id != without)
-    return Topology(brokers, tuple(Topology.of(links).links), "tree")
+    return Network(net).dressed(Topology.of(links, [id for id in net.ids if id != without]))
 
 
 def report(

@@ -1,6 +1,5 @@
 """What the demo's processes do: a node (`regraft.app.node`) whose links are far, or all clients."""
 
-import json
 import logging
 import sys
 from collections.abc import Mapping
@@ -25,4 +24,4 @@ def run_node(seconds: Mapping[Ends, float]) -> None:
 
 def run_clients(addresses: Mapping[str, tuple[str, int]], work: Workload) -> None:
     logging.basicConfig(level="WARNING", format="%(asctime)s %(name)s: %(message)s")
-    sys.exit(run(clients(addresses, work, lambda said: print(json.dumps(said), flush=True))))
+    sys.exit(run(clients(addresses, work)))

@@ -1,12 +1,15 @@
 """All publishers and subscribers, in a process of their own: what the loop thinks does not delay them.
 
-Lines of JSON on standard output, several a second: `{"at", "published", "samples": [[sent, ms], …]}` with
-what was delivered since the last one (`sent`: seconds since 1970). Standard input: a line ends the
-publishing; the answer is `{"counts": …}`, when all is acknowledged or patience is over. When the input ends,
-all ends.
+The standard input is a socket. Lines of JSON leave on it, several a second: `{"at", "published", "samples":
+[[sent, ms], …]}` with what was delivered since the last one (`sent`: seconds since 1970). A line that comes
+in ends the publishing; the answer is `{"counts": …}`, when all is acknowledged or patience is over. When the
+input ends, all ends.
 """
 
 import asyncio
+import json
+import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -19,7 +22,7 @@ from regraft.app.demo.demands import Workload, filter_of
 from regraft.app.demo.tally import Tally
 from regraft.client import Closed, Session, Subscription, connect
 
-Say = Callable[[Any], None]
+Say = Callable[[dict[str, Any]], None]
 CONNECT_SECONDS = 60.0
 DRAIN_SECONDS = 30.0
 STRAY_SECONDS = 0.3
@@ -28,11 +31,14 @@ EVERY_SECONDS = 0.25
 PAYLOAD = bytes(100)
 
 
-async def clients(addresses: Mapping[str, tuple[str, int]], work: Workload, say: Say) -> int:
-    """Until the input ends."""
-    lines = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+async def clients(addresses: Mapping[str, tuple[str, int]], work: Workload) -> int:
+    """Until the input ends. Whoever listens may be slow: what is said waits in memory."""
+    talking = socket.socket(fileno=os.dup(sys.stdin.fileno()))
+    lines, out = await asyncio.open_connection(sock=talking)
+
+    def say(document: dict[str, Any]) -> None:
+        out.write(json.dumps(document).encode() + b"\n")
+
     async with Clients(addresses, work) as all:
         say({"ready": True})
         telling = asyncio.create_task(_tell(all, say))
@@ -44,6 +50,7 @@ async def clients(addresses: Mapping[str, tuple[str, int]], work: Workload, say:
             say({"counts": msgspec.to_builtins(counts)})
             await lines.readline()
         telling.cancel()
+    out.close()
     return 0
 
 

@@ -32,7 +32,7 @@ async def crash(seen: "Scene", stage: "Stage", service: "Service") -> tuple[Heal
     links = sum(victim in pair for pair in seen.links)
     watching = asyncio.create_task(_deputy(stage, victim))
     try:
-        killed = seen.mark("kill")
+        killed = time.time()
         pid = await stage.nodes.kill(victim)
         seen.victim = victim
         seen.say(f"kill -9 of process {pid}: the broker of {victim}, with {links} links, is gone")
@@ -45,7 +45,7 @@ async def crash(seen: "Scene", stage: "Stage", service: "Service") -> tuple[Heal
         raise RegraftError(f"{victim} was not healed around within {HEAL_SECONDS:g} s") from None
     finally:
         watching.cancel()
-    healed = seen.mark("healed")
+    healed = time.time()
     seen.say(f"healed after {healed - killed:.1f} s: its links and clients are at others")
     found = Healing(
         victim=victim,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PRELOADED = ["regraft.app.demo.children"]
+PRELOADED = ["__main__", "regraft.app.demo.children"]
 STOP_SECONDS = 10.0
 LINE_BYTES = 2**24
 

@@ -5,20 +5,21 @@ time, the demo fails and says so.
 """
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from regraft.app import views as v
-from regraft.app.configuration import Configuration
+from regraft.app.configuration import checked, configured
 from regraft.app.demo import story as s
 from regraft.app.demo.crash import crash
 from regraft.app.demo.demands import Workload, workload
 from regraft.app.demo.network import hub_tree, network
-from regraft.app.demo.stage import Stage, staged
+from regraft.app.demo.stage import Stage, keys, staged
 from regraft.app.demo.tally import Counts
 from regraft.app.measuring import Measurer
 from regraft.app.running import TABLES, running_service
@@ -32,7 +33,7 @@ from regraft.model import Ends, RegraftError, Topology
 from regraft.plan.warm import warm as warm_plan
 
 T = TypeVar("T")
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.1
 CHANGED_SECONDS = 180.0
 """For the loop to propose and to carry out."""
 VERIFIED_SECONDS = 60.0
@@ -53,12 +54,12 @@ class Options:
 
 @dataclass
 class Scene:
-    """What one can see at any moment. `said`: is called with a line when something has happened."""
+    """What one can see at any moment. `say` is called with a line when something has happened."""
 
     net: Topology
     tree: Topology
     work: Workload
-    said: Callable[[str], None]
+    say: Callable[[str], None]
     links: tuple[Ends, ...] = ()
     brokers: tuple[str, ...] = ()
     act: str = "starting"
@@ -66,43 +67,33 @@ class Scene:
     service: Service | None = None
     operation: v.OperationView | None = None
     victim: str = ""
-    marks: list[tuple[float, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def say(self, text: str) -> None:
-        self.notes.append(text)
-        self.said(text)
-
-    def mark(self, text: str) -> float:
-        at = time.time()
-        self.marks.append((at, text))
-        return at
 
 
-def scene(options: Options, said: Callable[[str], None]) -> Scene:
+def scene(options: Options, say: Callable[[str], None]) -> Scene:
     net = network(options.cities)
     tree = hub_tree(net)
-    return Scene(net, tree, workload(net.ids, options.rate), said, tuple(sorted(tree.by_ends)), tree.ids)
+    return Scene(net, tree, workload(net.ids, options.rate), say, tuple(sorted(tree.by_ends)), tree.ids)
 
 
 @asynccontextmanager
 async def running(seen: Scene, options: Options, folder: Path) -> AsyncIterator[None]:
     """Everything runs: brokers, traffic, the loop."""
-    measurer: list[WarmMeasurer] = []
-    warming = asyncio.create_task(asyncio.to_thread(_warm, folder, options, measurer))
+    measurer = _measurer(folder, options)
+    ended = threading.Event()
+    warming = asyncio.create_task(_warmed(seen, measurer, ended))
     try:
         settings = loop_settings(options)
-        async with staged(seen.net, seen.tree, seen.work, settings, folder, seen.say) as stage:
+        ready = asyncio.shield(warming)
+        async with staged(seen.net, seen.tree, seen.work, settings, folder, seen.say, ready) as stage:
             seen.stage = stage
-            await warming
-            seen.say("Spark is warm")
-            async with running_service(stage.configuration, measurer[0]) as service, _followed(seen):
+            async with running_service(stage.configuration, measurer) as service, _followed(seen):
                 seen.service = service
                 yield
     finally:
-        await asyncio.gather(warming, return_exceptions=True)  # a thread can not be cancelled
-        for each in measurer:
-            each.stop()
+        ended.set()
+        measurer.stop()  # under a warm-up, which a thread can not be cancelled in
+        await asyncio.gather(warming, return_exceptions=True)
+        measurer.stop()
 
 
 @asynccontextmanager
@@ -152,27 +143,27 @@ class WarmMeasurer(Measurer):
             self.is_warm = True
 
 
-def _warm(folder: Path, options: Options, made: list[WarmMeasurer]) -> None:
+async def _warmed(seen: Scene, measurer: WarmMeasurer, ended: threading.Event) -> None:
+    await asyncio.to_thread(_warm, measurer, ended)
+    seen.say("Spark is warm")
+
+
+def _warm(measurer: WarmMeasurer, ended: threading.Event) -> None:
     """Spark, then what designs and plans, while the brokers start."""
-    configuration = _configuration(folder, options)
-    measurer = WarmMeasurer(
+    for warm in (measurer.warm, warm_design, warm_plan):
+        if not ended.is_set():
+            warm()
+
+
+def _measurer(folder: Path, options: Options) -> WarmMeasurer:
+    configuration = configured(checked(keys(loop_settings(options), "")), folder, {})
+    return WarmMeasurer(
         configuration.telemetry,
         configuration.spark,
         configuration.state / TABLES,
         configuration.policy.window_seconds,
         tables=TREE_TABLES,
     )
-    made.append(measurer)
-    measurer.warm()
-    warm_design()
-    warm_plan()
-
-
-def _configuration(folder: Path, options: Options) -> Configuration:
-    from regraft.app.configuration import checked, configured  # noqa: PLC0415
-    from regraft.app.demo.stage import keys  # noqa: PLC0415
-
-    return configured(checked(keys(loop_settings(options), "")), folder, {})
 
 
 def loop_settings(options: Options) -> dict[str, Any]:
@@ -202,7 +193,7 @@ async def show(seen: Scene, options: Options, started: float) -> s.Story:
     stage, service = seen.stage, seen.service
     assert stage is not None
     assert service is not None
-    began = seen.mark("traffic")
+    began = time.time()
     seen.act = "the first window"
     operation, proposal, shifted = await _changed(seen, service)
     after_change = seen.links
@@ -257,7 +248,6 @@ async def _changed(seen: Scene, service: Service) -> tuple[v.OperationView, v.Pr
         await asyncio.sleep(POLL_SECONDS)
         if proposal is None and (proposals := service.proposals(1)):
             proposal = proposals[0]
-            seen.mark("proposal")
             seen.say(
                 f"the loop proposes {proposal.steps} steps with {proposal.actions} shifts: "
                 f"{proposal.gain:.0%} less routing cost"
@@ -268,11 +258,9 @@ async def _changed(seen: Scene, service: Service) -> tuple[v.OperationView, v.Pr
         seen.operation, seen.act = operation, "the topology changes under traffic"
         if operation.run is not None and not shifted:
             shifted = time.time()
-            seen.mark("change")
         if operation.ended is not None:
             if operation.state != "done":
                 raise RegraftError(f"the change was not carried out: {operation.reason}")
-            seen.mark("changed")
             seconds = operation.ended - operation.began
             seen.say(f"carried out in {seconds:.1f} s: {operation.actions} shifts in {operation.steps} steps")
             return operation, proposal, shifted or operation.began

@@ -5,7 +5,7 @@ Whatever ends the block, nothing is left running.
 
 import json
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,9 +63,15 @@ class Stage:
 
 @asynccontextmanager
 async def staged(
-    net: Topology, tree: Topology, work: Workload, settings: dict[str, Any], folder: Path, say: Say
+    net: Topology,
+    tree: Topology,
+    work: Workload,
+    settings: dict[str, Any],
+    folder: Path,
+    say: Say,
+    ready: Awaitable[None],
 ) -> AsyncIterator[Stage]:
-    """`settings`: of the loop, as sections of a configuration file."""
+    """`settings`: of the loop, as sections of a configuration file. Traffic waits for `ready`."""
     server, layout = ForkServer(), Layout()
     await server.warm()
     write_file(net, folder / "network.json")
@@ -82,6 +88,7 @@ async def staged(
             nodes = {id: _node(id, zookeeper, layout, folder, token) for id in tree.ids}
             async with Nodes(nodes, latencies(net), server, folder) as running:
                 say(f"{len(nodes)} brokers run, each a process of its own, with the latencies of the lines")
+                await ready
                 clients = await _clients(server, folder, running, work)
                 try:
                     say(_traffic(work))
