@@ -82,6 +82,20 @@ def test_a_lost_connection_starts_the_timer_and_a_look_at_the_address() -> None:
     assert detector.suspected == {"b"}
 
 
+def test_where_messages_go_the_timer_runs_from_the_last_word() -> None:
+    detector = Detector(Timing(timer=0.03, busy=0.01))
+    detector.watch("b", 0.0)
+    detector.busy("b", True)
+    detector.tick(0.0)
+    detector.heard("b", 1, 0.001)
+    detector.sign("b", 0.004)
+    detector.lost("b", 0.02)
+    detector.evidence("b", Evidence.REFUSED, 0.021)
+    assert not suspicions(detector.tick(0.033))
+    (suspicion,) = suspicions(detector.tick(0.034))
+    assert suspicion.waited == pytest.approx(0.03)
+
+
 def test_stronger_evidence_is_told_weaker_is_not() -> None:
     detector = Detector()
     detector.watch("b", 0.0)

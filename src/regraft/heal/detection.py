@@ -102,6 +102,8 @@ class _Peer:
     """Questions without an answer, and when they were asked."""
     since: float | None = None
     """The first sign of trouble."""
+    heard: float = -NEVER
+    """The last sign of life."""
     lost: bool = False
     busy: bool = False
     suspected: bool = False
@@ -166,13 +168,17 @@ class Detector:
         peer.asked = {asked: at for asked, at in peer.asked.items() if asked > number}
         if peer.lost:
             return []  # of a connection that is no more
+        peer.heard = now
         peer.since = min(peer.asked.values(), default=None)
         return self._trusted(name, peer)
 
     def sign(self, name: str, now: float) -> None:
         """It has said something by itself: a question need not be asked now. One that waits still does."""
         peer = self._peers.get(name)
-        if peer is not None and not peer.asked and not peer.lost:
+        if peer is None or peer.lost:
+            return
+        peer.heard = now
+        if not peer.asked:
             peer.next_ping = now + (self.timing.busy if peer.busy else self.timing.idle)
 
     def lost(self, name: str, now: float) -> list[Effect]:
@@ -182,7 +188,10 @@ class Detector:
             return []
         peer.lost = True
         peer.asked = {}
-        peer.since = now if peer.since is None else peer.since
+        first = now if peer.since is None else peer.since
+        if peer.busy:  # messages went there all the time: what came after its last word was not answered
+            first = min(first, max(peer.heard, now - self.timer(name)))
+        peer.since = first
         return self._look(name, peer, now)
 
     def back(self, name: str, now: float) -> list[Effect]:
@@ -193,6 +202,7 @@ class Detector:
         peer.lost = False
         peer.asked = {}
         peer.since = None
+        peer.heard = now
         peer.next_ping = now
         self._due = min(self._due, now)
         return self._trusted(name, peer)
