@@ -130,3 +130,9 @@ def test_changes_are_limited_more_than_reading() -> None:
     assert gate.admit(asked(), 0.0) == LOCAL
     assert gate.admit(asked(), 0.0) == LOCAL
     assert status(gate.admit(asked(), 0.0)) == 429
+
+
+def test_strangers_are_limited_too() -> None:
+    gate = Gate(WebSettings(users=USERS, reads=Rate(1.0, 2)))
+    assert [status(gate.admit(asked(), 0.0)) for _ in range(3)] == [401, 401, 429]
+    assert isinstance(gate.admit(asked(**bearer(TOKEN)), 0.0), Principal)

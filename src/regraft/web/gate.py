@@ -89,15 +89,17 @@ class Gate:
         if wait := self._failures.left(asked.client, now):
             return _too_often("too many wrong tokens from this address", wait)
         principal = self._recognised(asked, now)
-        if principal is None and not asked.open:
-            if asked.bearer:
-                self._failures.take(asked.client, now)
-            return Denial(401, "unauthenticated", "a token, a session or a client certificate is needed")
         caller = f"{principal.name if principal else ''}@{asked.client}"
         wait = self._reads.take(caller, now)
         if not wait and asked.changes:
             wait = self._changes.take(caller, now)
-        return _too_often("too many requests", wait) if wait else principal
+        if wait:
+            return _too_often("too many requests", wait)
+        if principal is None and not asked.open:
+            if asked.bearer:
+                self._failures.take(asked.client, now)
+            return Denial(401, "unauthenticated", "a token, a session or a client certificate is needed")
+        return principal
 
     def log_in(self, token: str, client: str, now: float) -> tuple[Principal, str] | None:
         """A session for the holder of a token, and the value of its cookie."""

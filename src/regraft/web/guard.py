@@ -78,8 +78,8 @@ class Guard:
         try:
             if isinstance(admitted, Denial):
                 self._metrics.refused(admitted.code)
-                if admitted.status in (401, 403):
-                    self._record(visit, "asked")
+                if admitted.status in (401, 403) and (asked.changes or asked.bearer):
+                    self._record(visit, "asked")  # not whoever just looks: that would fill the log
                 await _denied(admitted)(scope, receive, outward)
             else:
                 await self._pass(visit, scope, receive, outward)

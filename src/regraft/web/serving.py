@@ -4,8 +4,8 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import uvicorn
@@ -38,9 +38,8 @@ async def serving(
     own = settings if isinstance(settings, WebSettings) else settings_of(settings)
     app = application(service, own)
     listening = _listening(own)
-    server = uvicorn.Server(_configuration(app, own))
-    # Not `serve`, which would take over the signals of the process.
-    task = asyncio.create_task(server._serve([listening]), name="regraft.web")
+    server = _Server(_configuration(app, own))
+    task = asyncio.create_task(server.serve([listening]), name="regraft.web")
     try:
         while not server.started:
             if task.done():
@@ -113,6 +112,14 @@ def _listening(settings: WebSettings) -> socket.socket:
 def _where(settings: WebSettings, port: int) -> Serving:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return Serving(f"{'https' if settings.secure else 'http'}://{host}:{port}/", settings.host, port)
+
+
+class _Server(uvicorn.Server):
+    """The signals of the process are the business of whoever started it."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
 
 
 class _Named(H11Protocol):
