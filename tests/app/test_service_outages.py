@@ -45,7 +45,7 @@ def test_with_a_full_disk_nothing_is_carried_out_and_it_is_said(tmp_path: Path) 
                 def full(*_: object, **__: object) -> list[v.DecisionView]:
                     raise StoreFault("the state can not be written: disk is full")
 
-                Store.write = full  # type: ignore[method-assign, assignment]
+                Store.write = full  # type: ignore[method-assign]
                 try:
                     refused = await service.approve(proposal.sha256, "ann")
                     assert isinstance(refused, v.Refused)
