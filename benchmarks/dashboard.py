@@ -97,6 +97,7 @@ def interactions(
     def loads(page: Page, number: int) -> None:
         here.call(lambda: service.set_mode("propose", "bench"))
         here.call(lambda: service.kill(f"b{number * 3 + 1}"))
+        page.wait_for_timeout(1500)  # the page is told, asks, and is answered
 
     def plan(page: Page) -> None:
         view("Plans")(page)

@@ -5,10 +5,11 @@ import { inSight, latencyLevel } from "./graph.js";
 import { Plane, thing } from "./plane.js";
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-let coast = null;
-const shape = () => (coast ??= fetch("vendor/land-50m.json").then((answer) => answer.json()).then((atlas) => topojson.feature(atlas, atlas.objects.land)));
+const coasts = {};
+// Beside many brokers, coarse coast lines: all that is seen is drawn anew when the map is zoomed.
+const shape = (scale) => (coasts[scale] ??= fetch(`vendor/land-${scale}.json`).then((answer) => answer.json()).then((atlas) => topojson.feature(atlas, atlas.objects.land)));
 const landStyle = () => ({ color: token("--coast"), weight: 1, fillColor: token("--land"), fillOpacity: 1 });
-const land = async () => L.geoJSON(await shape(), { pane: "land", renderer: L.canvas({ pane: "land", padding: 1 }), interactive: false, smoothFactor: 2 });
+const land = (many) => async () => L.geoJSON(await shape(many ? "110m" : "50m"), { pane: "land", renderer: L.canvas({ pane: "land", padding: 1 }), interactive: false, smoothFactor: 2 });
 
 const placed = (topology) => inSight(topology).filter((broker) => broker.latitude !== null && broker.longitude !== null);
 
@@ -30,5 +31,5 @@ function thingsOf(topology, chosen) {
 
 export function Sites({ topology, chosen, onChoose, theme }) {
   const things = useMemo(() => thingsOf(topology, chosen), [topology, chosen, theme]);
-  return html`<${Plane} geo=${true} things=${things} onChoose=${onChoose} label="Sites on a map" land=${land} landStyle=${landStyle} theme=${theme} />`;
+  return html`<${Plane} geo=${true} things=${things} onChoose=${onChoose} label="Sites on a map" land=${land(topology.brokers.length > 300)} landStyle=${landStyle} theme=${theme} />`;
 }
