@@ -27,7 +27,7 @@ def lines(parts: list[str], options: argparse.Namespace) -> Iterator[Line]:
     if "crash" in parts:
         from benchmarks import _heal_crash  # noqa: PLC0415 — parts need different things
 
-        yield from _heal_crash.lines(options.rounds, options.seed)
+        yield from _heal_crash.lines(options.rounds, options.seed, options.setting)
     if "repair" in parts:
         yield from _heal_repair.lines()
     if "components" in parts:
@@ -44,6 +44,7 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/bench heal", description=__doc__.split("\n\n")[0])
     parser.add_argument("--part", action="append", choices=PARTS, help="only these (may be repeated)")
     parser.add_argument("--rounds", type=int, default=15, help="crashes of each setting (default 15)")
+    parser.add_argument("--setting", default="", choices=("simple", "bottleneck"), help="of the crashes")
     parser.add_argument("--seconds", type=float, default=300.0, help="of the soak (default 300)")
     parser.add_argument("--every", type=float, default=3.0, help="seconds between two kills (default 3)")
     parser.add_argument("--rate", type=float, default=500.0, help="messages per second of the soak (500)")

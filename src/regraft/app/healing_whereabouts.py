@@ -29,16 +29,15 @@ class Whereabouts:
         self._following: dict[str, asyncio.Task[None]] = {}
 
     def follow(self, ids: Iterable[str]) -> None:
-        """These and no others."""
-        wanted = set(ids)
-        for id in self._following.keys() - wanted:
-            self._following.pop(id).cancel()
-        for id in wanted - self._following.keys():
+        """These, too. One that has left may come back: it must not be called where its deputy was."""
+        for id in set(ids) - self._following.keys():
             self._following[id] = asyncio.create_task(self._follow(id))
 
     async def stop(self) -> None:
-        self.follow(())
-        await asyncio.sleep(0)
+        tasks = list(self._following.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def find(self, id: str) -> Owner | None:
         """Known, or read now."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from itertools import pairwise
+from types import TracebackType
 from typing import NamedTuple
 
 from regraft.client import Event, Session, Subscription, connect
@@ -67,11 +68,14 @@ class HealingTraffic:
         ]
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """After a fault nothing is waited for."""
         for task in (*self._publishing, *self._tasks):
             task.cancel()
         await asyncio.gather(*self._publishing, *self._tasks, return_exceptions=True)
-        await self._stack.aclose()
+        await self._stack.__aexit__(kind, fault, trace)
 
     def begin(self) -> None:
         self._publishing = [
