@@ -41,6 +41,7 @@ VARYING = [
 """What differs from run to run, by its form."""
 RULE = re.compile(r"[┏┳━┓┡╇┩├┼┤└┴┘─ ]+")
 ACTION = "│ shift │"
+ANY_LINES = r"(?:.*\n)*?"
 PLAN_SECONDS = "60"
 """Planners stop when they have a proof; on a busy machine that may take longer than their usual limit."""
 
@@ -93,19 +94,12 @@ def pattern(line: str) -> str:
 
 def differences(shown: list[str], said: str) -> str:
     """Empty if `said` is what is shown, else the first line that was not found, and what was said."""
-    lines = plain_lines(said)
-    at, anywhere = 0, False
-    for line in plain_lines("\n".join(shown)):
-        if line == "…":
-            anywhere = True
-            continue
-        wanted = re.compile(pattern(line))
-        places = range(at, len(lines) if anywhere else min(at + 1, len(lines)))
-        place = next((number for number in places if wanted.fullmatch(lines[number])), None)
-        if place is None:
-            return f"shown: {line}\nsaid:\n{said}"
-        at, anywhere = place + 1, False
-    return "" if anywhere or at == len(lines) else f"not shown: {lines[at]}\nsaid:\n{said}"
+    text = "".join(f"{line}\n" for line in plain_lines(said))
+    wanted = [ANY_LINES if line == "…" else f"{pattern(line)}\n" for line in plain_lines("\n".join(shown))]
+    if re.fullmatch("".join(wanted), text):
+        return ""
+    good = next(count for count in range(len(wanted), -1, -1) if re.match("".join(wanted[:count]), text))
+    return f"{'shown: ' + wanted[good] if good < len(wanted) else 'more than is shown'}\nsaid:\n{said}"
 
 
 @contextmanager
@@ -174,9 +168,9 @@ def play(page: str, folder: Path) -> list[str]:
                 left.append((each, terminals.enter_context(running(each.command, folder, each.shown[0]))))
             elif difference := differences(each.shown or ["…"], run(each, folder)):
                 wrong.append(f"$ {each.command}\n{difference}")
+        texts = [(each, said.read_text()) for each, said in left]
         wrong += [fault for code in python(page) if (fault := run_python(code, page, folder))]
-    for each, said in left:
-        text = re.sub(r"^(stopped|interrupted)\n", "", said.read_text(), flags=re.MULTILINE)
+    for each, text in texts:
         if difference := differences(each.shown, text):
             wrong.append(f"$ {each.command}\n{difference}")
     return wrong

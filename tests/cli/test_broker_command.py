@@ -45,6 +45,7 @@ def heard(publish_at: str, subscribe_at: str) -> list[object]:
         for value in (1, 2, 3):
             sensor.send({"value": value}, b"")
         events = [wanted.get(30), wanted.get(30)]
+        wanted.close()  # which confirms the last one: the publisher waits for that
         return [event.attributes["value"] for event in events if event is not None]
 
 
