@@ -27,7 +27,8 @@ from regraft.web.application import application
 from regraft.web.settings import WebSettings
 
 log = logging.getLogger(__name__)
-WIDTH = 100
+WIDTH = 88
+"""So wide is the column of text."""
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -111,8 +112,9 @@ def openapi() -> dict[str, Any]:
 
 
 def described(operation: dict[str, Any]) -> list[nodes.Node]:
-    text = [operation.get("summary", ""), operation.get("description", "")]
-    found: list[nodes.Node] = [nodes.paragraph("", "", *inline(line)) for line in text if line]
+    """Refusals are the same everywhere, and are on the page that explains the API."""
+    text = operation.get("description") or operation.get("summary", "")
+    found: list[nodes.Node] = [nodes.paragraph("", "", *inline(text))]
     items = [
         nodes.list_item("", nodes.paragraph("", "", code(each["name"]), nodes.Text(parameter(each))))
         for each in operation.get("parameters", [])
@@ -121,6 +123,8 @@ def described(operation: dict[str, Any]) -> list[nodes.Node]:
         kinds = ", ".join(reference(each.get("schema", {})) for each in body["content"].values())
         items.append(nodes.list_item("", nodes.paragraph("", "", nodes.Text(f"Body: {kinds}"))))
     for status, answer in operation.get("responses", {}).items():
+        if not status.startswith("2"):
+            continue
         kinds = ", ".join(
             reference(each.get("schema", {})) for each in answer.get("content", {}).values() if each
         )
