@@ -97,7 +97,7 @@ def interactions(
     def loads(page: Page, number: int) -> None:
         here.call(lambda: service.set_mode("propose", "bench"))
         here.call(lambda: service.kill(f"b{number * 3 + 1}"))
-        page.wait_for_timeout(1500)  # the page is told, asks, and is answered
+        seen(page, number + 1)
 
     def plan(page: Page) -> None:
         view("Plans")(page)
@@ -117,6 +117,20 @@ def interactions(
         ("switch between views", stay, views),
         ("dark and light", view("Overlay"), lambda page, n: page.get_by_label("Dark or light").click()),
     ]
+
+
+def seen(page: Page, dead: int) -> None:
+    """The page is told, asks, is answered, and has drawn that so many are dead."""
+    bad = "getComputedStyle(document.documentElement).getPropertyValue('--bad').trim()"
+    count = (
+        f"() => {{ let found = 0; const bad = {bad}; document.querySelector('.sites').map.eachLayer("
+        "(layer) => { if (layer.getRadius && layer.options.fillColor === bad) found += 1; }); return found; }"
+    )
+    for _ in range(100):
+        if page.evaluate(count) == dead:
+            return
+        page.wait_for_timeout(50)
+    raise SystemExit(f"the page does not show {dead} dead brokers")
 
 
 def choose(page: Page, number: int) -> None:

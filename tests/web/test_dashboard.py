@@ -21,7 +21,8 @@ pytestmark = [
 ]
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 VIEWS = ("overlay", "plans", "history", "decisions", "brokers", "rules")
-GRAPH = "document.querySelector('.graph').graph"
+GRAPH = "document.querySelector('main:not([hidden]) .graph')?.graph"
+"""Of the view that is shown; the overlay stays behind the others."""
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def until(page: Page, condition: str) -> None:
 
 
 def until_brokers(page: Page, count: int) -> None:
-    until(page, f"document.querySelector('.graph')?.graph.nodes().length === {count}")
+    until(page, f"{GRAPH}?.nodes().length === {count}")
 
 
 def links_shown(page: Page) -> set[tuple[str, str]]:
@@ -201,7 +202,7 @@ def test_every_view_fits_its_window_in_both_themes(
     watched = Watched(context.new_page(), served.url)
     for view in VIEWS:
         watched.page.goto(f"{served.url}#{view}")
-        expect(watched.page.locator("main .card").first).to_be_visible()
+        expect(watched.page.locator("main:not([hidden]) .card").first).to_be_visible()
         assert watched.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
     assert watched.page.evaluate("document.documentElement.dataset.theme") == theme
     watched.page.get_by_role("button", name="Dark or light").click()

@@ -1,13 +1,18 @@
 // Why: everything that was done or decided not to do, what healing did, and who asked for what.
 import { html, useEffect, useState } from "./html.js";
 import { Badge, Card, Empty, may, useStore } from "./parts.js";
-import { ask, attempt } from "./api.js";
+import { ask, attempt, refresh } from "./api.js";
 import { duration, number, short, when, words } from "./format.js";
 
 export function Decisions() {
   const { decisions, adaptations } = useStore("decisions", "adaptations");
   const [older, more] = useState([]), [kind, only] = useState(""), [end, ended] = useState(false);
   const complete = decisions.length < 60 && !older.length;
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || refresh.adaptations(), 3000); // healing tells nobody
+    refresh.adaptations();
+    return () => clearInterval(timer);
+  }, []);
   const seen = new Set(decisions.map((each) => each.id));
   const all = [...decisions, ...older.filter((each) => !seen.has(each.id))];
   const kinds = [...new Set(all.map((each) => each.kind))].sort();
