@@ -66,7 +66,7 @@ def test_the_experiment_writes_a_table_and_a_picture_for_each_figure(tmp_path: P
 def test_an_interrupted_experiment_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    asked: list[Trial] = []
 
     def counted(trial: Trial, diameters: bool = False) -> Measured:
         if len(asked) == 5:
@@ -79,10 +79,13 @@ def test_an_interrupted_experiment_goes_on_where_it_was(
         small(tmp_path)
     unfinished = tmp_path / ktco_figures.UNFINISHED
     unfinished.write_text(unfinished.read_text()[:-4])  # killed in the middle of a line
-    again = []
-    monkeypatch.setattr(
-        ktco_figures, "measure", lambda trial, far: again.append(trial) or measure(trial, far)
-    )
+    again: list[Trial] = []
+
+    def noted(trial: Trial, diameters: bool = False) -> Measured:
+        again.append(trial)
+        return measure(trial, diameters)
+
+    monkeypatch.setattr(ktco_figures, "measure", noted)
     rows = small(tmp_path)
     assert asked[-1] == again[0]
     assert len(again) == len(rows) - 4
