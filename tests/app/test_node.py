@@ -41,7 +41,7 @@ async def check_log(overlay: HealingOverlay, killed: list[str]) -> None:
     wanted = {(kind, id) for kind in ("add", "delete") for id in killed}
     for _ in range(100):
         done = [each for each in await overlay.adaptations() if each.outcome == "done" and each.intents]
-        log = {(each.kind, each.intents[0].broker): each for each in done if _named(each)}
+        log = {(each.kind, named): each for each in done if (named := _named(each))}
         if log.keys() >= wanted:
             break
         await asyncio.sleep(0.05)
@@ -54,8 +54,9 @@ async def check_log(overlay: HealingOverlay, killed: list[str]) -> None:
         assert min(delete.timeout_ms, delete.vote_ms, delete.election_ms, delete.adaptation_ms) > 0
 
 
-def _named(adaptation: Adaptation) -> bool:
-    return isinstance(adaptation.intents[0], Add | Delete)
+def _named(adaptation: Adaptation) -> str:
+    intent = adaptation.intents[0]
+    return intent.broker if isinstance(intent, Add | Delete) else ""
 
 
 async def relieve_b1(overlay: HealingOverlay) -> None:

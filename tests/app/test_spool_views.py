@@ -1,5 +1,6 @@
 """A broker's view of the traffic, from the spools around it."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def delivered(broker: str, seq: int, seconds: float = 1.0) -> Delivery:
     return Delivery(at=at(seconds), broker=broker, publisher="p", seq=seq, subscriber="s", latency=1)
 
 
-def seen(records: list[Spooled], near: frozenset[str] = NEAR) -> dict[frozenset[str], float]:
+def seen(records: Sequence[Spooled], near: frozenset[str] = NEAR) -> dict[frozenset[str], float]:
     sightings = Sightings(["b"])
     for record in records:
         sightings.add(record)
@@ -38,8 +39,14 @@ def seen(records: list[Spooled], near: frozenset[str] = NEAR) -> dict[frozenset[
 
 
 def test_members_are_the_sides_on_which_a_publication_was_seen() -> None:
-    through = [published("a", 1), hop("a", "b", 1), hop("b", "c", 1), hop("b", "d", 1), delivered("d", 1)]
-    own = [published("b", 2), hop("b", "c", 2), delivered("b", 3), hop("a", "b", 3)]
+    through: list[Spooled] = [
+        published("a", 1),
+        hop("a", "b", 1),
+        hop("b", "c", 1),
+        hop("b", "d", 1),
+        delivered("d", 1),
+    ]
+    own: list[Spooled] = [published("b", 2), hop("b", "c", 2), delivered("b", 3), hop("a", "b", 3)]
     assert seen([*through, *own]) == {
         frozenset("acd"): 1.0,
         frozenset("bc"): 1.0,

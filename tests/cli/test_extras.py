@@ -24,7 +24,7 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Absent())
 """
-CORE = ("broker.io.server", "client", "coord", "deploy", "design", "evaluate", "filters", "flows", "heal")
+CORE: tuple[str, ...] = ("broker.io.server", "client", "coord", "deploy", "design", "evaluate", "filters", "flows", "heal")
 CORE += ("loop", "model", "plan", "protocol", "routes")
 
 

@@ -165,7 +165,7 @@ def test_many_changes_at_once_are_few_transactions_and_none_is_too_large(
 
             one.transaction = counted  # type: ignore[method-assign]
             large = {f"session/{n}": bytes(1000) for n in range(3000)}
-            waiting = []
+            waiting: list[asyncio.Task[None]] = []
             for key, value in large.items():
                 journal.append([(key, value)])
                 if len(waiting) < 50:
