@@ -24,8 +24,8 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Absent())
 """
-CORE: tuple[str, ...] = ("broker.io.server", "client", "coord", "deploy", "design", "evaluate", "filters", "flows", "heal")
-CORE += ("loop", "model", "plan", "protocol", "routes")
+CORE: tuple[str, ...] = ("broker.io.server", "client", "coord", "deploy", "design", "evaluate", "filters")
+CORE += ("flows", "heal", "loop", "model", "plan", "protocol", "routes")
 
 
 def bare(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
