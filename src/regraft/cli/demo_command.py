@@ -4,7 +4,7 @@ import asyncio
 import json
 import signal
 import time
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ RATES = click.FloatRange(1.0, 5000.0)
     metavar="FOLDER",
     help="Where report.html, summary.json and topologies are written.",
 )
-@click.option("--rate", type=RATES, default=150.0, show_default=True, help="Events a second.")
+@click.option("--rate", type=RATES, default=60.0, show_default=True, help="Events a second.")
 @click.option(
     "--window",
     type=click.FloatRange(3.0, 600.0),
@@ -96,7 +96,10 @@ async def _played(
             written = await asyncio.to_thread(write_report, story, seen, samples, published, out)
             if url is not None:
                 watch.off()
-                await _kept(watch, summary(story), written, url, quiet)
+                if not quiet:
+                    click.echo(summary(story))
+                    click.echo("\nwritten: " + ", ".join(str(path) for path in written))
+                await _kept(watch, seen, url)
     return story, written
 
 
@@ -110,14 +113,19 @@ async def _dashboard(stack: AsyncExitStack, seen: "Scene") -> str:
     return served.url
 
 
-async def _kept(watch: "Watch", text: str, written: list[Path], url: str, quiet: bool) -> None:
+async def _kept(watch: "Watch", seen: "Scene", url: str) -> None:
     """Until Ctrl-C, which is no fault here."""
-    if not quiet:
-        click.echo(text)
-        click.echo("\nwritten: " + ", ".join(str(path) for path in written))
-    watch.say(f"it goes on, without traffic; dashboard at {url}. Ctrl-C stops it.")
+    assert seen.stage is not None
+    assert seen.service is not None
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    with suppress(asyncio.CancelledError):
+    traffic = asyncio.create_task(seen.stage.go_on())
+    try:
+        await seen.stage.nodes.again(seen.victim)
+        seen.service.resume("demo")
+        watch.say(f"{seen.victim} has joined again. It goes on; dashboard at {url}. Ctrl-C stops it.")
         await stop.wait()
+    finally:
+        traffic.cancel()
+        await asyncio.gather(traffic, return_exceptions=True)

@@ -21,6 +21,7 @@ import msgspec
 from regraft.app.demo.demands import Workload, filter_of
 from regraft.app.demo.tally import Tally
 from regraft.client import Closed, Session, Subscription, connect
+from regraft.protocol.events import Value
 
 Say = Callable[[dict[str, Any]], None]
 CONNECT_SECONDS = 60.0
@@ -126,7 +127,7 @@ class Clients:
         due = time.monotonic() + pause * number / len(self._publishers)
         while not self._stopping:
             await asyncio.sleep(due - time.monotonic())
-            event = {"topic": city, "number": self._tally.publishes(city), "sent": due}
+            event: dict[str, Value] = {"topic": city, "number": self._tally.publishes(city), "sent": due}
             self._published += 1
             await session.send(event, PAYLOAD)
             due += pause

@@ -6,7 +6,7 @@ Only connections that a broker dials to a neighbour are; so each link is late on
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from regraft.broker.io.connection import Connection
 from regraft.broker.io.server import BrokerServer
@@ -98,7 +98,8 @@ class FarConnection(Connection):
         self._late = Late(seconds)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        far: Any = FarTransport(transport, self._seconds)  # type: ignore[arg-type] — uvloop has its own classes
+        own = cast(asyncio.Transport, transport)  # uvloop has its own classes
+        far: Any = FarTransport(own, self._seconds)
         super().connection_made(far)
 
     def data_received(self, data: bytes) -> None:

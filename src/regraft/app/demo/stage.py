@@ -8,6 +8,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from regraft.model import RegraftError, Topology
 from regraft.model.topology_files import write_topology as write_file
 
 Say = Callable[[str], None]
-TIMING = Timing(timer=0.25, adaptive=True, busy=0.1, idle=0.5)
+TIMING = Timing(timer=0.25, adaptive=True, busy=0.25, idle=1.0)
 """Many brokers share few processors here: who is slow is not suspected at once; who is gone, is."""
 
 
@@ -41,6 +42,8 @@ class Stage:
     nodes: Nodes
     configuration: Configuration
     clients: Forked
+    begin: Callable[[], Awaitable[Forked]]
+    """Clients, once more."""
     samples: list[tuple[float, float]] = field(default_factory=list)
     published: list[tuple[float, int]] = field(default_factory=list)
     counts: dict[str, int] | None = None
@@ -59,6 +62,13 @@ class Stage:
     def finish(self) -> None:
         """Ask the clients to count; `follow` ends when they have."""
         self.clients.writer.write(b"finish\n")
+
+    async def go_on(self) -> None:
+        """New traffic, which nobody counts, until it is cancelled."""
+        await self.clients.stop()
+        self.clients = await self.begin()
+        while await self.clients.lines.readline():
+            pass
 
 
 @asynccontextmanager
@@ -89,13 +99,14 @@ async def staged(
             async with Nodes(nodes, latencies(net), server, folder) as running:
                 say(f"{len(nodes)} brokers run, each a process of its own, with the latencies of the lines")
                 await ready
-                clients = await _clients(server, folder, running, work)
+                begin = partial(_clients, server, folder, running, work)
+                configuration = configured(checked(keys(settings, ensemble.hosts)), folder, {})
+                stage = Stage(coord, layout, running, configuration, await begin(), begin)
                 try:
                     say(_traffic(work))
-                    configuration = configured(checked(keys(settings, ensemble.hosts)), folder, {})
-                    yield Stage(coord, layout, running, configuration, clients)
+                    yield stage
                 finally:
-                    await clients.stop()
+                    await stage.clients.stop()
 
 
 def _node(
