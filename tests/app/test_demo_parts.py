@@ -2,12 +2,13 @@
 
 import pytest
 
-from regraft.app.demo.demands import demands, filter_of, workload
-from regraft.app.demo.network import RELAY, SMALL, hub_tree, latencies, network
+from regraft.app.demo.demands import Workload, classes, demands, filter_of, workload
+from regraft.app.demo.network import RELAY, SMALL, hub_tree, latencies, network, reachable
 from regraft.app.demo.story import quantile, spell
 from regraft.app.demo.tally import Counts, Tally
 from regraft.filters import parse
 from regraft.model import ends
+from regraft.model.traffic import TrafficClass
 
 
 def test_the_network_is_24_cities_with_the_latencies_of_their_lines() -> None:
@@ -115,3 +116,16 @@ def test_latencies_are_of_what_was_published_in_between() -> None:
 def test_a_quantile_is_the_least_that_enough_do_not_exceed() -> None:
     ordered = [float(each) for each in range(1, 101)]
     assert (quantile(ordered, 0.99), quantile(ordered, 0.5), quantile([7.0], 0.99)) == (99.0, 50.0, 7.0)
+
+
+def test_every_two_brokers_may_be_linked_for_what_the_way_costs() -> None:
+    net = network()
+    found = reachable(net)
+    assert len(found.links) == 24 * 23 / 2
+    assert all(0 < link.cost == link.latency_ms for link in found.links)
+    assert all(found.by_ends[pair].cost <= line.cost for pair, line in net.by_ends.items())
+
+
+def test_the_classes_of_the_traffic_are_its_publishers_and_who_wants_them() -> None:
+    work = Workload({"Roma": 3.0}, {"Paris": ("Roma",), "Lyon": (), "Milan": ("Roma",)})
+    assert classes(work) == (TrafficClass(frozenset({"Roma", "Paris", "Milan"}), 3.0),)

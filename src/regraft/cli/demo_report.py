@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regraft.app.demo.network import reachable
 from regraft.app.demo.story import Sample, Spell, Story
 from regraft.app.network import Network
 from regraft.cli import demo_plots
@@ -63,7 +64,7 @@ def write_report(
 
 
 def _tree(net: Topology, links: Iterable[Ends], without: str = "") -> Topology:
-    return Network(net).dressed(Topology.of(links, [id for id in net.ids if id != without]))
+    return Network(reachable(net)).dressed(Topology.of(links, [id for id in net.ids if id != without]))
 
 
 def report(

@@ -10,6 +10,8 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from regraft.model.traffic import Traffic, TrafficClass, merged
+
 PUBLISHERS = 12
 WANTED = 4
 """Publishers that a city subscribes to."""
@@ -51,6 +53,16 @@ def workload(
         for city in known
     }
     return Workload({city: rate * total[city] / of_all for city in chosen}, wants)
+
+
+def classes(work: Workload) -> Traffic:
+    """As evaluation and repair understand it: who is concerned by the events of each publisher."""
+    return merged(
+        TrafficClass(
+            frozenset({city, *(each for each, wanted in work.wants.items() if city in wanted)}), rate
+        )
+        for city, rate in work.rates.items()
+    )
 
 
 def filter_of(wanted: Iterable[str]) -> str:

@@ -58,8 +58,17 @@ def hub_tree(net: Topology) -> Topology:
     return Topology(net.brokers, tuple(net.by_ends[pair] for pair in chosen), "tree")
 
 
+def reachable(net: Topology) -> Topology:
+    """Every two brokers may be linked, over the shortest way: a plan's steps and repairs use such links."""
+    links = tuple(
+        Link(pair, latency_ms=round(1000 * seconds, 3), cost=round(1000 * seconds, 3))
+        for pair, seconds in sorted(latencies(net).items())
+    )
+    return Topology(net.brokers, links, "mesh")
+
+
 def latencies(net: Topology) -> dict[Ends, float]:
-    """Seconds, one way, between any two brokers: of the line, else of the shortest way over lines."""
+    """Seconds, one way, between any two brokers: of the shortest way over lines."""
     far = {id: {id: 0.0} for id in net.ids}
     for link in net.links:
         one, other = link.ends

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,8 +18,8 @@ from regraft.app import views as v
 from regraft.app.configuration import checked, configured
 from regraft.app.demo import story as s
 from regraft.app.demo.crash import crash
-from regraft.app.demo.demands import Workload, workload
-from regraft.app.demo.network import hub_tree, network
+from regraft.app.demo.demands import Workload, classes, workload
+from regraft.app.demo.network import hub_tree, network, reachable
 from regraft.app.demo.stage import Stage, keys, staged
 from regraft.app.demo.tally import Counts
 from regraft.app.measuring import Measurer
@@ -28,7 +29,9 @@ from regraft.app.workloads import TREE_TABLES
 from regraft.coord.typed import watch
 from regraft.deploy.journal import topology_of
 from regraft.deploy.records import Current
-from regraft.design.ocbr.warm import warm as warm_design
+from regraft.design.ocbr.effort import Effort
+from regraft.design.ocbr.problem import Problem
+from regraft.design.ocbr.propose import propose_tree
 from regraft.model import Ends, RegraftError, Topology
 from regraft.plan.warm import warm as warm_plan
 
@@ -147,15 +150,17 @@ class WarmMeasurer(Measurer):
 
 
 async def _warmed(seen: Scene, measurer: WarmMeasurer, ended: threading.Event) -> None:
-    await asyncio.to_thread(_warm, measurer, ended)
+    """Spark, then what designs and plans, while the brokers start."""
+    for warm in (measurer.warm, partial(_design_once, seen), warm_plan):
+        if not ended.is_set():
+            await asyncio.to_thread(warm)
     seen.say("Spark is warm")
 
 
-def _warm(measurer: WarmMeasurer, ended: threading.Event) -> None:
-    """Spark, then what designs and plans, while the brokers start."""
-    for warm in (measurer.warm, warm_design, warm_plan):
-        if not ended.is_set():
-            warm()
+def _design_once(seen: Scene) -> None:
+    """What is compiled for it is loaded then."""
+    problem = Problem.of(seen.tree, classes(seen.work), reachable(seen.net))
+    propose_tree(problem, seen.tree, effort=Effort(moves=200))
 
 
 def _measurer(folder: Path, options: Options) -> WarmMeasurer:

@@ -14,9 +14,9 @@ from typing import Any
 
 from regraft.app.configuration import Configuration, checked, configured
 from regraft.app.demo.children import run_clients
-from regraft.app.demo.demands import Workload
+from regraft.app.demo.demands import Workload, classes
 from regraft.app.demo.forking import Forked, ForkServer
-from regraft.app.demo.network import latencies
+from regraft.app.demo.network import latencies, reachable
 from regraft.app.demo.nodes import Nodes
 from regraft.app.healing_processes import DatabaseProcesses, put_seed_rules, sqlite_stores, write_topology
 from regraft.app.healing_settings import NodeSettings, reaching
@@ -27,7 +27,9 @@ from regraft.coord import Coord, Ensemble, Layout
 from regraft.heal.detection import Timing
 from regraft.model import RegraftError, Topology
 from regraft.model.topology_files import write_topology as write_file
+from regraft.model.traffic_files import write_traffic
 
+TRAFFIC = "traffic.json"
 Say = Callable[[str], None]
 TIMING = Timing(timer=0.25, adaptive=True, busy=0.25, idle=1.0)
 """Many brokers share few processors here: who is slow is not suspected at once; who is gone, is."""
@@ -84,7 +86,8 @@ async def staged(
     """`settings`: of the loop, as sections of a configuration file. Traffic waits for `ready`."""
     server, layout = ForkServer(), Layout()
     await server.warm()
-    write_file(net, folder / "network.json")
+    write_file(reachable(net), folder / "network.json")
+    write_traffic(classes(work), folder / TRAFFIC)
     async with Ensemble(1) as ensemble:
         say("ZooKeeper runs")
         zookeeper = ZookeeperConfiguration(ensemble.hosts)
@@ -114,7 +117,14 @@ def _node(
 ) -> NodeSettings:
     telemetry = Telemetry(folder / "telemetry", health_seconds=2.0)
     broker = BrokerConfiguration(id, telemetry=telemetry)
-    return NodeSettings(broker, reaching(zookeeper, layout), token=token, timing=TIMING, at_once=True)
+    return NodeSettings(
+        broker,
+        reaching(zookeeper, layout),
+        token=token,
+        timing=TIMING,
+        at_once=True,
+        traffic=folder / TRAFFIC,
+    )
 
 
 async def _clients(server: ForkServer, folder: Path, nodes: Nodes, work: Workload) -> Forked:
