@@ -39,7 +39,7 @@ T = TypeVar("T")
 POLL_SECONDS = 0.1
 CHANGED_SECONDS = 180.0
 """For the loop to propose and to carry out."""
-VERIFIED_SECONDS = 60.0
+VERIFIED_SECONDS = 40.0
 """For the first whole window on the new topology to be measured; without it, the demo goes on."""
 RATE = 60.0
 """Events a second; what 24 brokers on two processors do with ease, beside Spark."""
@@ -147,6 +147,15 @@ class WarmMeasurer(Measurer):
         if not self.is_warm:
             super().warm()
             self.is_warm = True
+
+    def stop(self) -> None:
+        """Java may end in the middle of something; pyspark would print where."""
+        from pyspark import SparkContext  # noqa: PLC0415 — loads pyspark
+
+        server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+        if server is not None:
+            server.handle_error = lambda request, address: None
+        super().stop()
 
 
 async def _warmed(seen: Scene, measurer: WarmMeasurer, ended: threading.Event) -> None:
