@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -64,8 +65,10 @@ def test_brokers_find_each_other_in_zookeeper_and_remember_changed_links(folder:
             outcome = regraft(folder, "apply", "plan.json", "--zookeeper", ensemble.hosts, "--json")
             assert outcome["goal"] is True
         with ExitStack() as running:
-            up = {id: running.enter_context(broker(folder, ensemble.hosts, id)) for id in "ca"}
-            assert heard(up["a"]["address"], up["c"]["address"]) == [2, 3]  # neighbours now: b is not there
+            up = {id: running.enter_context(broker(folder, ensemble.hosts, id)) for id in "cab"}
+            assert heard(up["a"]["address"], up["c"]["address"]) == [2, 3]
+            with urllib.request.urlopen(up["a"]["metrics"].replace("/metrics", "/healthz")) as answer:
+                assert list(json.load(answer)["links"]) == ["c"]
     finally:
         runner.run(ensemble.__aexit__(None, None, None))
         runner.close()
