@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
 from regraft.app.demo.far import FarTransport, Late, far_server
@@ -20,10 +21,15 @@ def within(scenario: Coroutine[Any, Any, None]) -> None:
 
 def test_calls_come_later_and_in_order() -> None:
     async def scenario() -> None:
-        late, seen = Late(0.02), []
+        late = Late(0.02)
+        seen: list[tuple[int, float]] = []
         began = time.monotonic()
+
+        def see(number: int) -> None:
+            seen.append((number, time.monotonic() - began))
+
         for number in range(100):
-            late.put(lambda number=number: seen.append((number, time.monotonic() - began)))
+            late.put(partial(see, number))
         assert len(late) == 100
         while len(late):
             await asyncio.sleep(0.005)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK, SOFT, BLUE, ORANGE, GREEN, RED = "#27323f", "#98a2ad", "#2b6cb0", "#dd6b20", "#1a9850", "#d73027"
-SETTINGS: dict[str, Any] = {
+SETTINGS: Any = {
     "svg.hashsalt": "regraft",
     "svg.fonttype": "none",
     "font.family": "sans-serif",

@@ -18,7 +18,7 @@ load_compiled()
 def run_node(seconds: Mapping[Ends, float]) -> None:
     """Settings come by standard input, as for every node."""
     logging.basicConfig(level="WARNING", format="%(asctime)s %(name)s: %(message)s")
-    healing_hosting.BrokerServer = far_server(seconds)  # type: ignore[misc, attr-defined]
+    healing_hosting.BrokerServer = far_server(seconds)  # type: ignore[attr-defined]
     sys.exit(run(undisturbed(node.main())))
 
 
