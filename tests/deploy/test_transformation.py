@@ -31,6 +31,12 @@ def test_nothing_is_lost_and_the_links_are_those_of_the_journal(first: int) -> N
     assert {"crash", "kill agent", "kill deployer", "ZooKeeper away", "session lost"} <= faults.keys()
 
 
+def test_a_publisher_that_went_from_the_subtree_to_its_old_neighbour_reaches_the_subtree() -> None:
+    """k can not tell, by what is advertised, where such a publisher is; it was taken for one of the subtree,
+    and what it had published was confirmed without that."""
+    assert transform(4303).violation == ""
+
+
 def test_a_seed_always_gives_the_same_run() -> None:
     assert transform(7).hash == transform(7).hash
 

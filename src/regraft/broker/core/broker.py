@@ -287,6 +287,8 @@ class Broker:
 
     def _link_run(self, link: Link, run: Run) -> None:
         self.forwarding.arrive(run.check(), link.name)
+        if self.relink.parts:
+            self.relink.arrived(run, link.name)
 
     def _client_run(self, session: Session, run: Run) -> None:
         if not session.resent:

@@ -39,10 +39,12 @@ from regraft.broker.core.forwarding import Forwarding
 from regraft.broker.core.peers import Link
 from regraft.broker.core.tables import Tables
 from regraft.model import BadInput
-from regraft.protocol.messages import AnyMessage, Frozen, Moved
+from regraft.protocol.messages import AnyMessage, Frozen, Moved, Run
 
 EARLY = 64
 APART = "apart"
+SERVED = "?"
+"""Before a neighbour's name: what waits until it is known whether it goes there."""
 
 
 class Relink:
@@ -289,8 +291,22 @@ class Relink:
         self._add_target(i, j)
         self.thaw(j)
 
+    def arrived(self, run: Run, source: str) -> None:
+        """We are k: what j sends now is on its way to the subtree, also if we have had it before."""
+        for part in self.parts.values():
+            if not part.told or not self._is(part, "shift", 2) or source != part.change.j:
+                continue
+            i, stream = part.change.i, self.forwarding.store.stream(run.publisher)
+            for seq, event in zip(run.seqs, run.events, strict=True):
+                held = stream.find(seq)
+                if held is None or i in held.waiting or i in held.sources:
+                    continue
+                if i in self.forwarding.targets(event, source):
+                    stream.within(seq, seq)[0].waiting[i] = 0
+
     def _serve(self, part: Part) -> None:
         """We are k (5): what was on its way from j to the subtree has come, or j has forgotten it."""
+        self.forwarding.forget(SERVED + part.change.i)
         self.tables.sides[part.change.j].elsewhere = None
         self.thaw(part.change.i)
         self._done(part)
@@ -307,7 +323,7 @@ class Relink:
             if from_subtree:
                 held.waiting.pop(k, None)
             elif wanted and held.sources[-1] != k:
-                held.waiting.setdefault(k, 0)
+                held.waiting[k] = 0  # again, if it has it: it may have left the subtree out (`_add_target`)
             if not held.waiting:
                 self.forwarding.complete(held)
         self.tables.remove_side(i, heir=k)
@@ -318,12 +334,14 @@ class Relink:
     def _add_target(self, name: str, old: str) -> None:
         """What is held and wanted there waits for it too, so that nothing is confirmed without it. What came
         from its old neighbour may have been published there: then it is sent again from there, and must
-        not come there before that."""
+        not come there before that. Or its publisher has gone from there to behind the old neighbour, which
+        knows that, and sends it again (`arrived`): until then it is not confirmed."""
         behind = self._publishers(name)
         for held in list(self.forwarding.store):
             if name in held.sources or name in held.waiting:
                 continue
             if held.sources == [old] and behind.get(held.run.publisher.partition("#")[0], True):
+                held.waiting[SERVED + name] = 0
                 continue
             for piece in self.forwarding.store.pieces(held):
                 if name in self.forwarding.targets(piece.run.events[0], piece.sources[0]):
