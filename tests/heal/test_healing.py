@@ -28,6 +28,11 @@ def test_nothing_is_lost_and_the_living_are_a_tree(first: int) -> None:
     assert {"death", "deputy", "partition", "crash", "ZooKeeper away"} <= faults.keys()
 
 
+def test_brokers_agree_which_way_is_downstream_after_a_shift() -> None:
+    """What came from i, then from elsewhere, then from k comes from k: two brokers waited for each other."""
+    assert heal(326).violation == ""
+
+
 def test_a_seed_always_gives_the_same_run() -> None:
     assert heal(7).hash == heal(7).hash
 

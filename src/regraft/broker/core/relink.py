@@ -318,7 +318,8 @@ class Relink:
         self._leave(i)
         for held in list(self.forwarding.store):
             from_subtree = held.sources[-1] == i
-            held.sources = list(dict.fromkeys(k if source == i else source for source in held.sources))
+            now = [k if source == i else source for source in held.sources]
+            held.sources = list(dict.fromkeys(reversed(now)))[::-1]  # the last is where it comes from
             wanted = held.waiting.pop(i, None) is not None
             if from_subtree:
                 held.waiting.pop(k, None)
