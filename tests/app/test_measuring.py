@@ -1,6 +1,8 @@
 """Windows from Spark to the loop: tables are read back, and a past period is played through it."""
 
 import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ from regraft.app.thinking import Thinker
 from regraft.app.workloads import TABLES
 from regraft.loop.goals import Limits
 from regraft.loop.policy import Policy
-from regraft.model import BadInput, Topology
+from regraft.model import BadInput, RegraftError, Topology
 from regraft.model import Limits as PlanLimits
 
 if TYPE_CHECKING:
@@ -98,3 +100,30 @@ def test_times_are_utc_unless_they_say_another_zone() -> None:
     assert moment("1970-01-01T01:00:00", "--from") == 3600.0
     assert moment("1970-01-01T01:00:00Z", "--from") == 3600.0
     assert moment("1970-01-01T01:00:00+01:00", "--from") == 0.0
+
+
+def test_stopped_while_spark_starts_it_is_ended_and_not_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def start(*_: Any, **__: Any) -> object:
+        begun.set()
+        assert go.wait(20)
+        return object()
+
+    ended: list[str] = []
+    monkeypatch.setattr("regraft.measure.session.start", start)
+    monkeypatch.setattr("regraft.app.measuring._end_java", lambda: ended.append("java"))
+    own = Measurer(Telemetry(tmp_path, None), Spark("local[2]", "1g", True, 60.0), tmp_path, MINUTE)
+    with ThreadPoolExecutor(1) as pool:
+        warming = pool.submit(own.warm)
+        assert begun.wait(20)
+        own.stop()
+        go.set()
+        with pytest.raises(RegraftError, match="stopped while Spark started"):
+            warming.result(20)
+    own.wait()
+    assert ended == ["java", "java"]  # the one that may run already, and the one that has started since
+    with pytest.raises(RegraftError, match="has been stopped"):
+        own.warm()

@@ -51,6 +51,7 @@ class Measurer:
         self._quiet = Quiet(telemetry.folder)
         self._session = session
         self._is_ours = session is None
+        self._has_stopped = False
         self._lock = threading.Lock()
 
     def warm(self) -> None:
@@ -106,24 +107,35 @@ class Measurer:
         self._forget()
 
     def stop(self) -> None:
-        """Politely, unless a measurement is under way."""
+        """For good: politely, unless a measurement is under way, or a session that starts."""
+        self._has_stopped = True
         if self._session is not None and self._is_ours and not self._lock.locked():
             with contextlib.suppress(Exception):
                 self._session.stop()
         self._forget()
 
+    def wait(self) -> None:
+        """Until what was under way when it was stopped has noticed that."""
+        with self._lock:
+            pass
+
     def _started(self) -> "SparkSession":
+        if self._has_stopped:
+            raise RegraftError("Spark has been stopped")
         if self._session is None:
             from regraft.measure.session import SMALL, start  # noqa: PLC0415
 
             local = self._spark.master.startswith("local")
             settings = SMALL if self._spark.small and local else {}
             self._session = start(self._spark.master, memory=self._spark.memory, settings=settings)
+            if self._has_stopped:  # while it started: nobody else would end it
+                self._forget()
+                raise RegraftError("stopped while Spark started")
         return self._session
 
     def _forget(self) -> None:
-        """Without waiting for anything that may be dead."""
-        if self._session is None or not self._is_ours:
+        """Without waiting for anything that may be dead. One that is still starting has a Java as well."""
+        if not self._is_ours or (self._session is None and not self._lock.locked()):
             return
         self._session = None
         if not self._spark.master.startswith("sc://"):

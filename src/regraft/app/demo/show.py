@@ -7,9 +7,9 @@ time, the demo fails and says so.
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,6 +56,8 @@ class Options:
     window: float = 10.0
     after: float = 3.0
     """Seconds of traffic after the healing."""
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of the loop, other than the demo's, as sections of a configuration file."""
 
 
 @dataclass
@@ -75,18 +77,19 @@ class Scene:
     victim: str = ""
 
 
-def scene(options: Options, say: Callable[[str], None]) -> Scene:
+def scene(options: Options, say: Callable[[str], None], work: Workload | None = None) -> Scene:
+    """`work`: other traffic than the demo's."""
     net = network(options.cities)
     tree = hub_tree(net)
-    return Scene(net, tree, workload(net.ids, options.rate), say, tuple(sorted(tree.by_ends)), tree.ids)
+    traffic = work or workload(net.ids, options.rate)
+    return Scene(net, tree, traffic, say, tuple(sorted(tree.by_ends)), tree.ids)
 
 
 @asynccontextmanager
 async def running(seen: Scene, options: Options, folder: Path) -> AsyncIterator[None]:
     """Everything runs: brokers, traffic, the loop."""
     measurer = _measurer(folder, options)
-    ended = threading.Event()
-    warming = asyncio.create_task(_warmed(seen, measurer, ended))
+    warming = asyncio.create_task(_warmed(seen, measurer))
     try:
         settings = loop_settings(options)
         ready = asyncio.shield(warming)
@@ -96,10 +99,10 @@ async def running(seen: Scene, options: Options, folder: Path) -> AsyncIterator[
                 seen.service = service
                 yield
     finally:
-        ended.set()
-        measurer.stop()  # under a warm-up, which a thread can not be cancelled in
+        measurer.stop()  # under a warm-up, whose thread ends by that
+        warming.cancel()
         await asyncio.gather(warming, return_exceptions=True)
-        measurer.stop()
+        await asyncio.to_thread(measurer.wait)
 
 
 @asynccontextmanager
@@ -158,12 +161,32 @@ class WarmMeasurer(Measurer):
         super().stop()
 
 
-async def _warmed(seen: Scene, measurer: WarmMeasurer, ended: threading.Event) -> None:
+async def _warmed(seen: Scene, measurer: WarmMeasurer) -> None:
     """Spark, then what designs and plans, while the brokers start."""
-    for warm in (measurer.warm, partial(_design_once, seen), warm_plan):
-        if not ended.is_set():
-            await asyncio.to_thread(warm)
+    await asyncio.to_thread(measurer.warm)
+    for compile in (partial(_design_once, seen), warm_plan):
+        await _left_behind(compile)
     seen.say("Spark is warm")
+
+
+async def _left_behind(work: Callable[[], None]) -> None:
+    """In a thread that nobody waits for if the demo ends before: what compiles can not be interrupted."""
+    loop = asyncio.get_running_loop()
+    done = asyncio.Event()
+    faults: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as fault:
+            faults.append(fault)
+        with suppress(RuntimeError):  # the loop has closed
+            loop.call_soon_threadsafe(done.set)
+
+    threading.Thread(target=run, name="warming", daemon=True).start()
+    await done.wait()
+    for fault in faults:
+        raise fault
 
 
 def _design_once(seen: Scene) -> None:
@@ -185,7 +208,7 @@ def _measurer(folder: Path, options: Options) -> WarmMeasurer:
 
 def loop_settings(options: Options) -> dict[str, Any]:
     """Bold: one window is enough, and nothing is asked of a person. One change in a demo is enough, too."""
-    return {
+    own: dict[str, dict[str, Any]] = {
         "spark": {"master": "local[2]"},
         "loop": {
             "mode": "automatic",
@@ -200,6 +223,7 @@ def loop_settings(options: Options) -> dict[str, Any]:
         "plan": {"time_limit": "1s"},
         "deploy": {"canaries": 0},
     }
+    return own | {name: {**own.get(name, {}), **given} for name, given in options.settings.items()}
 
 
 # The course
