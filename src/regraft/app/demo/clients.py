@@ -1,8 +1,9 @@
 """All publishers and subscribers, in a process of their own: what the loop thinks does not delay them.
 
 The standard input is a socket. Lines of JSON leave on it, several a second: `{"at", "published", "samples":
-[[sent, ms], …]}` with what was delivered since the last one (`sent`: seconds since 1970). A line that comes
-in ends the publishing; the answer is `{"counts": …}`, when all is acknowledged or patience is over. When the
+[[sent, ms], …], "so_far"}` with what was delivered since the last one (`sent`: seconds since 1970) and the
+counts of now. Lines that come in: `{"rates": {city: …}}` changes how often cities publish; `{"finish": true}`
+ends the publishing, and the answer is `{"counts": …}`, when all is acknowledged or patience is over. When the
 input ends, all ends.
 """
 
@@ -43,7 +44,8 @@ async def clients(addresses: Mapping[str, tuple[str, int]], work: Workload) -> i
     async with Clients(addresses, work) as all:
         say({"ready": True})
         telling = asyncio.create_task(_tell(all, say))
-        told = await lines.readline()
+        while (told := await lines.readline()) and "rates" in (asked := json.loads(told)):
+            all.shift(asked["rates"])
         if told:
             counts = await all.finish()
             telling.cancel()
@@ -67,6 +69,7 @@ class Clients:
     def __init__(self, addresses: Mapping[str, tuple[str, int]], work: Workload) -> None:
         self._addresses = addresses
         self._work = work
+        self._rates = dict(work.rates)
         self._tally = Tally(work.wants)
         self._samples: list[tuple[float, float]] = []
         self._published = 0
@@ -95,7 +98,12 @@ class Clients:
         """Since the last time."""
         samples, self._samples = self._samples, []
         published, self._published = self._published, 0
-        return {"at": time.time(), "published": published, "samples": samples}
+        so_far = msgspec.to_builtins(self._tally.counts())
+        return {"at": time.time(), "published": published, "samples": samples, "so_far": so_far}
+
+    def shift(self, rates: Mapping[str, float]) -> None:
+        """Events a second of each publishing city, from its next event on."""
+        self._rates.update(rates)
 
     async def finish(self) -> Any:
         """No more is published; what never comes is the tally's to tell."""
@@ -123,14 +131,13 @@ class Clients:
 
     async def _publish(self, city: str, session: Session, number: int) -> None:
         """Steadily: an event that was held up is followed by the next ones at once, and counts as late."""
-        pause = 1 / self._work.rates[city]
-        due = time.monotonic() + pause * number / len(self._publishers)
+        due = time.monotonic() + number / len(self._publishers) / self._rates[city]
         while not self._stopping:
             await asyncio.sleep(due - time.monotonic())
             event: dict[str, Value] = {"topic": city, "number": self._tally.publishes(city), "sent": due}
             self._published += 1
             await session.send(event, PAYLOAD)
-            due += pause
+            due += 1 / self._rates[city]
         await session.flush()
 
     async def _receive(self, city: str, subscription: Subscription) -> None:

@@ -5,7 +5,7 @@ Whatever ends the block, nothing is left running.
 
 import json
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -46,8 +46,11 @@ class Stage:
     clients: Forked
     begin: Callable[[], Awaitable[Forked]]
     """Clients, once more."""
+    ensemble: Ensemble
+    databases: DatabaseProcesses
     samples: list[tuple[float, float]] = field(default_factory=list)
     published: list[tuple[float, int]] = field(default_factory=list)
+    so_far: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] | None = None
 
     async def follow(self) -> None:
@@ -59,11 +62,16 @@ class Stage:
             if "samples" in said:
                 self.samples += [(sent, ms) for sent, ms in said["samples"]]
                 self.published.append((said["at"], said["published"]))
+                self.so_far = said["so_far"]
             self.counts = said.get("counts")
 
     def finish(self) -> None:
         """Ask the clients to count; `follow` ends when they have."""
-        self.clients.writer.write(b"finish\n")
+        self.clients.writer.write(b'{"finish": true}\n')
+
+    def shift(self, rates: Mapping[str, float]) -> None:
+        """From now on cities publish so often."""
+        self.clients.writer.write(json.dumps({"rates": rates}).encode() + b"\n")
 
     async def go_on(self) -> None:
         """New traffic, which nobody counts, until it is cancelled."""
@@ -93,7 +101,7 @@ async def staged(
         zookeeper = ZookeeperConfiguration(ensemble.hosts)
         async with (
             await Coord.open(zookeeper) as coord,
-            DatabaseProcesses(sqlite_stores(folder, 2), zookeeper, layout),
+            DatabaseProcesses(sqlite_stores(folder, 2), zookeeper, layout) as databases,
         ):
             await write_topology(coord, layout, tree)
             await put_seed_rules(coord, layout)
@@ -104,7 +112,8 @@ async def staged(
                 await ready
                 begin = partial(_clients, server, folder, running, work)
                 configuration = configured(checked(keys(settings, ensemble.hosts)), folder, {})
-                stage = Stage(coord, layout, running, configuration, await begin(), begin)
+                clients = await begin()
+                stage = Stage(coord, layout, running, configuration, clients, begin, ensemble, databases)
                 try:
                     say(_traffic(work))
                     yield stage
@@ -146,6 +155,6 @@ def keys(settings: dict[str, Any], hosts: str) -> dict[str, Any]:
         **settings,
         "overlay": {"name": "demo", "network": "network.json"},
         "zookeeper": {"hosts": hosts},
-        "telemetry": {"folder": "telemetry"},
-        "state": {"folder": "loop"},
+        "telemetry": {"folder": "telemetry", **settings.get("telemetry", {})},
+        "state": {"folder": "loop", **settings.get("state", {})},
     }
