@@ -87,10 +87,11 @@ def descendants(pid: int) -> Iterator[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                state, parent, *_ = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            children[parent].append(int(entry.name))
+            if state != "Z":  # it has ended, and nobody has asked how
+                children[int(parent)].append(int(entry.name))
     waiting = list(children[pid])
     while waiting:
         yield (each := waiting.pop())

@@ -64,15 +64,18 @@ class FarTransport:
 
     def _write(self, data: bytes) -> None:
         self._bytes -= len(data)
-        if not self._transport.is_closing():
-            self._transport.write(data)
+        self._unless_lost(lambda: self._transport.write(data))
 
     def write_eof(self) -> None:
-        self._out.put(self._write_eof)
+        self._out.put(lambda: self._unless_lost(self._transport.write_eof))
 
-    def _write_eof(self) -> None:
-        if not self._transport.is_closing():
-            self._transport.write_eof()
+    def _unless_lost(self, write: Callable[[], None]) -> None:
+        if self._transport.is_closing():
+            return
+        try:
+            write()
+        except RuntimeError:  # lost a moment ago, and we have not been told yet
+            self.abort()
 
     def close(self) -> None:
         self._closing = True
@@ -106,8 +109,10 @@ class FarConnection(Connection):
         self._late.put(lambda: super(FarConnection, self).data_received(data))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._late.hurry()
-        super().connection_lost(exc)
+        try:
+            self._late.hurry()
+        finally:
+            super().connection_lost(exc)
 
 
 def far_server(seconds: Mapping[Ends, float]) -> type[BrokerServer]:
