@@ -63,6 +63,7 @@ class Asked:
             settings={
                 "loop": {"confirm": 2, "least_gain": 0.05, "cool_down": "60s", "settle": "2s"},
                 "telemetry": {"keep": "10m"},
+                "state": {"windows": 30},
                 "automatic": {"actions_per_hour": 0, "transformations_per_hour": 0},
             },
         )

@@ -93,6 +93,23 @@ def test_a_transport_closes_after_what_was_written_and_aborts_at_once() -> None:
     within(scenario())
 
 
+def test_a_transport_that_was_lost_before_anybody_was_told_ends_at_once() -> None:
+    class Lost(Told):
+        def write(self, data: bytes) -> None:
+            raise RuntimeError("the handler is closed")
+
+    async def scenario() -> None:
+        told: Any = Lost()
+        far = FarTransport(told, 0.01)
+        for data in (b"abc", b"def"):
+            far.write(data)
+        await asyncio.sleep(0.05)
+        assert told.calls == ["abort"]
+        assert (far.is_closing(), len(far._out)) == (True, 0)
+
+    within(scenario())
+
+
 def test_events_over_a_far_link_take_as_long_as_the_link() -> None:
     async def scenario() -> None:
         addresses: dict[str, tuple[str, int]] = {}

@@ -48,6 +48,8 @@ class Zookeeper:
 class Telemetry:
     folder: Path
     top: int | None
+    keep: float | None = None
+    """Seconds; None: for ever."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ class Configuration:
     state: Path
     least_free: int
     keep: float
+    windows: int
     web: Web
 
 
@@ -201,7 +204,11 @@ def configured(values: Values, folder: Path, environment: Mapping[str, str]) -> 
             path(zookeeper["key"]),
             environment.get(ZOOKEEPER_AUTH, ""),
         ),
-        Telemetry(folder / values["telemetry"]["folder"], values["telemetry"]["top"] or None),
+        Telemetry(
+            folder / values["telemetry"]["folder"],
+            values["telemetry"]["top"] or None,
+            seconds(values["telemetry"]["keep"]) or None,
+        ),
         Spark(spark["master"], spark["memory"], spark["small"], seconds(spark["time_limit"])),
         values["loop"]["mode"],
         _policy(values),
@@ -219,6 +226,7 @@ def configured(values: Values, folder: Path, environment: Mapping[str, str]) -> 
         state,
         byte_count(values["state"]["least_free"]),
         seconds(values["state"]["keep"]),
+        values["state"]["windows"],
         _web(values["web"], folder, state),
     )
 

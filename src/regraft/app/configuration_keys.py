@@ -142,6 +142,12 @@ SECTIONS: dict[str, Section] = {
                 0,
                 "Keep so many of the heaviest traffic classes of a window, merge the others. " + NO_LIMIT,
             ),
+            "keep": Key(
+                length(),
+                "7d",
+                "So long spools stay after they were measured; then they are removed, and `regraft what-if` "
+                'can not look back further. "0s": for ever.',
+            ),
         },
     ),
     "spark": Section(
@@ -248,7 +254,10 @@ SECTIONS: dict[str, Section] = {
         {
             "folder": Key(text("a path"), "out/loop", "Nobody else may write there."),
             "least_free": Key(size(), "200MB", "With less room on the disk, nothing is measured."),
-            "keep": Key(length("1h"), "30d", "So long decisions and measured windows are kept."),
+            "keep": Key(length("1h"), "30d", "So long decisions and figures of windows are kept."),
+            "windows": Key(
+                whole(10), 1000, "So many of the last windows keep their tables and clean records."
+            ),
         },
     ),
     "web": Section(

@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,18 +41,20 @@ class Measurer:
         least_free: int = 0,
         session: "SparkSession | None" = None,
         tables: frozenset[str] = TABLES,
+        windows: int | None = None,
     ) -> None:
-        """A `session` that is given is somebody else's: it is not ended here."""
+        """A `session` that is given is somebody else's: it is not ended here. `windows`: so many are kept."""
         self._telemetry = telemetry
         self._spark = spark
         self._out = out
         self._width = width
         self._least_free = least_free
         self._tables = tables
+        self._windows = windows
         self._quiet = Quiet(telemetry.folder)
         self._session = session
         self._is_ours = session is None
-        self._has_stopped = False
+        self._stopped = threading.Event()
         self._lock = threading.Lock()
 
     def warm(self) -> None:
@@ -69,12 +72,14 @@ class Measurer:
         self.check_disk()
         if self._quiet.is_quiet():
             return Window(nothing(start, end), Counts())
+        width = round(self._width * 1e6)
         job = Job(
             self._telemetry.folder,
             self._out,
-            round(self._width * 1e6),
+            width,
             top=self._telemetry.top,
             tables=self._tables,
+            keep=None if self._windows is None else self._windows * width,
         )
         with self._lock:
             try:
@@ -88,7 +93,17 @@ class Measurer:
                     raise RegraftError("Spark has gone: its Java has ended; it is started anew") from fault
                 raise
         self._quiet.measured()
+        self._remove_spools()
         return Window(read_window(ran.snapshot, start, end), ran.counts)
+
+    def _remove_spools(self) -> None:
+        """Those that were read, and are older than they are to be kept."""
+        from regraft.measure.retention import remove_spools  # noqa: PLC0415
+        from regraft.measure.state import load  # noqa: PLC0415
+
+        if self._telemetry.keep is not None:
+            read = load(self._out, round(self._width * 1e6)).spools
+            remove_spools(self._telemetry.folder, read, time.time() - self._telemetry.keep)
 
     def read(self, start: float, end: float) -> Measured:
         """A window that was measured before, from its tables."""
@@ -108,7 +123,7 @@ class Measurer:
 
     def stop(self) -> None:
         """For good: politely, unless a measurement is under way, or a session that starts."""
-        self._has_stopped = True
+        self._stopped.set()
         if self._session is not None and self._is_ours and not self._lock.locked():
             with contextlib.suppress(Exception):
                 self._session.stop()
@@ -120,7 +135,7 @@ class Measurer:
             pass
 
     def _started(self) -> "SparkSession":
-        if self._has_stopped:
+        if self._stopped.is_set():
             raise RegraftError("Spark has been stopped")
         if self._session is None:
             from regraft.measure.session import SMALL, start  # noqa: PLC0415
@@ -128,7 +143,7 @@ class Measurer:
             local = self._spark.master.startswith("local")
             settings = SMALL if self._spark.small and local else {}
             self._session = start(self._spark.master, memory=self._spark.memory, settings=settings)
-            if self._has_stopped:  # while it started: nobody else would end it
+            if self._stopped.is_set():  # while it started: nobody else would end it
                 self._forget()
                 raise RegraftError("stopped while Spark started")
         return self._session

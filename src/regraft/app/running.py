@@ -116,6 +116,7 @@ def measurer_of(configuration: Configuration, known: Known | None) -> Measurer:
         configuration.policy.window_seconds,
         configuration.least_free,
         tables=TREE_TABLES if is_tree else ALL_TABLES,
+        windows=configuration.windows,
     )
 
 

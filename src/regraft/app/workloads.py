@@ -84,7 +84,7 @@ def read_window(snapshot: "Snapshot", start: float, end: float) -> Measured:
 
 def read_rows(snapshot: "Snapshot", table: str, start: float, columns: Iterable[str]) -> list[dict[str, Any]]:
     """Of one window: Parquet, in a folder of its own."""
-    from regraft.measure.publish import folder_name  # noqa: PLC0415 — loads pyspark
+    from regraft.measure.windows import folder_name  # noqa: PLC0415 — loads pyspark
 
     return _read(snapshot.table(table) / folder_name(round(start * 1e6)), columns)
 

@@ -49,6 +49,11 @@ FILE = click.Path(path_type=Path)
     help="A record that much older than the newest one of its broker in earlier runs is late: counted only.",
 )
 @click.option(
+    "--keep",
+    metavar="LENGTH",
+    help="Let go of windows that end so long before the newest record: 12h, 7d. Without it all stay.",
+)
+@click.option(
     "--topology", type=FILE, metavar="FILE", help="The tree of local views; else the records say it."
 )
 @click.option(
@@ -94,13 +99,14 @@ def _job(source: Path, out: Path, options: dict[str, Any]) -> "Job":
 
     width = microseconds(options["window"])
     lateness = microseconds(options["lateness"], "--lateness")
+    keep = microseconds(options["keep"], "--keep") if options["keep"] else None
     topology = read_topology(options["topology"]) if options["topology"] else None
     if topology is not None and topology.kind != "tree":
         raise BadInput(shown(options["topology"]), "local views need a tree")
     check_source(source)
     prepare(out)
     load(out, width)
-    return Job(source, out, width, lateness, options["top"], topology, _tables(options["tables"]))
+    return Job(source, out, width, lateness, options["top"], topology, _tables(options["tables"]), keep)
 
 
 def _tables(names: str | None) -> frozenset[str]:

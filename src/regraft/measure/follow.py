@@ -62,7 +62,7 @@ def follow(
         with _busy(job.out):
             state = load(job.out, job.width)
             if state.dirty() or not (job.out / CURRENT).exists():
-                state, _ = publish(spark, job.out, state, state.dirty(), job.asked, say)
+                state, _ = publish(spark, job.out, state, state.dirty(), job.asked, say, job.keep)
         return Ran(read_snapshot(job.out), _minus(state.counts, before.counts))
 
 
@@ -97,7 +97,7 @@ def take_in(lines: "DataFrame", batch: int, *, job: Job, stream: int) -> None:
             state = msgspec.structs.replace(state, batch=batch, spools=read)
             save(job.out, state)
         if closed := closed_windows(state):
-            publish(lines.sparkSession, job.out, state, closed, job.asked, lambda stage: None)
+            publish(lines.sparkSession, job.out, state, closed, job.asked, lambda stage: None, job.keep)
 
 
 def closed_windows(state: State) -> list[int]:

@@ -2,9 +2,10 @@
 
 Late is judged for each broker by itself: a record is late if it is older than the newest record of its
 broker from earlier commits, less the lateness that is allowed. A broker's spool is in the order of time, so
-brokers whose files arrive hours after those of others lose nothing. Duplicates within a commit and of
-earlier ones are removed; a record newer than all that is known of its broker can be no duplicate of an
-earlier one, so that old records are looked at only if something old has come.
+brokers whose files arrive hours after those of others lose nothing; unless their windows have been let go of
+(`retention`). Duplicates within a commit and of earlier ones are removed; a record newer than all that is
+known of its broker can be no duplicate of an earlier one, so that old records are looked at only if something
+old has come.
 """
 
 import shutil
@@ -80,9 +81,10 @@ def read_rejected(spark: SparkSession, folder: Path) -> DataFrame:
 
 def _parted(checked: DataFrame, state: State, lateness: int) -> DataFrame:
     good = f.col("reason").isNull()
-    part = f.when(~good, REJECT).when(_is_late(state, lateness), LATE)
-    part = part.when(f.col("kind") == "interest", INTEREST).otherwise(TRAFFIC)
     start = window_of(published(f.col("kind"), f.col("at"), f.col("latency")), state.width)
+    late = _is_late(state, lateness) | f.coalesce(f.unix_micros(start) < state.closed, f.lit(False))
+    part = f.when(~good, REJECT).when(late, LATE)
+    part = part.when(f.col("kind") == "interest", INTEREST).otherwise(TRAFFIC)
     placed = checked.withColumn("window", f.when(good, start)).withColumn("part", part)
     # Where a good record stood is of no use any more.
     for name in LINES.fieldNames():

@@ -10,7 +10,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +23,33 @@ from pyspark.sql.types import StructField, StructType
 
 from regraft.measure.ingest import INTEREST, TRAFFIC, read_records, read_rejected
 from regraft.measure.members import Brokers
+from regraft.measure.retention import forget, interest_together
 from regraft.measure.schemas import RECORD_VERSION, REJECTED, SNAPSHOT_VERSION, TABLES
 from regraft.measure.state import RECORDS, SNAPSHOTS, VERSIONS, State, reserve, save, tidy
 from regraft.measure.tables import Asked, Kept, compute
-from regraft.measure.windows import shown
+from regraft.measure.windows import folder_name, shown
 from regraft.model import RegraftError
 from regraft.model.snapshot import CURRENT, MANIFEST, Counts, Snapshot, read_snapshot
 
 ALL_TABLES = (*TABLES, "rejected")
-_AT_ONCE = 3
+AT_ONCE = 3
 _NO_WINDOW = "window=1970-01-01 00%3A00%3A00"
 Say = Callable[[str], None]
 
 
 def publish(
-    spark: SparkSession, out: Path, state: State, windows: list[int], asked: Asked, say: Say
+    spark: SparkSession,
+    out: Path,
+    state: State,
+    windows: list[int],
+    asked: Asked,
+    say: Say,
+    keep: int | None = None,
 ) -> tuple[State, Snapshot]:
-    """Compute the tables of these windows and make the snapshot current; the state after, which is saved."""
+    """Compute the tables of these windows and make the snapshot current; the state after, which is saved.
+
+    Windows that are older than `keep` microseconds go, when no snapshot shows them any more.
+    """
     state = reserve(out, state)
     number = state.commit
     records = _of_windows(spark, out, state, windows)
@@ -50,7 +59,8 @@ def publish(
         _write(kept.tables, out / VERSIONS / str(number), say)
     finally:
         kept.release()
-    after = _after(out, state, number, windows)
+    after = forget(_after(out, state, number, windows), keep)
+    after = interest_together(spark, out, after, number)
     _assemble(spark, out, after, _manifest(after, kept))
     save(out, after)
     make_current(out, number)
@@ -76,16 +86,9 @@ def _write(tables: dict[str, DataFrame], folder: Path, say: Say) -> None:
         tables[name].write.mode("overwrite").partitionBy("window").parquet(str(folder / name))
         say(name)
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         for done in [pool.submit(write, name) for name in tables]:
             done.result()
-
-
-def folder_name(start: int) -> str:
-    """As Spark names the folder of a window."""
-    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=start)
-    fraction = f".{at.microsecond:06}".rstrip("0") if at.microsecond else ""
-    return "window=" + at.strftime("%Y-%m-%d %H%%3A%M%%3A%S") + fraction
 
 
 def _after(out: Path, state: State, number: int, windows: list[int]) -> State:

@@ -17,6 +17,7 @@ from regraft.measure.faults import one_line
 from regraft.measure.ingest import ingest
 from regraft.measure.inputs import check_source, parquet_files, spool_files, unread
 from regraft.measure.publish import Say, make_current, publish
+from regraft.measure.retention import gone_forgotten
 from regraft.measure.schemas import RECORDS
 from regraft.measure.spool_source import NAME, Spools
 from regraft.measure.state import State, load, prepare, save, tidy
@@ -42,6 +43,8 @@ class Job:
     top: int | None = None
     topology: Topology | None = None
     tables: frozenset[str] = ALL
+    keep: int | None = None
+    """Of windows that end so long before the newest record, nothing stays; None: all do."""
 
     @property
     def asked(self) -> Asked:
@@ -61,7 +64,7 @@ def run(job: Job, spark: "SparkSession", say: Say = lambda stage: None) -> Ran:
     with alone(job) as before, one_line(shown(job.source)):
         state, counts = take_new(job, before, spark, say, spools=True)
         if state.dirty() or not (job.out / CURRENT).exists():
-            publish(spark, job.out, state, state.dirty(), job.asked, say)
+            publish(spark, job.out, state, state.dirty(), job.asked, say, job.keep)
         return Ran(read_snapshot(job.out), counts)
 
 
@@ -128,7 +131,8 @@ def _new_records(
     if not found:
         return None
     both = found[0] if len(found) == 1 else found[0].unionByName(found[1])
-    spools = state.spools | {span.name: span.end for span in spans}
+    known = state.spools if job.keep is None else gone_forgotten(state.spools, job.source)
+    spools = known | {span.name: span.end for span in spans}
     return both.select(*CHECKED.fieldNames()), _Read(spools, state.parquet | dict(tables))
 
 

@@ -59,6 +59,8 @@ class State(msgspec.Struct):
     """Commits that hold rejected records."""
     tables: dict[str, dict[str, int]] = {}
     """Table → folder of a window → the commit that wrote it."""
+    closed: int = 0
+    """Windows that start before this have been let go of: what still comes of them is late."""
     counts: dict[str, int] = {}
     reasons: dict[str, int] = {}
 

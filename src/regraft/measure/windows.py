@@ -33,6 +33,13 @@ def window_of(micros: Column, width: int) -> Column:
     return f.timestamp_micros(micros - f.pmod(micros, f.lit(width).cast("long")))
 
 
+def folder_name(start: int) -> str:
+    """As Spark names the folder of a window."""
+    at = _EPOCH + timedelta(microseconds=start)
+    fraction = f".{at.microsecond:06}".rstrip("0") if at.microsecond else ""
+    return "window=" + at.strftime("%Y-%m-%d %H%%3A%M%%3A%S") + fraction
+
+
 def shown(micros: int) -> str:
     """As the partitions of a table are named: window=2026-11-16T00%3A05%3A00Z would not be readable."""
     at = _EPOCH + timedelta(microseconds=micros)

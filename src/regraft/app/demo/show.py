@@ -203,6 +203,7 @@ def _measurer(folder: Path, options: Options) -> WarmMeasurer:
         configuration.state / TABLES,
         configuration.policy.window_seconds,
         tables=TREE_TABLES,
+        windows=configuration.windows,
     )
 
 

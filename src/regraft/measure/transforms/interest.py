@@ -18,15 +18,23 @@ _KEY = ("broker", "client", "role", "filter")
 MATRIX = struct(node=TABLES["interest"]["broker"].dataType, topic=TABLES["interest"]["topic"].dataType)
 
 
+def _changes(records: DataFrame) -> DataFrame:
+    """What came and went in turns: of several that say the same, the first; `next`: when it changed again."""
+    order = Window.partitionBy(*_KEY).orderBy("at", "change")
+    said = records.where(f.col("kind") == "interest").withColumn("previous", f.lag("change").over(order))
+    turns = said.where(f.col("previous").isNull() | (f.col("previous") != f.col("change")))
+    return turns.withColumn("next", f.lead("at").over(order))
+
+
+def last_added(records: DataFrame) -> DataFrame:
+    """Of these records, those that say of something that still holds since when it does."""
+    holds = f.col("next").isNull() & (f.col("change") == "added")
+    return _changes(records).where(holds).select(*records.columns)
+
+
 def interest(records: DataFrame, filters_read: DataFrame, width: int) -> DataFrame:
     """A filter that pins several topics has a row for each; one that pins none has null."""
-    order = Window.partitionBy(*_KEY).orderBy("at", "change")
-    changes = (
-        records.where(f.col("kind") == "interest")
-        .select(*_KEY, "at", "change", f.lag("change").over(order).alias("previous"))
-        .where(f.col("previous").isNull() | (f.col("previous") != f.col("change")))
-        .withColumn("next", f.lead("at").over(order))
-    )
+    changes = _changes(records.select("kind", *_KEY, "at", "change"))
     added = f.col("change") == "added"
     held = changes.where(added | f.col("previous").isNull()).select(
         *_KEY,
