@@ -1,59 +1,65 @@
-"""Records → tables by the pipeline's transforms on Spark.
+"""Records → tables by the pipeline on Spark.
 
-    python -m benchmarks._measure_spark RECORDS OUT
+    python -m benchmarks._measure_spark RECORDS OUT [--built-in]
 
 prints how long it took, from opening the files until every table is written. Records are clean (they know
-their window), as the pipeline stores them. Starting Java is not counted; compiling and warming up are.
+their window), as the pipeline stores them, and tables are computed and written as `publish` does it: several
+at once. Starting Java is not counted; compiling and warming up are. `--built-in`: without counting file by
+file (`regraft.measure.counting`).
 """
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from benchmarks._measure_clock import WIDTH, Clock
 from pyspark.sql import functions as f
 
+from regraft.measure.counting.pieces import Piece, pieces_in
 from regraft.measure.members import Brokers, names_in
+from regraft.measure.publish import AT_ONCE
 from regraft.measure.schemas import CLEAN
 from regraft.measure.session import start
-from regraft.measure.transforms.broker_load import broker_load
-from regraft.measure.transforms.filters import filters_read
-from regraft.measure.transforms.interest import interest
-from regraft.measure.transforms.latency import latency, latency_counts, touched
-from regraft.measure.transforms.link_load import hops, link_load
-from regraft.measure.transforms.publications import by_class_and_topic, publications
-from regraft.measure.transforms.traffic_classes import class_sets, traffic_classes
-from regraft.measure.transforms.transformations import transformations
+from regraft.measure.tables import Asked, compute, windows_in
 
 MEMORY = "5g"
+TABLES = ("traffic_classes", "latency", "broker_load", "link_load", "interest")
 
 
-def run(records: Path, out: Path) -> dict[str, Any]:
+def run(records: Path, out: Path, built_in: bool) -> dict[str, Any]:
     session = start("local[2]", memory=MEMORY)
     clock = Clock()
     rows = session.read.schema(CLEAN).parquet(str(records))
     brokers = Brokers.of(names_in(rows.where(f.col("kind") == "health")))
     clock.done("brokers")
-    made = transformations(rows).agg(f.coalesce(f.sum("hops"), f.lit(0)).alias("hops")).collect()[0].hops
-    clock.done("transformations")
-    carried = hops(rows).persist()
-    asked = rows.where(f.col("kind") == "interest")
-    classes = class_sets(by_class_and_topic(publications(rows, brokers), brokers), brokers)
-    tables = {
-        "traffic_classes": traffic_classes(classes, brokers),
-        "link_load": link_load(carried, WIDTH),
-        "broker_load": broker_load(rows, carried, WIDTH),
-        "latency": latency(latency_counts(rows, touched(rows, made))),
-        "interest": interest(asked, filters_read(asked), WIDTH),
-    }
-    for name, table in tables.items():
-        table.write.mode("overwrite").parquet(str(out / name))
+    pieces = () if built_in else pieces_in([records])
+    windows = _windows(pieces) or windows_in(rows)
+    asked = Asked(WIDTH, tables=frozenset(TABLES))
+    kept = compute(rows, rows.where(f.col("kind") == "interest"), brokers, windows, asked, pieces)
+    clock.done("planned")
+
+    def write(name: str) -> None:
+        kept.tables[name].write.mode("overwrite").parquet(str(out / name))
         clock.done(name)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for done in [pool.submit(write, name) for name in TABLES]:
+            done.result()
     answer = clock.answer()
     session.stop()
     return answer
 
 
+def _windows(pieces: tuple[Piece, ...]) -> list[int]:
+    """All that the files can hold, from their statistics: the pipeline remembers them."""
+    bounds = [piece.windows for piece in pieces]
+    known = [each for each in bounds if each is not None]
+    if not known or len(known) < len(bounds):
+        return []
+    return list(range(min(low for low, _ in known), max(high for _, high in known) + 1, WIDTH))
+
+
 if __name__ == "__main__":
-    print(json.dumps(run(Path(sys.argv[1]), Path(sys.argv[2]))))
+    print(json.dumps(run(Path(sys.argv[1]), Path(sys.argv[2]), "--built-in" in sys.argv)))

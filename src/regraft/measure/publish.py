@@ -21,6 +21,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from regraft.measure.counting.pieces import Piece, pieces_in
 from regraft.measure.ingest import INTEREST, TRAFFIC, read_records, read_rejected
 from regraft.measure.members import Brokers
 from regraft.measure.retention import forget, interest_together
@@ -33,6 +34,8 @@ from regraft.model.snapshot import CURRENT, MANIFEST, Counts, Snapshot, read_sna
 
 ALL_TABLES = (*TABLES, "rejected")
 AT_ONCE = 3
+MANY = 1_000_000
+"""Records that are counted file by file: for fewer, workers take longer to start than Spark to count."""
 _NO_WINDOW = "window=1970-01-01 00%3A00%3A00"
 Say = Callable[[str], None]
 
@@ -54,7 +57,8 @@ def publish(
     number = state.commit
     records = _of_windows(spark, out, state, windows)
     interests = read_records(spark, out, state.interests, INTEREST)
-    kept = compute(records, interests, Brokers.of(state.brokers), windows, asked)
+    pieces = _pieces(out, state, windows)
+    kept = compute(records, interests, Brokers.of(state.brokers), windows, asked, pieces)
     try:
         _write(kept.tables, out / VERSIONS / str(number), say)
     finally:
@@ -68,9 +72,22 @@ def publish(
     return after, read_snapshot(out)
 
 
+def _pieces(out: Path, state: State, windows: list[int]) -> tuple[Piece, ...]:
+    """Where the records of the windows are stored, if they are many."""
+    if sum(state.windows[str(start)].records for start in windows) < MANY:
+        return ()
+    return pieces_in(
+        out / RECORDS / str(commit) / f"part={TRAFFIC}" for commit in sorted(_commits(state, windows))
+    )
+
+
+def _commits(state: State, windows: list[int]) -> set[int]:
+    return {commit for start in windows for commit in state.windows[str(start)].commits}
+
+
 def _of_windows(spark: SparkSession, out: Path, state: State, windows: list[int]) -> DataFrame:
     wanted = {str(start) for start in windows}
-    commits = {commit for start in wanted for commit in state.windows[start].commits}
+    commits = _commits(state, windows)
     records = read_records(spark, out, commits, TRAFFIC)
     others = (key for key, window in state.windows.items() if key not in wanted)
     if any(commits & set(state.windows[key].commits) for key in others):

@@ -12,20 +12,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from regraft.measure.conform import of_kind
+from regraft.measure.counting.pieces import Piece, Stored
 from regraft.measure.members import Brokers
 from regraft.measure.schemas import TABLES
+from regraft.measure.sums import Sums
 from regraft.measure.transforms.attributes import attributes, sampled
 from regraft.measure.transforms.broker_load import broker_load
 from regraft.measure.transforms.dimensions import asked_for, dimensions
 from regraft.measure.transforms.filter_similarity import filter_similarity
 from regraft.measure.transforms.filters import filters_read
 from regraft.measure.transforms.interest import in_force, interest
-from regraft.measure.transforms.latency import latency, latency_counts, latency_histogram, touched
-from regraft.measure.transforms.link_load import hops, link_load
+from regraft.measure.transforms.latency import latency, latency_histogram
+from regraft.measure.transforms.link_load import link_load
 from regraft.measure.transforms.links import links, trees
 from regraft.measure.transforms.local_views import local_views, sides
 from regraft.measure.transforms.overlap import overlap
-from regraft.measure.transforms.publications import by_class_and_topic, publications
 from regraft.measure.transforms.publisher_rates import publisher_rates
 from regraft.measure.transforms.top_classes import Merging, merging, top_classes
 from regraft.measure.transforms.topic_popularity import topic_popularity
@@ -74,17 +75,24 @@ class Kept:
 
 
 def compute(
-    records: DataFrame, interests: DataFrame, brokers: Brokers, windows: Sequence[int], asked: Asked
+    records: DataFrame,
+    interests: DataFrame,
+    brokers: Brokers,
+    windows: Sequence[int],
+    asked: Asked,
+    pieces: Sequence[Piece] = (),
 ) -> Kept:
     """`records` of the windows in question (their starts, in microseconds), `interests`: the interest
-    records of all time."""
+    records of all time, `pieces`: where the records are stored, if they are many."""
     kept = Kept()
+    stored = Stored(records.sparkSession, tuple(pieces), tuple(windows)) if pieces else None
+    sums = Sums(records, brokers, stored, kept.keep)
     if asked.some("traffic_classes", "topic_popularity", "local_views"):
-        _traffic(records, brokers, windows, asked, kept)
+        _traffic(records, sums, windows, asked, kept)
     if asked.some("publisher_rates", "overlap", "link_load", "broker_load"):
-        _load(records, asked, kept)
+        _load(records, sums, asked, kept)
     if asked.some("transformations", "queue_growth", "latency", "latency_histogram"):
-        _delays(records, kept)
+        _delays(records, sums, kept)
     if asked.some("interest", "attributes", "dimensions", "filter_similarity"):
         _content(records, interests, windows, asked, kept)
     kept.tables = {name: table for name, table in kept.tables.items() if name in asked.tables}
@@ -97,8 +105,9 @@ def windows_in(records: DataFrame) -> list[int]:
     return sorted(row.start for row in starts)
 
 
-def _traffic(records: DataFrame, brokers: Brokers, windows: Sequence[int], asked: Asked, kept: Kept) -> None:
-    counted = kept.keep(by_class_and_topic(publications(records, brokers), brokers))
+def _traffic(records: DataFrame, sums: Sums, windows: Sequence[int], asked: Asked, kept: Kept) -> None:
+    brokers = sums.brokers
+    counted = kept.keep(sums.by_class_and_topic())
     exact = class_sets(counted, brokers)
     shown = exact
     if asked.top is not None:
@@ -113,19 +122,18 @@ def _traffic(records: DataFrame, brokers: Brokers, windows: Sequence[int], asked
         kept.tables["local_views"] = local_views(shown, around, brokers)
 
 
-def _load(records: DataFrame, asked: Asked, kept: Kept) -> None:
+def _load(records: DataFrame, sums: Sums, asked: Asked, kept: Kept) -> None:
     rates = kept.keep(publisher_rates(records, asked.width))
-    carried = kept.keep(hops(records))
+    carried = kept.keep(sums.hops())
     kept.tables["publisher_rates"] = rates
     kept.tables["overlap"] = overlap(records, rates, asked.width)
     kept.tables["link_load"] = link_load(carried, asked.width)
-    kept.tables["broker_load"] = broker_load(records, carried, asked.width)
+    kept.tables["broker_load"] = broker_load(records, carried, asked.width, sums.deliveries_by_broker())
 
 
-def _delays(records: DataFrame, kept: Kept) -> None:
+def _delays(records: DataFrame, sums: Sums, kept: Kept) -> None:
     seen = kept.keep(transformations(records))
-    under = seen.agg(f.coalesce(f.sum("hops"), f.lit(0)).alias("hops")).collect()[0].hops
-    counts = kept.keep(latency_counts(records, touched(records, under)))
+    counts = kept.keep(sums.latency_counts(seen))
     kept.tables["transformations"] = seen
     kept.tables["queue_growth"] = queue_growth(records)
     kept.tables["latency"] = latency(counts)

@@ -24,15 +24,16 @@ def word(seed: int, what: str, *columns: Column) -> Column:
 
 def uniform_array(seed: int, rows: Words, columns: Words) -> Floats:
     """The same idea for arrays: one number for each row and column (SplitMix64 of both)."""
-    start = _mixed(_mixed(np.array([seed], dtype=np.uint64)) + rows)
-    mixed = _mixed(start[:, None] + columns[None, :] * _STEP)
+    start = mixed(mixed(np.array([seed], dtype=np.uint64)) + rows)
+    drawn = mixed(start[:, None] + columns[None, :] * _STEP)
     # Half a step up: never 0, so that a logarithm can be taken.
-    return ((mixed >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53
+    return ((drawn >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53
 
 
-def _mixed(words: Words) -> Words:
+def mixed(words: Words) -> Words:
+    """SplitMix64: every bit of a word depends on all that it was before."""
     words = words + _STEP
     for shift, factor in _MIX:
         words = (words ^ (words >> np.uint64(shift))) * factor
-    mixed: Words = words ^ (words >> np.uint64(31))
-    return mixed
+    found: Words = words ^ (words >> np.uint64(31))
+    return found

@@ -4,13 +4,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from regraft.measure.conform import conform
-from regraft.measure.schemas import TABLES
+from regraft.measure.schemas import REQUIRED, TABLES
 
 _COUNTS = ("publications", "bytes", "hops_in", "hops_out", "deliveries")
 
 
-def broker_load(records: DataFrame, hops: DataFrame, width: int) -> DataFrame:
-    """`rate`: publications in, hops in and out, and deliveries, a second. `hops` as from `link_load`.
+def broker_load(
+    records: DataFrame, hops: DataFrame, width: int, deliveries: DataFrame | None = None
+) -> DataFrame:
+    """`rate`: publications in, hops in and out, and deliveries, a second. `hops` as from `link_load`;
+    `deliveries` (window, broker, deliveries), where they are counted already.
 
     `cpu` is the processor seconds between the first and the last health record of the window, `queue` the
     largest one seen, `not_recorded` how many records the broker left out in that time (it says so itself).
@@ -21,7 +24,7 @@ def broker_load(records: DataFrame, hops: DataFrame, width: int) -> DataFrame:
     arrived = hops.groupBy("window", f.col("to").alias("broker")).agg(f.sum("messages").alias("hops_in"))
     key = ["window", "broker"]
     table = (
-        _without_hops(records)
+        _without_hops(records, deliveries)
         .join(sent, key, "full_outer")
         .join(arrived, key, "full_outer")
         .withColumn("queue", f.greatest("queue", "queue_of_hops"))
@@ -31,11 +34,12 @@ def broker_load(records: DataFrame, hops: DataFrame, width: int) -> DataFrame:
     return conform(table.withColumn("rate", handled * 1e6 / width), TABLES["broker_load"])
 
 
-def _without_hops(records: DataFrame) -> DataFrame:
+def _without_hops(records: DataFrame, deliveries: DataFrame | None) -> DataFrame:
     """First by kind: one count for each record, instead of a question for each kind of it."""
     kind = f.col("kind")
+    counted = {"hop"} if deliveries is None else {"hop", "delivery"}
     by_kind = (
-        records.where(kind != "hop")
+        records.where(kind.isin(*sorted(REQUIRED.keys() - counted)))
         .groupBy("window", "broker", "kind")
         .agg(
             f.count(f.lit(1)).alias("records"),
@@ -48,6 +52,12 @@ def _without_hops(records: DataFrame) -> DataFrame:
             f.max("not_recorded").alias("most_left_out"),
         )
     )
+
+    if deliveries is not None:
+        delivered = deliveries.select(
+            "window", "broker", f.lit("delivery").alias("kind"), f.col("deliveries").alias("records")
+        )
+        by_kind = by_kind.unionByName(delivered, allowMissingColumns=True)
 
     def records_of(name: str) -> Column:
         return f.coalesce(f.sum(f.when(kind == name, f.col("records"))), f.lit(0))

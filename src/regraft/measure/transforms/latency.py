@@ -19,6 +19,7 @@ ERROR = 0.005
 """Quantiles are within this share of the exact value."""
 GROWTH = (1 + ERROR) / (1 - ERROR)
 MOST_BROADCAST = 1_000_000
+PHASES = ("untouched", "before", "during")
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 
 

@@ -5,7 +5,7 @@ Publishers are numbered by a 64-bit hash: a wrong merge would need two publisher
 number in one window (odds of 10⁻⁸ with a million publishers).
 """
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from regraft.measure.conform import count_where, of_kind
@@ -22,15 +22,17 @@ def publications(records: DataFrame, brokers: Brokers) -> DataFrame:
         "seq",
         "broker",
         (f.col("kind") == "delivery").cast("int").alias("delivery"),
-        f.when(f.col("topic").isNotNull(), f.xxhash64("topic"))
-        .otherwise(f.lit(NO_TOPIC).cast("long"))
-        .alias("topic_id"),
+        topic_id().alias("topic_id"),
     )
     return (
         with_bits(seen, brokers)
         .groupBy("window", "publisher_id", "seq")
         .agg(*brokers.folded(), f.bit_or("topic_id").alias("topic_id"), f.sum("delivery").alias("deliveries"))
     )
+
+
+def topic_id() -> Column:
+    return f.when(f.col("topic").isNotNull(), f.xxhash64("topic")).otherwise(f.lit(NO_TOPIC).cast("long"))
 
 
 def by_class_and_topic(publications: DataFrame, brokers: Brokers) -> DataFrame:

@@ -1,0 +1,88 @@
+"""Rows in groups: which group each row is in, and one row of each group."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Ints = npt.NDArray[np.int64]
+
+DENSE = 1 << 22
+"""Up to so many possible groups are looked up in an array; more are sorted."""
+_LARGEST = 1 << 62
+
+
+class Codes(NamedTuple):
+    """A column as numbers from 0 up to `count`; `values` are what they stand for."""
+
+    codes: Ints
+    count: int
+    values: pa.Array
+
+
+class Groups(NamedTuple):
+    """`place`: the group of each row; `rows`: one row of each group."""
+
+    place: Ints
+    rows: Ints
+
+    def sizes(self, of: Ints | None = None) -> Ints:
+        """How many rows each group has (of these rows)."""
+        return np.bincount(self.place if of is None else self.place[of], minlength=len(self.rows))
+
+    def sums(self, values: Ints) -> Ints:
+        """Exact up to 2⁵³."""
+        return np.bincount(self.place, values, len(self.rows)).astype(np.int64)
+
+    def largest(self, values: Ints) -> Ints:
+        found = values[self.rows]
+        np.maximum.at(found, self.place, values)
+        return found
+
+
+def coded(column: pa.Array) -> Codes:
+    """Of a column without nulls."""
+    if not pa.types.is_dictionary(column.type):
+        column = pc.dictionary_encode(column)
+    return Codes(whole(column.indices), len(column.dictionary), column.dictionary)
+
+
+def whole(column: pa.Array) -> Ints:
+    """Numbers and times as 64 bits; null is 0."""
+    if column.null_count:
+        column = pc.fill_null(column, pa.scalar(0, column.type))
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    return column.to_numpy().astype(np.int64, copy=False)
+
+
+def spread(numbers: Ints) -> tuple[Ints, int]:
+    """Numbers that lie close together as they are, from 0; others by their order."""
+    least = int(numbers.min())
+    count = int(numbers.max()) - least + 1
+    if count <= max(DENSE, 4 * len(numbers)):
+        return numbers - least, count
+    values, places = np.unique(numbers, return_inverse=True)
+    return places, len(values)
+
+
+def grouped(parts: Sequence[tuple[Ints, int]]) -> Groups:
+    """Rows are together if they agree on all parts: numbers below a count, for every row."""
+    key, span = parts[0]
+    for codes, count in parts[1:]:
+        if span * count > _LARGEST:
+            values, key = np.unique(key, return_inverse=True)
+            span = len(values)
+        key, span = key * count + codes, span * count
+    if span > max(DENSE, 4 * len(key)):
+        _, rows, place = np.unique(key, return_index=True, return_inverse=True)
+        return Groups(place, rows)
+    last = np.full(span, -1, np.int64)
+    last[key] = np.arange(len(key))
+    there = np.flatnonzero(last >= 0)
+    place_of = np.empty(span, np.int64)
+    place_of[there] = np.arange(len(there))
+    return Groups(place_of[key], last[there])

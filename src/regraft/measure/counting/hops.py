@@ -1,0 +1,36 @@
+"""Hops by link: what `transforms.link_load.hops` gives, of stored records."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from regraft.measure.counting.groups import coded, grouped, whole
+from regraft.measure.counting.pieces import Columns, Stored, Task, counted, read, tasks
+from regraft.measure.schemas import TEXT, TIME, WHOLE, struct
+
+HOPS = struct(window=TIME, from_=TEXT, to=TEXT, messages=WHOLE, transformed=WHOLE, queue=WHOLE)
+
+
+def stored_hops(records: Stored) -> DataFrame:
+    parts = counted(records.session, tasks(records, ("hop",)), _count, HOPS)
+    return parts.groupBy("window", "from", "to").agg(
+        f.sum("messages").alias("messages"),
+        f.sum("transformed").alias("transformed"),
+        f.max("queue").alias("queue"),
+    )
+
+
+def _count(task: Task) -> Iterator[Columns]:
+    for batch in read(task, ("hop",), ("from", "to", "transformation", "queue")):
+        keys = {name: coded(batch.column(name)) for name in ("window", "from", "to")}
+        groups = grouped([(key.codes, key.count) for key in keys.values()])
+        under = np.flatnonzero(batch.column("transformation").is_valid().to_numpy(zero_copy_only=False))
+        columns = {name: key.values.take(pa.array(key.codes[groups.rows])) for name, key in keys.items()}
+        yield columns | {
+            "messages": pa.array(groups.sizes()),
+            "transformed": pa.array(groups.sizes(under)),
+            "queue": pa.array(groups.largest(whole(batch.column("queue")))),
+        }

@@ -1,0 +1,62 @@
+"""What the large tables are made of: publications, hops by link, deliveries by broker and by latency.
+
+From any table of records by Spark's own functions; from many stored records, file by file (`counting`).
+Both give the same rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from regraft.measure.counting.classes import stored_by_class_and_topic
+from regraft.measure.counting.deliveries import stored_deliveries
+from regraft.measure.counting.hops import stored_hops
+from regraft.measure.counting.pieces import Stored
+from regraft.measure.members import Brokers
+from regraft.measure.transforms.latency import latency_counts, touched
+from regraft.measure.transforms.link_load import hops
+from regraft.measure.transforms.publications import by_class_and_topic, publications
+
+MOST_TOUCHED = 10_000_000
+"""Hops under transformations that a worker looks deliveries up in."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """`keep` holds a table that is read more than once."""
+
+    records: DataFrame
+    brokers: Brokers
+    stored: Stored | None
+    keep: Callable[[DataFrame], DataFrame]
+
+    def by_class_and_topic(self) -> DataFrame:
+        if self.stored is None or not self.brokers.as_words:
+            return by_class_and_topic(publications(self.records, self.brokers), self.brokers)
+        return stored_by_class_and_topic(self.stored, self.brokers)
+
+    def hops(self) -> DataFrame:
+        return hops(self.records) if self.stored is None else stored_hops(self.stored)
+
+    def deliveries_by_broker(self) -> DataFrame | None:
+        """None: they are not counted apart from other records."""
+        counts = self._deliveries
+        return None if counts is None else counts.where("broker IS NOT NULL")
+
+    def latency_counts(self, transformations: DataFrame) -> DataFrame:
+        """As `transforms.latency.latency_counts`."""
+        if self._deliveries is not None:
+            return self._deliveries.where("broker IS NULL").drop("broker")
+        under = transformations.agg(f.coalesce(f.sum("hops"), f.lit(0)).alias("hops")).collect()[0].hops
+        return latency_counts(self.records, touched(self.records, under))
+
+    @cached_property
+    def _deliveries(self) -> DataFrame | None:
+        if self.stored is None:
+            return None
+        if sum(piece.under for piece in self.stored.pieces) > MOST_TOUCHED:
+            return None
+        return self.keep(stored_deliveries(self.stored))
