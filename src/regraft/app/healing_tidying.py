@@ -8,14 +8,16 @@ turns meanwhile.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from regraft.app.healing_deploy import Repairs
 from regraft.app.healing_parts import Parts
+from regraft.app.measured_demand import last_measured
+from regraft.coord import CoordError
 from regraft.deploy.begin import Settings
 from regraft.heal.repair import Join, join
 from regraft.heal.repair_plan import detaching, isolating
-from regraft.model import Plan, RegraftError, Topology
+from regraft.model import Ends, Plan, RegraftError, Topology
 from regraft.model.traffic import Traffic
 
 log = logging.getLogger("regraft.heal")
@@ -37,6 +39,7 @@ class Tidying:
         self._left = left
         self._more = asyncio.Event()
         self._traffic: Traffic = ()
+        self._costs: Mapping[Ends, float] = {}
 
     def add(self, id: str) -> None:
         """After a while: what a crash has held up goes first."""
@@ -66,6 +69,7 @@ class Tidying:
         await self._end_those_that_left()
         if not self.leaving:
             return
+        await self._learn_demand()
         for id in self.leaving & self._parts.hosting.brokers.keys():
             self._parts.hosting.brokers[id].server.send_away(AWAY_SECONDS)
         await self._repairs.carry_out(
@@ -78,7 +82,7 @@ class Tidying:
 
     def _joined(self, topology: Topology, leaving: Iterable[str]) -> Plan | None:
         dead = sorted(set(leaving) & set(topology.ids))
-        found = join(topology, dead, self._traffic) if dead else None
+        found = join(topology, dead, self._traffic, costs=self._costs) if dead else None
         if not isinstance(found, Join):
             return None
         return isolating(topology, dead, found)
@@ -89,6 +93,16 @@ class Tidying:
             self.leaving.discard(id)
             await self._parts.hosting.end(id)
             self._left(id)
+
+    async def _learn_demand(self) -> None:
+        """What the loop has measured last holds more than what the node was told when it started."""
+        try:
+            measured = await last_measured(self._parts.coord, self._parts.layout)
+        except CoordError as fault:
+            log.warning("%s: the measured traffic can not be read: %s", self._parts.id, fault)
+            return
+        if measured is not None:
+            self._traffic, self._costs = measured.traffic, measured.link_costs
 
     def _read_traffic(self) -> Traffic:
         if self._parts.settings.traffic is None:

@@ -143,6 +143,7 @@ class Measurer:
             local = self._spark.master.startswith("local")
             settings = SMALL if self._spark.small and local else {}
             self._session = start(self._spark.master, memory=self._spark.memory, settings=settings)
+            _hush()
             if self._stopped.is_set():  # while it started: nobody else would end it
                 self._forget()
                 raise RegraftError("stopped while Spark started")
@@ -155,6 +156,15 @@ class Measurer:
         self._session = None
         if not self._spark.master.startswith("sc://"):
             _end_java()
+
+
+def _hush() -> None:
+    """Java may end in the middle of something; pyspark would print where."""
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda request, address: None
 
 
 def _java_has_ended() -> bool:
@@ -170,6 +180,7 @@ def _end_java() -> None:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     gateway = SparkContext._gateway
+    server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
     process = getattr(gateway, "proc", None)
     if process is not None:  # first: what is asked of a Java that hangs would hang as well
         process.kill()
@@ -177,5 +188,7 @@ def _end_java() -> None:
     if gateway is not None:
         with contextlib.suppress(Exception):
             gateway.shutdown()
+    if server is not None:  # a thread with a socket: one more for every Java, if nobody ended it
+        threading.Thread(target=server.shutdown, name="ending", daemon=True).start()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None

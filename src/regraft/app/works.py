@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from regraft.app.carrying_out import carry_out, ended, go_on, take_back
 from regraft.app.ledger import Ledger, PlanDocument, plan_document
+from regraft.app.measured_demand import demand_of, publish
 from regraft.app.measuring import DiskFull, Measurer
 from regraft.app.overlay import AnotherLoop, Known, RunningOverlay
 from regraft.app.repairing import wanted_topology
@@ -32,7 +33,7 @@ from regraft.model.workload import Workload
 
 log = logging.getLogger("regraft.loop")
 KEPT = 12
-"""Windows whose traffic is in memory."""
+"""Windows whose traffic is in memory, and plans."""
 T = TypeVar("T")
 
 
@@ -67,7 +68,7 @@ class Works:
         self._ledger = ledger
         self._spark_seconds = spark_seconds
         self.windows: OrderedDict[str, Measured] = OrderedDict()
-        self._plans: dict[str, Plan] = {}
+        self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._thinking = ThreadPoolExecutor(1, "thinking")
         self._measuring = ThreadPoolExecutor(1, "measuring")
 
@@ -130,8 +131,18 @@ class Works:
         window = Window(
             id=measured.id, start=measured.start, end=measured.end, publications=measured.publications
         )
+        await self._tell_those_who_mend(measured)
         event = e.Measured(at=time.time(), ticket=command.ticket, window=window)
         return Done(event, window=(measured, found.counts, time.monotonic() - began))
+
+    async def _tell_those_who_mend(self, measured: Measured) -> None:
+        if not measured.workload.traffic:
+            return
+        demand = demand_of(measured.id, measured.workload.traffic, self.thinker.network.stated)
+        try:
+            await publish(self.overlay.coord, self.overlay.layout, demand)
+        except CoordError as fault:  # they go on with what was measured before
+            log.warning("the measured traffic can not be written: %s", fault)
 
     async def _assess(self, command: c.Assess) -> Done:
         topology, _ = self._known()
@@ -184,7 +195,7 @@ class Works:
         if isinstance(found, str):
             return Done(e.PlanMade(at=time.time(), ticket=ticket, reason=found))
         plan, planned = found
-        self._plans[plan.sha256] = plan
+        self._keep(plan.sha256, plan)
         dressed = self.thinker.network.dressed(goal)
         seen = await self.think(self.thinker.seen, dressed, workload, seconds)
         event = e.PlanMade(at=time.time(), ticket=ticket, planned=planned)
@@ -213,8 +224,14 @@ class Works:
     def plan(self, sha256: str) -> Plan | None:
         """By its hash, also after a restart."""
         if sha256 not in self._plans and (stored := self._ledger.plan(sha256)) is not None:
-            self._plans[sha256] = plan_from(stored.document)
+            self._keep(sha256, plan_from(stored.document))
         return self._plans.get(sha256)
+
+    def _keep(self, sha256: str, plan: Plan) -> None:
+        """The last ones; the others are in the ledger."""
+        self._plans[sha256] = plan
+        while len(self._plans) > KEPT:
+            self._plans.popitem(last=False)
 
     async def window(self, window: Window) -> Measured:
         return await self.window_of(window.id, window.start, window.end)

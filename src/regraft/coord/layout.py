@@ -2,6 +2,7 @@
 
     /regraft
       topology                        the current topology and its epoch
+      demand                          the measured traffic, for whoever mends
       plan                            the journal: the plan and how far it is
         steps/0001                    a step and its status
           actions/0003                an action and its status
@@ -43,6 +44,10 @@ class Layout:
     @property
     def topology(self) -> str:
         return f"{self.root}/topology"
+
+    @property
+    def demand(self) -> str:
+        return f"{self.root}/demand"
 
     @property
     def plan(self) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from regraft.app.configuration import Configuration, checked, configured
 from regraft.app.demo.children import run_clients
-from regraft.app.demo.demands import Workload, classes
+from regraft.app.demo.demands import Workload
 from regraft.app.demo.forking import Forked, ForkServer
 from regraft.app.demo.network import latencies, reachable
 from regraft.app.demo.nodes import Nodes
@@ -27,9 +27,7 @@ from regraft.coord import Coord, Ensemble, Layout
 from regraft.heal.detection import Timing
 from regraft.model import RegraftError, Topology
 from regraft.model.topology_files import write_topology as write_file
-from regraft.model.traffic_files import write_traffic
 
-TRAFFIC = "traffic.json"
 Say = Callable[[str], None]
 TIMING = Timing(timer=0.25, adaptive=True, busy=0.25, idle=1.0)
 """Many brokers share few processors here: who is slow is not suspected at once; who is gone, is."""
@@ -95,7 +93,6 @@ async def staged(
     server, layout = ForkServer(), Layout()
     await server.warm()
     write_file(reachable(net), folder / "network.json")
-    write_traffic(classes(work), folder / TRAFFIC)
     async with Ensemble(1) as ensemble:
         say("ZooKeeper runs")
         zookeeper = ZookeeperConfiguration(ensemble.hosts)
@@ -132,7 +129,6 @@ def _node(
         token=token,
         timing=TIMING,
         at_once=True,
-        traffic=folder / TRAFFIC,
     )
 
 
