@@ -1,6 +1,7 @@
 """Real processes: nodes are killed, deputies take their places, and traffic notices nothing but the time."""
 
 import asyncio
+import signal
 from collections.abc import Coroutine
 from itertools import pairwise
 from pathlib import Path
@@ -96,5 +97,32 @@ def test_two_neighbours_that_are_killed_at_once_are_healed_around_and_join_again
                 assert min(traffic.published) > 30
                 assert wrong == (0, 0, 0)
             await check_log(overlay, ["b2", "b3"])
+
+    within(scenario())
+
+
+def test_a_frozen_node_is_replaced_and_does_nothing_more_when_it_thaws(tmp_path: Path) -> None:
+    """It does not know that time has passed: its lease, and the lives that others know, hold it back."""
+
+    async def scenario() -> None:
+        async with healing_overlay(LINE, tmp_path, session_timeout=4.0) as overlay:
+            async with HealingTraffic(overlay.nodes.addresses, ["b0"], ["b4", "b3"], 200.0) as traffic:
+                traffic.begin()
+                await asyncio.sleep(0.3)
+                frozen = overlay.nodes.running["b2"]
+                frozen.send_signal(signal.SIGSTOP)
+                try:
+                    healed = await overlay.without("b2")
+                    assert ("b1", "b3") in healed.by_ends
+                    before = list(traffic.published)
+                    await asyncio.sleep(0.3)
+                    assert traffic.published > before
+                finally:
+                    frozen.send_signal(signal.SIGCONT)
+                assert await overlay.nodes.ended("b2") == "exit code 1"
+                await overlay.nodes.restart("b2")
+                await overlay.nodes.joined("b2")
+                assert sorted((await overlay.topology()).ids) == IDS
+                assert await traffic.finish() == (0, 0, 0)
 
     within(scenario())
