@@ -105,24 +105,26 @@ def test_a_frozen_node_is_replaced_and_does_nothing_more_when_it_thaws(tmp_path:
     """It does not know that time has passed: its lease, and the lives that others know, hold it back."""
 
     async def scenario() -> None:
-        async with healing_overlay(LINE, tmp_path, session_timeout=4.0) as overlay:
-            async with HealingTraffic(overlay.nodes.addresses, ["b0"], ["b4", "b3"], 200.0) as traffic:
-                traffic.begin()
+        async with (
+            healing_overlay(LINE, tmp_path, session_timeout=4.0) as overlay,
+            HealingTraffic(overlay.nodes.addresses, ["b0"], ["b4", "b3"], 200.0) as traffic,
+        ):
+            traffic.begin()
+            await asyncio.sleep(0.3)
+            frozen = overlay.nodes.running["b2"]
+            frozen.send_signal(signal.SIGSTOP)
+            try:
+                healed = await overlay.without("b2")
+                assert ("b1", "b3") in healed.by_ends
+                before = list(traffic.published)
                 await asyncio.sleep(0.3)
-                frozen = overlay.nodes.running["b2"]
-                frozen.send_signal(signal.SIGSTOP)
-                try:
-                    healed = await overlay.without("b2")
-                    assert ("b1", "b3") in healed.by_ends
-                    before = list(traffic.published)
-                    await asyncio.sleep(0.3)
-                    assert traffic.published > before
-                finally:
-                    frozen.send_signal(signal.SIGCONT)
-                assert await overlay.nodes.ended("b2") == "exit code 1"
-                await overlay.nodes.restart("b2")
-                await overlay.nodes.joined("b2")
-                assert sorted((await overlay.topology()).ids) == IDS
-                assert await traffic.finish() == (0, 0, 0)
+                assert traffic.published > before
+            finally:
+                frozen.send_signal(signal.SIGCONT)
+            assert await overlay.nodes.ended("b2") == "exit code 1"
+            await overlay.nodes.restart("b2")
+            await overlay.nodes.joined("b2")
+            assert sorted((await overlay.topology()).ids) == IDS
+            assert await traffic.finish() == (0, 0, 0)
 
     within(scenario())
