@@ -26,7 +26,7 @@ from regraft.model import RegraftError
 DECK = ("node",) * 7 + ("zookeeper", "database", "java")
 REST_SECONDS = (2.0, 6.0)
 """Before what was killed is started again."""
-HEAL_SECONDS = 180.0
+HEAL_SECONDS = 300.0
 POLL_SECONDS = 0.1
 LOOK_SECONDS = 0.25
 
@@ -79,7 +79,7 @@ class Supervisor:
             self.killed.discard(id)
             await asyncio.sleep(self.rng.uniform(*REST_SECONDS))
             self.restarts[id] += 1
-            with suppress(RegraftError):  # it has ended before it was in the overlay: once more
+            with suppress(RegraftError, OSError):  # it has ended before it was in the overlay: once more
                 await self.stage.nodes.again(id)
                 self.joined[id] = time.time()
 

@@ -24,6 +24,8 @@ MOST_SHARE = 0.05
 """Growth per hour that still counts as flat, of the level; or, if that is more: """
 MOST_BYTES = MIB
 """of one process."""
+JUDGED = ("nodes", "loop", "zookeeper", "databases")
+"""Kinds whose memory has to stay flat."""
 
 
 class Sample(NamedTuple):

@@ -40,8 +40,6 @@ DISK_SECONDS = 60.0
 COUNT_SECONDS = 300.0
 WHOLE_SECONDS = 120.0
 POLL_SECONDS = 0.2
-JUDGED = ("nodes", "loop", "zookeeper", "databases")
-"""Kinds whose memory has to stay flat."""
 
 
 @dataclass(frozen=True)

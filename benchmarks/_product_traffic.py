@@ -11,17 +11,23 @@ HOT = 4
 """Cities that are hot at a time."""
 HOT_SHARE = 0.75
 """Of the events, theirs."""
-WANTED = 4
+WANTED = 8
+"""Cities that a city subscribes to."""
 FINEST = 0.1
 STEP = 1.05
 """Latencies are counted in buckets, each so much wider than the one before."""
 
 
 def everybody(cities: Iterable[str], rate: float, rng: Random) -> Workload:
-    """Every city publishes, and subscribes to those from which most goes to it; some are hot."""
+    """Every city publishes, and subscribes to some of the others; some are hot."""
     names = list(cities)
-    work = workload(names, rate, publishers=len(names), wanted=WANTED)
-    return Workload(rates(work, rate, rng), work.wants)
+    work = workload(names, rate, publishers=len(names))
+    known = sorted(work.rates)
+    wants = {
+        city: tuple(sorted(rng.sample([each for each in known if each != city], min(WANTED, len(known) - 1))))
+        for city in known
+    }
+    return Workload(rates(work, rate, rng), wants)
 
 
 def rates(work: Workload, rate: float, rng: Random) -> dict[str, float]:

@@ -14,17 +14,21 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from benchmarks._product_failures import HEAL_SECONDS
-from benchmarks._product_memory import MIB, Growth
-from benchmarks._product_run import JUDGED, Asked, Soaked, soak
+from benchmarks._product_memory import JUDGED, MIB, Growth
 from benchmarks._table import Line, show
 
-from regraft.broker.io.running import run
+# Nodes are forked from a process that loads this file: what they need not have is loaded later.
+if TYPE_CHECKING:
+    from benchmarks._product_run import Soaked
 
 
 def main() -> int:
+    from benchmarks._product_run import Asked, soak  # noqa: PLC0415
+
+    from regraft.broker.io.running import run  # noqa: PLC0415
+
     options = arguments().parse_args()
     asked = Asked(
         options.nodes == "small", options.seconds, options.every, options.shift, options.rate, options.seed
@@ -43,7 +47,7 @@ def main() -> int:
     return 0 if all(line.met is not False for line in shown) else 1
 
 
-def lines(soaked: Soaked) -> Iterator[Line]:
+def lines(soaked: "Soaked") -> Iterator[Line]:
     counts = soaked.counts
     wrong = (counts.lost, counts.duplicated, counts.reordered, counts.unwanted, counts.unacknowledged)
     yield Line(
@@ -80,7 +84,9 @@ def lines(soaked: Soaked) -> Iterator[Line]:
         )
 
 
-def _healing(soaked: Soaked) -> Line:
+def _healing(soaked: "Soaked") -> Line:
+    from benchmarks._product_failures import HEAL_SECONDS  # noqa: PLC0415
+
     healed = sorted(each.healed for each in soaked.failures if each.healed is not None)
     missing = [each for each in soaked.failures if each.healed is None]
     kinds = sorted({each.kind for each in soaked.failures})
