@@ -1,9 +1,11 @@
 """Rules and adaptations of healing, from the destination databases of the overlay, if it has any."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from regraft.app import views as v
+from regraft.app.stream import Stream
 from regraft.coord import Coord, CoordError, Layout
 from regraft.heal.database.client import DatabaseClient, DatabasesAway, Denied
 from regraft.heal.database.records import Adaptation, RuleSet
@@ -12,6 +14,9 @@ from regraft.model import BadInput
 from regraft.model.intents import said
 
 NONE = "no destination database runs for this overlay: it does not heal by itself"
+
+FOLLOWED = 20
+FOLLOW_SECONDS = 2.0
 
 
 class Adaptations:
@@ -59,6 +64,19 @@ class Adaptations:
             return ()
         except (CoordError, DatabasesAway) as fault:
             return v.Refused(code="away", reason=str(fault))
+
+    async def follow(self, stream: Stream, pause: float = FOLLOW_SECONDS) -> None:
+        """Tells those who follow what is written down from now on. For nobody, nothing is asked."""
+        known: dict[str, v.AdaptationView] | None = None
+        while True:
+            if not stream.is_followed:
+                known = None
+            elif not isinstance(recent := await self.recent(FOLLOWED), v.Refused):
+                for each in reversed(recent):
+                    if known is not None and known.get(each.id) != each:
+                        stream.tell("adaptation", each)
+                known = {each.id: each for each in recent}
+            await asyncio.sleep(pause)
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[DatabaseClient]:

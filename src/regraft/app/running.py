@@ -1,7 +1,6 @@
 """`running_service(configuration)`: all objects of `regraft serve`, put together and taken apart again."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -50,24 +49,20 @@ async def running_service(
             )
             state = state_of(configuration, store)
             shell = Shell(configuration.overlay.name, state, works, store, ledger, configuration.keep)
-            service = Service(
-                shell,
-                store,
-                ledger,
-                OverlayViews(overlay, thinker),
-                Adaptations(overlay.coord, layout),
-            )
-            async with _running(shell, works):
+            adaptations = Adaptations(overlay.coord, layout)
+            service = Service(shell, store, ledger, OverlayViews(overlay, thinker), adaptations)
+            async with _running(shell, works, adaptations):
                 yield service
         finally:
             store.close()
 
 
 @asynccontextmanager
-async def _running(shell: Shell, works: Works) -> AsyncIterator[None]:
+async def _running(shell: Shell, works: Works, adaptations: Adaptations) -> AsyncIterator[None]:
     """A fault of the shell itself ends whoever waits inside."""
     inside = asyncio.current_task()
     running = asyncio.create_task(shell.run())
+    following = asyncio.create_task(adaptations.follow(shell.stream))
     faults: list[BaseException] = []
 
     def ended(task: asyncio.Task[None]) -> None:
@@ -84,9 +79,9 @@ async def _running(shell: Shell, works: Works) -> AsyncIterator[None]:
             raise faults[0] from None
         raise
     finally:
+        following.cancel()
         running.cancel()
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await running
+        await asyncio.gather(following, running, return_exceptions=True)
         await shell.close()
         works.close()
 

@@ -24,6 +24,10 @@ class Stream:
         self._kept: deque[EventView] = deque(maxlen=KEPT)
         self._followers: set[asyncio.Queue[EventView | None]] = set()
 
+    @property
+    def is_followed(self) -> bool:
+        return bool(self._followers)
+
     def tell(self, kind: str, data: View | dict[str, object]) -> None:
         document = data if isinstance(data, dict) else msgspec.to_builtins(data)
         event = self._event(kind, document)
