@@ -6,11 +6,11 @@ publications, confirmations. So whoever is told of a subscription is told before
 depends on it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 from regraft.broker.core.change import Change
 from regraft.broker.core.claims import Claims
+from regraft.broker.core.conversing import Conversing
 from regraft.broker.core.effects import Close, Dial, Effect, Send, Store
 from regraft.broker.core.forwarding import Fact, Forwarding
 from regraft.broker.core.peers import Link, Session
@@ -26,7 +26,6 @@ from regraft.broker.core.settings import (
 from regraft.broker.core.tables import Tables
 from regraft.model import BadInput
 from regraft.protocol.messages import (
-    VERSION,
     Advertise,
     AnyMessage,
     Bye,
@@ -39,7 +38,6 @@ from regraft.protocol.messages import (
     Handover,
     LinkHello,
     Moved,
-    Refused,
     Run,
     Settled,
     Subscribe,
@@ -48,7 +46,7 @@ from regraft.protocol.messages import (
 )
 
 
-class Broker:
+class Broker(Conversing):
     """The core of a broker: routing, reliability, sessions, and its part in changes of links."""
 
     def __init__(
@@ -60,10 +58,8 @@ class Broker:
         stored: dict[str, bytes] | None = None,
         now: float = 0.0,
     ) -> None:
-        self.id = id
-        self.life = life
+        super().__init__(id, life, now)
         self.settings = settings
-        self.now = now
         stored = stored or {}
         self.configured = sorted(neighbours)
         self._links_unknown = settings.fenced and NEIGHBOURS not in stored
@@ -80,16 +76,10 @@ class Broker:
             self.relink.set_apart(True)
         self.sessions.restore(stored, now)
         self.claims.restore(now)
-        self._peers: dict[int, Link | Session] = {}
-        self._dialled: dict[int, str] = {}
         self._away_until = 0.0
         self._lives: dict[str, int] = {}
         """The highest of each broker that has connected: its deputy's, if it has one."""
-        self._over: set[int] = set()
-        """Connections on which nothing more is heard: a goodbye or a fault was the last of them."""
-        self._epoch = 0
-        self._out: list[Effect] = []
-        self._on_link: dict[type, Callable[[Link, Any], None]] = {
+        self._on_link = {
             Update: lambda link, message: self.tables.heard(link.name, message),
             Run: self._link_run,
             Confirm: lambda link, message: self.forwarding.confirmed(message, link.name, link.epoch),
@@ -101,7 +91,7 @@ class Broker:
             Frozen: self.relink.frozen,
             Moved: self.relink.moved,
         }
-        self._on_session: dict[type, Callable[[Session, Any], None]] = {
+        self._on_session = {
             Run: self._client_run,
             Confirm: self._client_confirm,
             Advertise: self.sessions.advertise,
@@ -120,33 +110,6 @@ class Broker:
         if self._links_unknown:  # a deputy has no configuration
             effects.insert(0, Store(NEIGHBOURS, encode_neighbours(self.configured, self.tables.sides)))
         return effects
-
-    def opened(self, connection: int, neighbour: str = "") -> list[Effect]:
-        """A connection is there; `neighbour` if we dialled it, otherwise the peer speaks first."""
-        if not neighbour:
-            return []
-        self._dialled[connection] = neighbour
-        return [Send(connection, LinkHello(self.id, self.life))]
-
-    def received(self, connection: int, messages: Sequence[AnyMessage], now: float) -> list[Effect]:
-        """The peer said something."""
-        self.now = now
-        for message in messages:
-            if connection in self._over:
-                break
-            try:
-                self._received(connection, message)
-            except BadInput as fault:
-                self._refuse(connection, str(fault))
-                break
-        return self._flush()
-
-    def closed(self, connection: int, now: float) -> list[Effect]:
-        """The connection is gone."""
-        self.now = now
-        self._over.discard(connection)
-        self._closed(connection)
-        return self._flush()
 
     def tick(self, now: float) -> list[Effect]:
         """Time has passed."""
@@ -200,30 +163,8 @@ class Broker:
 
     # How it reacts
 
-    def _received(self, connection: int, message: AnyMessage) -> None:
-        peer = self._peers.get(connection)
-        if isinstance(message, (LinkHello, ClientHello)):
-            if peer is not None:
-                raise BadInput("hello", "comes once, at the beginning")
-            if message.version != VERSION:
-                raise BadInput("hello", f"protocol version {message.version}, this broker speaks {VERSION}")
-            if isinstance(message, LinkHello):
-                self._link_hello(connection, message)
-            else:
-                self._client_hello(connection, message)
-            return
-        if peer is None:
-            if self.relink.early(connection, message):
-                return
-            raise BadInput(type(message).__name__, "a connection begins with a hello")
-        handlers: dict[type, Callable[[Any, Any], None]] = (
-            self._on_link if isinstance(peer, Link) else self._on_session
-        )
-        handler = handlers.get(type(message))
-        if handler is None:
-            raise BadInput(type(message).__name__, "not a message that this peer may send")
-        if peer.connection == connection:  # otherwise another connection has taken its place
-            handler(peer, message)
+    def _early(self, connection: int, message: AnyMessage) -> bool:
+        return self.relink.early(connection, message)
 
     def _link_hello(self, connection: int, hello: LinkHello) -> None:
         link = self.forwarding.links.get(hello.broker)
@@ -245,10 +186,6 @@ class Broker:
         self._answer(connection, hello)
         link.life = hello.life
         self._connect(link, connection)
-
-    def _answer(self, connection: int, hello: LinkHello) -> None:
-        if hello.broker < self.id:  # it called us
-            self._out.append(Send(connection, LinkHello(self.id, self.life)))
 
     def _connect(self, link: Link, connection: int) -> None:
         link.lost(self.now)
@@ -305,17 +242,10 @@ class Broker:
         self.claims.confirmed(session.client, confirm.publisher, confirm.ranges)
 
     def _bye(self, session: Session, bye: Bye) -> None:
-        if session.connection is not None:
-            del self._peers[session.connection]
-            self._over.add(session.connection)
+        self._hang_up(session)
         if session.target in self.forwarding.sessions:
             self.claims.left(session)
             self.sessions.end(session)
-
-    def _refuse(self, connection: int, reason: str) -> None:
-        self._out += [Send(connection, Refused("", reason)), Close(connection, reason)]
-        self._closed(connection)
-        self._over.add(connection)
 
     def _closed(self, connection: int) -> None:
         self.relink.lost(connection)

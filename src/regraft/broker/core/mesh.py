@@ -48,10 +48,10 @@ included; a broker cannot check that. Order is per publisher and topic. Sessions
 brokers.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
+from regraft.broker.core.conversing import Conversing
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.mesh_checks import check_hello
@@ -65,9 +65,7 @@ from regraft.broker.core.peers import Session
 from regraft.broker.core.settings import Settings
 from regraft.model import BadInput
 from regraft.protocol.messages import (
-    VERSION,
     Advertise,
-    AnyMessage,
     Bye,
     ClientHello,
     Confirm,
@@ -76,7 +74,6 @@ from regraft.protocol.messages import (
     Positions,
     Pressure,
     Received,
-    Refused,
     Run,
     Settled,
     Subscribe,
@@ -100,7 +97,7 @@ class MeshSettings(Settings):
     idle_seconds: float = 60.0
 
 
-class MeshBroker:
+class MeshBroker(Conversing):
     """The core of a broker in a mesh."""
 
     def __init__(
@@ -113,10 +110,8 @@ class MeshBroker:
         now: float = 0.0,
     ) -> None:
         mesh = settings if isinstance(settings, MeshSettings) else MeshSettings(**vars(settings))
-        self.id = id
-        self.life = life
+        super().__init__(id, life, now)
         self.settings = mesh
-        self.now = now
         self.interest = Interest(neighbours, mesh.k, mesh.patience)
         self.flooding = Flooding(self.interest, mesh.k, mesh.observe)
         self.standings = Standings(
@@ -131,13 +126,7 @@ class MeshBroker:
         self.flooding.held_up = lambda topic: topic in self.pressures.topics
         self.interest.restore(stored or {})
         self.sessions.restore(stored or {}, now)
-        self._peers: dict[int, MeshLink | Session] = {}
-        self._dialled: dict[int, str] = {}
-        self._over: set[int] = set()
-        """Connections on which nothing more is heard: a goodbye or a fault was the last of them."""
-        self._epoch = 0
-        self._out: list[Effect] = []
-        self._on_link: dict[type, Callable[[MeshLink, Any], None]] = {
+        self._on_link = {
             Update: self._update,
             Positions: lambda link, message: self.standings.learn(message, link),
             Flood: lambda link, message: self.flooding.arrive(message, link),
@@ -146,7 +135,7 @@ class MeshBroker:
             Settled: lambda link, message: setattr(link, "settled", True),
             Pressure: self._pressure,
         }
-        self._on_session: dict[type, Callable[[Session, Any], None]] = {
+        self._on_session = {
             Run: self.sessions.publishing.publish,
             Confirm: self.delivery.confirmed,
             Advertise: self.sessions.advertise,
@@ -161,35 +150,6 @@ class MeshBroker:
     def start(self) -> list[Effect]:
         """The first effects: which neighbours to call. Of two neighbours the smaller id calls."""
         return [Dial(name) for name in self.interest.links if self.id < name] + self._flush()
-
-    def opened(self, connection: int, neighbour: str = "") -> list[Effect]:
-        """A connection is there; `neighbour` if we dialled it, otherwise the peer speaks first."""
-        if not neighbour:
-            return []
-        self._dialled[connection] = neighbour
-        return [Send(connection, LinkHello(self.id, self.life))]
-
-    def received(self, connection: int, messages: Sequence[AnyMessage], now: float) -> list[Effect]:
-        """The peer said something."""
-        self._at(now)
-        for message in messages:
-            if connection in self._over:
-                break
-            try:
-                self._received(connection, message)
-            except BadInput as fault:
-                self._out += [Send(connection, Refused("", str(fault))), Close(connection, str(fault))]
-                self._closed(connection)
-                self._over.add(connection)
-                break
-        return self._flush()
-
-    def closed(self, connection: int, now: float) -> list[Effect]:
-        """The connection is gone."""
-        self._at(now)
-        self._over.discard(connection)
-        self._closed(connection)
-        return self._flush()
 
     def tick(self, now: float) -> list[Effect]:
         """Time has passed."""
@@ -236,37 +196,13 @@ class MeshBroker:
     def _at(self, now: float) -> None:
         self.now = self.flooding.streams.now = now
 
-    def _received(self, connection: int, message: AnyMessage) -> None:
-        peer = self._peers.get(connection)
-        if isinstance(message, (LinkHello, ClientHello)):
-            if peer is not None:
-                raise BadInput("hello", "comes once, at the beginning")
-            if message.version != VERSION:
-                raise BadInput("hello", f"protocol version {message.version}, this broker speaks {VERSION}")
-            if isinstance(message, LinkHello):
-                self._link_hello(connection, message)
-            else:
-                self._client_hello(connection, message)
-            return
-        if peer is None:
-            raise BadInput(type(message).__name__, "a connection begins with a hello")
-        handlers: dict[type, Callable[[Any, Any], None]] = (
-            self._on_link if isinstance(peer, MeshLink) else self._on_session
-        )
-        handler = handlers.get(type(message))
-        if handler is None:
-            raise BadInput(type(message).__name__, "not a message that this peer may send")
-        if peer.connection == connection:  # otherwise another connection has taken its place
-            handler(peer, message)
-
     def _link_hello(self, connection: int, hello: LinkHello) -> None:
         link = self.interest.links.get(hello.broker)
         if link is None:
             raise BadInput("hello", f"{hello.broker!r} is not a neighbour of {self.id!r}")
         if link.connection is not None:
             self._out.append(Close(link.connection, "the neighbour has connected anew"))
-        if hello.broker < self.id:  # it called us
-            self._out.append(Send(connection, LinkHello(self.id, self.life)))
+        self._answer(connection, hello)
         link.lost()
         self._epoch += 1
         link.connection, link.epoch = connection, self._epoch
@@ -310,9 +246,7 @@ class MeshBroker:
         self.flooding.check_unacknowledged()
 
     def _bye(self, session: Session, bye: Bye) -> None:
-        if session.connection is not None:
-            del self._peers[session.connection]
-            self._over.add(session.connection)
+        self._hang_up(session)
         self.sessions.end(session)
 
     def _closed(self, connection: int) -> None:
