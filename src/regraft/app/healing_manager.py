@@ -11,6 +11,7 @@ one leads. Whatever is decided may be carried out twice; whatever is lost on the
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 from regraft.app.healing_acts import Acts
@@ -139,12 +140,16 @@ class Manager:
         if (waiting := self._answers.pop(number, None)) is not None and not waiting.done():
             waiting.set_result(answer)
 
-    def asked(self) -> tuple[int, "asyncio.Future[Any]"]:
-        """A number for a question, and its answer to come."""
-        self._number += 1
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._answers[self._number] = answer
-        return self._number, answer
+    async def ask(self, node: str, question: Callable[[int], Message], seconds: float) -> Any:
+        """The answer to a question, which gets a number; `TimeoutError` if there is none."""
+        self._number = number = self._number + 1
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        self.parts.connections.send(node, question(number))
+        try:
+            async with asyncio.timeout(seconds):
+                return await answer
+        finally:
+            self._answers.pop(number, None)
 
     def _here(self, here: Here) -> None:
         owner = Owner(
@@ -202,15 +207,10 @@ class Manager:
         self.electing.chosen(choose, decision.intents)
 
     async def _reaches(self, member: str, broker: str, seconds: float) -> bool:
-        number, answer = self.asked()
-        self.parts.connections.send(member, AskReach(number=number, broker=broker))
         try:
-            async with asyncio.timeout(seconds):
-                return bool(await answer)
+            return bool(await self.ask(member, lambda n: AskReach(number=n, broker=broker), seconds))
         except TimeoutError:
             return False
-        finally:
-            self._answers.pop(number, None)
 
     def _act(self, act: Act) -> None:
         grant = self.electing.grant(act.election)
@@ -282,11 +282,9 @@ class Manager:
         node = self.parts.whereabouts.node_of(id)
         if node == self.parts.id:
             return self._clients_leave(id, seconds)
-        number, answer = self.asked()
-        self.parts.connections.send(node, SendAway(number=number, broker=id, seconds=seconds))
         try:
-            async with asyncio.timeout(seconds):
-                return str(await answer)
+            away = await self.ask(node, lambda n: SendAway(number=n, broker=id, seconds=seconds), seconds)
+            return str(away)
         except TimeoutError:
             return f"{id} does not answer"
 

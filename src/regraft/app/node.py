@@ -51,6 +51,7 @@ log = logging.getLogger("regraft.heal")
 LINE_BYTES = 2**26
 POLL_SECONDS = 0.1
 JOIN_SECONDS = 3.0
+ANSWER_SECONDS = 1.0
 MANY_FILTERS = 24
 
 
@@ -203,12 +204,12 @@ class Node:
             if id != self.settings.id and not owner.by and parts.topology and id in parts.topology.neighbours
         ]
         for node in random.sample(nodes, len(nodes)):
-            number, answer = self.manager.asked()
-            parts.connections.send(node, AskJoin(number=number, broker=self.settings.id))
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1.0):
-                    if not await answer:
-                        return
+                if not await self.manager.ask(node, self._wish_to_join, ANSWER_SECONDS):
+                    return
+
+    def _wish_to_join(self, number: int) -> Message:
+        return AskJoin(number=number, broker=self.settings.id)
 
     def _say_joined(self) -> None:
         log.info("%s is in the overlay", self.settings.id)

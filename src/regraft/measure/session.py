@@ -7,8 +7,7 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,25 +95,23 @@ def _drive(master: str, memory: str | None, more: Mapping[str, str]) -> "SparkSe
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if memory:
         settings["spark.driver.memory"] = memory
-    for key, value in (settings | dict(more)).items():
+    settings |= more
+    for key, value in settings.items():
         builder = builder.config(key, value)
-    with _log_to(os.environ.get(LOG) or os.devnull):
-        return builder.getOrCreate()
+    _launch({"spark.master": master, "spark.app.name": NAME} | settings)
+    return builder.getOrCreate()
 
 
-@contextmanager
-def _log_to(path: str) -> Iterator[None]:
-    """What is started inside writes its standard error there: Java's log is no answer to the user."""
-    sys.stderr.flush()
-    before = os.dup(2)
-    try:
-        log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        os.dup2(log, 2)
-        os.close(log)
-        yield
-    finally:
-        os.dup2(before, 2)
-        os.close(before)
+def _launch(settings: Mapping[str, str]) -> None:
+    """Java, unless there is one, with its standard error elsewhere: its log is no answer to the user."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
+
+    if SparkContext._gateway is not None:
+        return
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    with open(os.environ.get(LOG) or os.devnull, "ab") as log:
+        SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": log}))
 
 
 def _connect(endpoint: str) -> "SparkSession":
