@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import time
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,7 +61,7 @@ def demo(out: Path, rate: float, window: float, small: bool, keep: bool, as_json
     options = Options(SMALL if small else (), rate, window)
     try:
         story, written = asyncio.run(_played(options, out, keep, as_json, write_report))
-    except asyncio.CancelledError:  # by SIGTERM
+    except asyncio.CancelledError:  # by a signal
         raise KeyboardInterrupt from None
     if as_json:
         click.echo(json.dumps(answer(story, written)))
@@ -81,7 +82,8 @@ async def _played(
     started = time.monotonic()
     task = asyncio.current_task()
     assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, _cancel_once(task))
     with TemporaryDirectory(prefix="regraft-demo-", ignore_cleanup_errors=True) as folder:
         watch = watching(quiet)
         seen = scene(options, watch.say)
@@ -101,6 +103,17 @@ async def _played(
                     click.echo("\nwritten: " + ", ".join(str(path) for path in written))
                 await _kept(watch, seen, url)
     return story, written
+
+
+def _cancel_once(task: "asyncio.Task[Any]") -> Callable[[], None]:
+    """Whoever is impatient does not interrupt the tidying up."""
+    asked: list[bool] = []
+
+    def cancel() -> None:
+        if not asked:
+            asked.append(task.cancel())
+
+    return cancel
 
 
 async def _dashboard(stack: AsyncExitStack, seen: "Scene") -> str:
