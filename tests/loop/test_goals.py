@@ -1,8 +1,8 @@
 """Goals say what they see; a later goal never breaks an earlier one."""
 
 from regraft.evaluate import assess
-from regraft.loop.goals import Limits, Seen
-from regraft.loop.judging import compare, judge
+from regraft.loop.goals import Limits, Seen, Verdict
+from regraft.loop.judging import compare, judge, weigh
 from regraft.model import Link, Topology
 from regraft.model.traffic import TrafficClass
 from regraft.model.workload import Workload
@@ -112,6 +112,20 @@ def test_a_hard_goal_that_is_broken_may_not_get_worse() -> None:
     against = compare(seen(less, talk), seen(hub, talk), limits, 0.005).against
     assert against is not None
     assert against.startswith("degree")
+
+
+def test_a_link_that_is_fuller_than_the_broker_was_is_worse_whatever_the_counts_say() -> None:
+    """Both limits are broken: 11 of 10 at a broker is better than 3 of 1 on a link, though 3 is less."""
+
+    def verdict(number: float, limit: float) -> tuple[Verdict, ...]:
+        return (
+            Verdict(goal="capacity", hard=True, kept=False, reason="full", number=number, limit=limit),
+            Verdict(goal="routing_cost", hard=False, kept=True, reason="", number=100.0 / number),
+        )
+
+    broker, link = verdict(11.0, 10.0), verdict(3.0, 1.0)
+    assert weigh(broker, link, 0.005).against == "capacity: full"
+    assert weigh(link, broker, 0.005).against is None
 
 
 def test_the_same_topology_gains_nothing() -> None:

@@ -192,6 +192,17 @@ def test_a_change_is_forgotten_in_time() -> None:
     assert len(loop.state.memory) == 1
 
 
+def test_what_is_forgotten_may_be_undone_for_the_least_gain() -> None:
+    """Though nothing was changed since, and so nothing was put out of mind."""
+    loop = Driven("automatic", cool_down_seconds=0.0, least_gain=0.1, memory_seconds=30.0)
+    loop.proposal(gain=0.3)
+    loop.deployed()
+    loop.now += 40
+    loop.window()
+    loop.design(0.15, added=("y", "z"), removed=("x", "y"))
+    loop.asked(c.MakePlan)
+
+
 def test_the_budget_of_an_hour_makes_a_plan_wait_for_a_person() -> None:
     loop = Driven("automatic", actions_per_hour=5, cool_down_seconds=0.0)
     loop.proposal(actions=3)
@@ -236,6 +247,28 @@ def test_healing_needs_no_approval_but_can_be_made_to() -> None:
     assert loop.state.phase == "waiting"
     loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
     assert loop.asked(c.Deploy).running.cause == "healing"
+
+
+@pytest.mark.parametrize("how", ["observe", "paused"])
+@pytest.mark.parametrize("planning", [True, False])
+def test_healing_that_has_not_begun_when_the_loop_is_told_to_observe_is_not_done(
+    how: str, planning: bool
+) -> None:
+    loop = Driven("automatic")
+    if not planning:
+        loop.proposal()
+    loop.give(e.IntentRaised(at=loop.now, id="i1", intent=Delete(broker="b3")))
+    stop: e.Event = (
+        e.ModeSet(at=loop.now, mode="observe", by="ann")
+        if how == "observe"
+        else e.Paused(at=loop.now, by="ann", reason="")
+    )
+    loop.give(stop)
+    assert (loop.asked(c.Answer).intents, loop.asked(c.Answer).done) == (("i1",), False)
+    if not planning:
+        loop.deployed("stopped")
+    assert (loop.state.phase, loop.state.wanted, loop.state.repairing) == ("waiting", (), ())
+    assert not any(isinstance(each, c.Repair | c.Deploy) for each in loop.last)
 
 
 def test_healing_that_can_not_be_planned_is_told_why() -> None:
@@ -313,6 +346,20 @@ def test_a_run_that_somebody_else_left_in_the_journal_is_finished() -> None:
     loop = Driven("observe")
     loop.give(e.Started(at=loop.now, interrupted="abc"))
     assert loop.asked(c.Resume).running.plan == "abc"
+
+
+def test_a_proposal_does_not_outlive_a_run_that_somebody_else_left() -> None:
+    """In automatic mode it would be carried out on another topology than it was made for."""
+    loop = Driven("automatic", actions_per_hour=5, cool_down_seconds=0.0)
+    loop.proposal(actions=3)
+    loop.deployed()
+    plan = loop.proposal(actions=3)
+    loop.give(e.Started(at=loop.now, interrupted="abc"))
+    loop.now += 4000.0
+    loop.deployed()
+    assert not any(isinstance(each, c.Deploy) for each in loop.last)
+    loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
+    assert loop.said[-1] == ("refused", f"{plan} can not be approved: it is stale already")
 
 
 def test_the_last_run_can_be_taken_back_by_a_person() -> None:

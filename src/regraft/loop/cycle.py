@@ -5,10 +5,9 @@ import msgspec
 from regraft.loop import events
 from regraft.loop.commands import Assess, Design, MakePlan, Measure
 from regraft.loop.judging import Comparison
-from regraft.loop.memory import required_gain, undone
+from regraft.loop.memory import required_gain, still_remembered, undone
 from regraft.loop.price import too_dear
 from regraft.loop.proposing import propose
-from regraft.loop.state import State
 from regraft.loop.troubles import blocks, works
 from regraft.loop.turn import Turn
 from regraft.loop.values import Candidate
@@ -87,7 +86,7 @@ def _candidate_stands(turn: Turn, event: events.Judged) -> bool:
         turn.set(candidate=None)
         return False
     again = _seen_again(candidate, seen, event.candidate_saved)
-    reason = _too_little(turn.state, again)
+    reason = _too_little(turn, again)
     if reason is None:
         turn.set(candidate=again)
         return True
@@ -109,7 +108,7 @@ def designed(turn: Turn, event: events.Designed) -> None:
     elif candidate is None:
         turn.log("kept", f"nothing better was found: {event.reason}")
         turn.go("waiting")
-    elif reason := _too_little(turn.state, candidate):
+    elif reason := _too_little(turn, candidate):
         turn.log("kept", reason, numbers=_numbers(candidate))
         turn.go("waiting")
     else:
@@ -117,17 +116,18 @@ def designed(turn: Turn, event: events.Designed) -> None:
         _confirmed(turn)
 
 
-def _too_little(state: State, candidate: Candidate) -> str | None:
+def _too_little(turn: Turn, candidate: Candidate) -> str | None:
     """Why the candidate is not worth a change, in the window that it was last seen in."""
     seen = candidate.comparison
     if seen.against is not None:
         return f"the best that was found can not be: {seen.against}"
     if seen.mends:
         return None
-    needed = required_gain(state.memory, candidate, state.policy)
+    memory = still_remembered(turn.state.memory, turn.at, turn.policy)
+    needed = required_gain(memory, candidate, turn.policy)
     if seen.gain >= needed:
         return None
-    times = undone(state.memory, candidate)
+    times = undone(memory, candidate)
     because = f", because it undoes {times} recent changes" if times else ""
     saves = f"the best that was found saves {seen.gain:.1%} of {seen.improves}"
     return f"{saves}, at least {needed:.1%} is needed{because}"
@@ -171,7 +171,7 @@ def _refine(turn: Turn, candidate: Candidate) -> None:
 
 def _refined(turn: Turn, known: Candidate, new: Candidate | None) -> None:
     """The better of both."""
-    if new is not None and new.comparison.gain > known.comparison.gain and not _too_little(turn.state, new):
+    if new is not None and new.comparison.gain > known.comparison.gain and not _too_little(turn, new):
         known = msgspec.structs.replace(new, windows=known.windows)
         turn.set(candidate=known)
     turn.do(MakePlan(ticket=turn.go("planning"), candidate=known))

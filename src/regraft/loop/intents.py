@@ -9,6 +9,7 @@ import msgspec
 from regraft.loop import events
 from regraft.loop.commands import Answer, Propose, Repair, StopRun
 from regraft.loop.deploying import deploy
+from regraft.loop.state import State
 from regraft.loop.troubles import blocks, works
 from regraft.loop.turn import Turn
 from regraft.loop.values import Proposal, Wanted
@@ -20,15 +21,35 @@ def raised(turn: Turn, event: events.IntentRaised) -> None:
     known = (*turn.state.wanted, *turn.state.repairing, *(proposal.wanted if proposal else ()))
     if any(each.id == event.id for each in known):
         return
-    if turn.state.mode == "observe" or turn.state.paused is not None:
-        why = "the loop is paused" if turn.state.paused is not None else "the loop only observes"
-        turn.log("healing", f"{said(event.intent)}: not done, {why}")
-        turn.do(Answer(intents=(event.id,), done=False, reason=why))
+    turn.set(wanted=(*turn.state.wanted, Wanted(id=event.id, intent=event.intent, at=event.at)))
+    if (why := _only_observes(turn.state)) is not None:
+        _give_up(turn, why)
         return
     turn.log("healing", f"{said(event.intent)}: taken up", acted=True)
-    turn.set(wanted=(*turn.state.wanted, Wanted(id=event.id, intent=event.intent, at=event.at)))
     _make_way(turn)
     repair_if_wanted(turn)
+
+
+def _only_observes(state: State) -> str | None:
+    if state.paused is not None:
+        return "the loop is paused"
+    return "the loop only observes" if state.mode == "observe" else None
+
+
+def _give_up(turn: Turn, why: str) -> None:
+    """What waits, or is being planned, is not done any more; what is being carried out goes on."""
+    state = turn.state
+    planned = state.repairing if state.phase == "planning" else ()
+    left = (*planned, *state.wanted)
+    if not left:
+        return
+    turn.set(wanted=())
+    if planned:
+        turn.set(repairing=())
+        turn.go("waiting")
+    for each in left:
+        turn.log("healing", f"{said(each.intent)}: not done, {why}")
+    turn.do(Answer(intents=tuple(each.id for each in left), done=False, reason=why))
 
 
 def _make_way(turn: Turn) -> None:
@@ -41,6 +62,8 @@ def _make_way(turn: Turn) -> None:
 
 def repair_if_wanted(turn: Turn) -> None:
     """All that waits, in one plan, as soon as nothing is being carried out."""
+    if (why := _only_observes(turn.state)) is not None:
+        _give_up(turn, why)
     state = turn.state
     if not state.wanted or state.repairing or state.phase == "deploying" or blocks(turn, "coordination"):
         return

@@ -72,6 +72,14 @@ def _as_good(old: Verdict | None, new: Verdict, tolerance: float) -> bool:
 
 def _gain(old: Verdict | None, new: Verdict) -> float:
     """How much smaller the number is, relative to the old one."""
-    if old is None or old.number is None or new.number is None or old.number == new.number:
+    before, after = _measure(old), _measure(new)
+    if before is None or after is None or before == after:
         return 0.0
-    return (old.number - new.number) / abs(old.number) if old.number else -1.0
+    return (before - after) / abs(before) if before else -1.0
+
+
+def _measure(verdict: Verdict | None) -> float | None:
+    """In units of the limit, if there is one: capacity speaks now of a broker, now of a link."""
+    if verdict is None or verdict.number is None:
+        return None
+    return verdict.number / verdict.limit if verdict.limit else verdict.number

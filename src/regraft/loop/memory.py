@@ -1,8 +1,8 @@
-"""Memory against oscillation: undoing what was done a while ago needs twice the gain, again four times.
+"""Memory against oscillation: a candidate needs twice the gain for each remembered change that it undoes.
 
 A change counts as undone by a candidate if at least half of its links, those added and those removed, would
-be as they were before it. So traffic that swings between two patterns ends in one topology: each swing has to
-gain twice as much as the one before, and no gain is above 100 %.
+be as they were before it. So traffic that swings between two patterns ends in one topology: every second
+swing has to gain twice as much as those before, and no gain is above 100 %.
 """
 
 from regraft.loop.policy import Policy

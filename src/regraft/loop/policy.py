@@ -34,7 +34,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     cool_down_seconds: float = 180.0
     """After a change of the topology, until the next one may be designed."""
     memory_seconds: float = 3600.0
-    """So long a change is remembered: undoing it needs twice the gain, undoing that again four times."""
+    """So long a change is remembered: undoing it needs twice the gain, undoing two of them four times."""
     max_actions: int | None = None
     """Of one plan."""
     actions_per_hour: int | None = None

@@ -87,6 +87,8 @@ def _started(turn: Turn, event: events.Started) -> None:
     turn.go("waiting")
     turn.set(wanted=(*state.repairing, *state.wanted), repairing=(), running=None)
     if event.interrupted is not None:
+        turn.withdraw("a run in the journal is finished first", "stale")
+        turn.set(candidate=None)
         found = Running(plan=event.interrupted, cause="person", by="journal", began=turn.at)
         deploying.resume(turn, found)
 

@@ -79,6 +79,9 @@ class World:
             return
         self.deployed += 1
         proposal = running.proposal
+        observing = self.state.mode == "observe" or self.state.paused is not None
+        if running.by == "healing" and observing:
+            self._broken("healing in mode observe")
         if running.cause == "traffic":
             if self.state.mode == "observe":
                 self._broken("a run in mode observe")
@@ -137,10 +140,12 @@ class World:
             self._restart()
 
     def _restart(self) -> None:
-        """The process dies; runs stay in the journal, everything else is forgotten."""
+        """The process dies; runs stay in the journal, everything else is forgotten. Sometimes somebody else
+        has left one there."""
         self.waiting = []
         self.under_way = None
-        self.take(e.Started(at=self.now))
+        left = self.state.running is None and self.random.random() < 0.2
+        self.take(e.Started(at=self.now, interrupted="another's" if left else None))
 
     def _answer(self) -> None:
         command = self.waiting.pop(self.random.randrange(len(self.waiting)))
