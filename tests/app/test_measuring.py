@@ -1,12 +1,15 @@
 """Windows from Spark to the loop: tables are read back, and a past period is played through it."""
 
 import itertools
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 from tests.measure.telemetry import START, Record, delivery, health, hop, interest, publication, spool
 
 from regraft.app.configuration import Spark, Telemetry
@@ -16,6 +19,7 @@ from regraft.app.past import measured_past, moment, topology_then
 from regraft.app.replaying import replay
 from regraft.app.thinking import Thinker
 from regraft.app.workloads import TABLES
+from regraft.cli.what_if_command import what_if
 from regraft.loop.goals import Limits
 from regraft.loop.policy import Policy
 from regraft.model import BadInput, RegraftError, Topology
@@ -78,7 +82,9 @@ def test_a_full_disk_is_noticed_before_anything_is_written(tmp_path: Path, spark
         measurer(tmp_path, spark, least_free=10**18).measure(BEGIN, BEGIN + MINUTE)
 
 
-def test_a_past_period_is_played_through_the_loop(tmp_path: Path, spark: "SparkSession") -> None:
+def test_a_past_period_is_played_through_the_loop(
+    tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "spool"
     folder.mkdir()
     spooled(folder, talk(range(4)), 1)
@@ -94,6 +100,19 @@ def test_a_past_period_is_played_through_the_loop(tmp_path: Path, spark: "SparkS
     assert found.windows[1].cost == pytest.approx(30 * 9), "four links and five brokers"
     with pytest.raises(BadInput, match="nothing was recorded between"):
         measured_past(spark, folder, tmp_path / "tables", MINUTE, 0.0, 60.0)
+    # The command says the same; it would start a session of its own, and end it.
+    monkeypatch.setattr("regraft.measure.session.start", lambda *_, **__: spark)
+    monkeypatch.setattr(type(spark), "stop", lambda session: None)
+    (tmp_path / "regraft.toml").write_text('[loop]\nwindow = "60s"\nconfirm = 1\n')
+    options = ["--telemetry", folder, "--out", tmp_path / "tables", "-c", tmp_path / "regraft.toml"]
+    begin = datetime.fromtimestamp(BEGIN + MINUTE, UTC).isoformat()
+    done = CliRunner().invoke(what_if, [*map(str, options), "--from", begin, "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert [each["publications"] for each in told["windows"]] == [30, 30, 30]
+    assert told["windows"][0]["cost"] == pytest.approx(30 * 9)
+    assert told["routing_cost"] == pytest.approx(3 * 30 * 9)
+    assert [each["kind"] for each in told["decisions"]]
 
 
 def test_times_are_utc_unless_they_say_another_zone() -> None:
