@@ -110,6 +110,11 @@ class RunningOverlay:
             with contextlib.suppress(CoordError):
                 await self._lease.release()
             lease = await acquire(self.coord, self.layout.lock(LOOP), who())
+            if isinstance(lease, Held) and lease.by == who():
+                # Our own of before: it goes when it can be given back, or with the session that we had.
+                lease = await acquire(
+                    self.coord, self.layout.lock(LOOP), who(), wait=1.5 * self.coord.session_timeout
+                )
             if isinstance(lease, Held):
                 raise AnotherLoop(f"another loop runs on this overlay: {lease.by}")
             self._lease = lease
