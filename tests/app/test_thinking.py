@@ -1,6 +1,7 @@
 """Networks, designs within limits, meshes, repairs, previews: what the loop thinks with."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from regraft.app.thinking import Thinker, changed, within_degree
 from regraft.app.workloads import Measured, fitting, together
 from regraft.loop.goals import Limits
 from regraft.loop.policy import Policy
-from regraft.model import Broker, Link, Topology
+from regraft.model import Action, Bounds, Broker, Link, Plan, Topology
 from regraft.model import Limits as PlanLimits
 from regraft.model.intents import Add, Delete, MoveClients, ShiftAway
 from regraft.model.traffic import TrafficClass
@@ -111,6 +112,29 @@ def test_what_healing_can_not_have_is_said() -> None:
     assert "changes no links" in str(after(MoveClients(broker="a", to="b")))
     assert after(Delete(broker="zz")) == "the topology is as it should be"
     assert "unknown broker" in str(after(Add(broker="x", between=("q",))))
+
+
+@pytest.mark.parametrize(("most", "actions"), [(None, 3), (3, 3), (2, 2), (1, 2)])
+def test_a_plan_with_more_actions_than_the_loop_is_allowed_is_made_again_for_fewest_actions(
+    most: int | None, actions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(current: Topology, goal: Topology, limits: PlanLimits, planner: str) -> Plan:
+        count = 2 if limits.minimise == "actions" else 3
+        steps = tuple((Action("shift", ("a", "b", "c")),) for _ in range(count))
+        return Plan("tree", current.sha256, goal.sha256, steps, planner, Bounds(1, 1), None)
+
+    monkeypatch.setattr("regraft.app.thinking.make_plan", made)
+    think = replace(thinker(), policy=Policy(max_actions=most))
+    found = think.plan(CHAIN, 1, CHAIN, Workload(), 10.0)
+    assert not isinstance(found, str)
+    assert found[1].actions == actions
+
+
+def test_warming_up_works_whatever_the_network_and_the_limits_are() -> None:
+    only = Topology.of([("p", "q"), ("q", "r"), ("p", "r")], kind="mesh")
+    think = thinker(only, max_degree=2)
+    think.warm()
+    assert think == thinker(only, max_degree=2)
 
 
 def test_a_preview_adds_up_from_step_to_step() -> None:

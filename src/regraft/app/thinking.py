@@ -6,7 +6,8 @@ Everything that is found here is checked by something that did not find it: plan
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from regraft.app.network import Network
@@ -20,12 +21,14 @@ from regraft.loop.price import buffered
 from regraft.loop.values import Candidate, Planned
 from regraft.model import BadInput, Ends, Infeasible, Link, Plan, Topology
 from regraft.model import Limits as PlanLimits
+from regraft.model.traffic import TrafficClass
 from regraft.model.workload import Interest, Workload
 from regraft.plan import make_mesh_plan, make_plan
 from regraft.plan.invariants import k_topic_connected
 
 TREE = ("routing-cost", "degree", "load", "latency")
 MESH = ("degree", "topic-diameter", "fault-tolerance", "latency")
+WARM_BROKERS, WARM_SECONDS = 24, 0.1
 
 
 class Assessed(NamedTuple):
@@ -53,6 +56,18 @@ class Thinker:
     alpha: float = 1.0
     beta: float = 1.0
     time_limit: float = 3.0
+
+    def warm(self) -> None:
+        """Something small, designed and planned: what is compiled is loaded before it is needed."""
+        ids = [f"b{number}" for number in range(WARM_BROKERS)]
+        chain = Topology.of(pairwise(ids))
+        traffic = (TrafficClass(frozenset((ids[0], id, ids[-1])), 1.0) for id in ids)
+        limits = replace(self.plan_limits, time_limit=WARM_SECONDS)
+        small = replace(self, network=Network(), plan_limits=limits, time_limit=WARM_SECONDS)
+        window = Measured(0.0, 1.0, Workload(tuple(traffic)), 1, 1, 1, None, None, None, None, {})
+        found = small.design(chain, 1, [window])
+        if not isinstance(found, str):
+            small.plan(chain, 1, changed(chain, found.added, found.removed), window.workload, 1.0)
 
     def seen(self, topology: Topology, workload: Workload, seconds: float) -> Seen:
         """`topology` dressed."""
@@ -162,7 +177,7 @@ class Thinker:
     ) -> tuple[Plan, Planned] | str:
         """The way from one topology to the other, verified; or why there is none."""
         if topology.kind == "tree":
-            made = make_plan(topology, goal, self.plan_limits, self.planner)
+            made = self._tree_plan(topology, goal)
         else:
             stay = set(topology.ids) & set(goal.ids)
             interest = fitting(workload, topology).interest
@@ -182,6 +197,16 @@ class Thinker:
             buffered=buffered(made, rates, self.policy),
         )
         return made, planned
+
+    def _tree_plan(self, topology: Topology, goal: Topology) -> Plan | Infeasible:
+        """Fewest steps may take more actions than the loop is allowed, and was designed for: then fewest
+        actions."""
+        made = make_plan(topology, goal, self.plan_limits, self.planner)
+        most = self.policy.max_actions
+        if isinstance(made, Infeasible) or most is None or made.actions <= most:
+            return made
+        shorter = make_plan(topology, goal, replace(self.plan_limits, minimise="actions"), self.planner)
+        return made if isinstance(shorter, Infeasible) or shorter.actions >= made.actions else shorter
 
     def _kept_k(self, topology: Topology, interest: Interest) -> int:
         """While a mesh that is weak is mended, it can not keep more than it has."""

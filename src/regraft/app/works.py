@@ -78,8 +78,11 @@ class Works:
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def warm(self) -> None:
-        """Spark is started before the first window is over."""
-        await self._in(self._measuring, self.measurer.warm)
+        """Spark is started, and what is compiled is loaded, before the first window is over."""
+        await asyncio.gather(
+            self._in(self._measuring, self.measurer.warm),
+            self.think(self.thinker.warm),
+        )
 
     async def do(self, command: c.Command, tell: Tell) -> Done:
         """What the command asks for; a fault becomes `Failed`, with the part that it is of."""
