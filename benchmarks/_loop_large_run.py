@@ -113,7 +113,10 @@ def _next_window(size: Size) -> float:
     return float(-((-time.time() - ROOM) // size.window) * size.window)
 
 
-def _told(path: Path) -> tuple[list[dict[str, Any]], ...]:
+Documents = list[dict[str, Any]]
+
+
+def _told(path: Path) -> tuple[Documents, Documents, Documents]:
     """Decisions, operations and windows of the loop, in the order of time."""
     if not path.exists():
         return [], [], []

@@ -6,6 +6,7 @@ scripts/bench loop --part large --quick   40 brokers, 40 s each
 """
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,8 @@ def main() -> int:
     options.add_argument("--keep", type=Path, metavar="FOLDER", help="of what the runs wrote (large)")
     options.add_argument("--out", type=Path)
     given = options.parse_args()
+    # Whoever ends the benchmark ends all that it has started.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     shown = show(lines(given), f"the loop: {', '.join(given.part or ['demo'])}", given.out)
     return 0 if all(line.met is not False for line in shown) else 1
 
