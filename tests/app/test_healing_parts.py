@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 
+from regraft.app.healing_acts import Acts
 from regraft.app.healing_events import EventChecker
 from regraft.app.healing_facts import Interpreter, Judged
 from regraft.app.healing_log import Log
+from regraft.app.healing_removals import Removals, claim
 from regraft.app.healing_settings import NodeSettings, from_json, reaching, to_json
 from regraft.broker.io.configuration import Configuration as BrokerConfiguration
 from regraft.broker.io.configuration import Tls
-from regraft.coord import Configuration, Digest, Layout, Node
+from regraft.coord import Configuration, Conflict, Digest, Layout, Node
+from regraft.coord.typed import encode
 from regraft.heal.database.client import DatabasesAway
 from regraft.heal.database.records import Adaptation
 from regraft.heal.detection import Detector, Evidence, Suspect, Timing
@@ -29,7 +32,7 @@ from regraft.heal.rules import SEED_RULES, check, parse
 from regraft.heal.wire import Cause
 from regraft.model import Topology
 from regraft.model.facts import Event
-from regraft.model.intents import Delete
+from regraft.model.intents import Delete, Intent, Migrate
 
 LINE = Topology.of(pairwise(["b0", "b1", "b2", "b3", "b4"]))
 RULES = check(parse(SEED_RULES), {"User Defined": 3.0})
@@ -147,7 +150,7 @@ def test_one_that_has_a_deputy_already_is_left_alone() -> None:
 def test_limits_count_what_was_decided_and_refuse_more() -> None:
     async def scenario() -> Judged:
         judge = interpreter(gone(free_port()), limits=RemovalLimits(removals=1))
-        judge.learned(Learned("0-delete-b9", 0, "b0", (Delete(broker="b9"),)))
+        judge.learned(Learned("0-delete-b9", 0, "b0", (Delete(broker="b9"),)), crash=True)
         return await judged(judge, {})
 
     found = run(scenario())
@@ -156,13 +159,12 @@ def test_limits_count_what_was_decided_and_refuse_more() -> None:
 
 
 def test_one_that_has_joined_again_is_not_missing() -> None:
-    """Of five brokers four were removed and joined again: the fifth may go all the same."""
+    """Of five brokers four died and joined again: the fifth may go all the same, though b1 watched none."""
 
     async def scenario() -> Judged:
         judge = interpreter(gone(free_port()), limits=RemovalLimits(removals=100))
         for id in ("b0", "b1", "b3", "b4"):
-            judge.learned(Learned(id, 0, "b0", (Delete(broker=id),)))
-        judge._removals = [each._replace(healthy=False) for each in judge._removals]
+            judge.learned(Learned(id, 0, "b0", (Delete(broker=id),)), crash=True)
         return await judged(judge, {})
 
     assert [type(each) for each in run(scenario()).intents] == [Delete]
@@ -329,5 +331,103 @@ def test_a_newcomer_is_put_where_fewest_links_are() -> None:
         assert events._place() == "b0", "b4 is a deputy's"
         parts.topology = None
         assert "not in the overlay" in events.join("b8")
+
+    run(scenario())
+
+
+FAILING = Event(
+    name="migrateBrokerRequest",
+    broker="b1",
+    arguments={"max_input_rate": 1.0, "min_output_rate": 2.0},
+)
+RELIEVE = """type oblig relieve(target database, Broker<T> broker) {
+subject AdaptationManager; on brokerOverloaded(); do database.moveClients(broker);}"""
+
+
+def test_who_is_about_to_fail_lets_others_lead_because_it_is_deleted_in_the_end() -> None:
+    """Rule 3 calls for rule 1, and nobody removes itself."""
+
+    async def scenario() -> None:
+        database = FakeDatabase()
+        events, _, _ = checker(database)
+        await events.happened(FAILING)
+        await asyncio.sleep(0.05)
+        assert [(each.kind, each.target) for each in database.asked] == [("delete", "b1")]
+
+    run(scenario())
+
+
+def test_relief_for_an_overload_does_not_hush_that_the_broker_fails() -> None:
+    async def scenario() -> None:
+        database = FakeDatabase()
+        events, _, parts = checker(database)
+        parts.databases.rules = check(parse(RELIEVE + SEED_RULES), {"User Defined": 3.0})
+        for _ in range(2):
+            await events.happened(Event(name="brokerOverloaded", broker="b1"))
+        await events.happened(FAILING)
+        await asyncio.sleep(0.05)
+        assert [each.kind for each in database.asked] == ["shift", "delete"]
+
+    run(scenario())
+
+
+def test_a_leader_does_not_remove_itself_and_says_so() -> None:
+    parts: Any = SimpleNamespace(id="b1", topology=LINE, hosting=SimpleNamespace(brokers={"b1": None}))
+    nothing: Any = None
+    acts = Acts(parts, nothing, nothing, nothing, nothing, nothing)
+    assert "does not remove itself" in run(acts.carry_out(Delete(broker="b1"), crash=False))
+
+
+@pytest.mark.parametrize(("reason", "asked"), [("b3 does not answer", 1), ("", 2)])
+def test_a_broker_whose_components_could_not_leave_is_not_deleted(reason: str, asked: int) -> None:
+    done: list[Intent] = []
+
+    class Moves(Acts):
+        async def carry_out(self, intent: Intent, *, crash: bool) -> str:
+            done.append(intent)
+            return reason
+
+    nothing: Any = None
+    acts = Moves(nothing, nothing, nothing, nothing, nothing, nothing)
+    decision = (Migrate(source="b2", targets=("b3",), components=("chat",)), Delete(broker="b2"))
+    reasons = run(acts.carry_out_all(decision, crash=False))
+    assert len(done) == asked
+    assert bool(reasons) == bool(reason)
+
+
+class OneValue:
+    """A ZooKeeper with one node; `others` write over it before our own writes."""
+
+    def __init__(self, others: list[bytes]) -> None:
+        self.node: Node | None = None
+        self.others = others
+
+    async def get(self, path: str) -> Node | None:
+        return self.node
+
+    async def create(self, path: str, data: bytes) -> None:
+        await self._written(data, None)
+
+    async def set(self, path: str, data: bytes, version: int) -> Node:
+        return await self._written(data, version)
+
+    async def _written(self, data: bytes, version: int | None) -> Node:
+        if self.others:
+            self.node = Node(self.others.pop(), (self.node.version if self.node else 0) + 1, 1, 1, 0)
+            raise Conflict(Layout().root, "somebody was faster")
+        self.node = Node(data, (version or 0) + 1, 1, 1, 0)
+        return self.node
+
+
+def test_living_brokers_are_counted_for_the_whole_overlay_whoever_removes_them() -> None:
+    async def scenario() -> None:
+        limits = RemovalLimits(window=60.0, healthy=1)
+        quiet: Any = OneValue([])
+        assert await claim(quiet, Layout(), "b1", limits, 100.0) == ""
+        assert await claim(quiet, Layout(), "b1", limits, 101.0) == "", "a second leader does the same"
+        assert "b7 lives, and b1 was removed" in await claim(quiet, Layout(), "b7", limits, 102.0)
+        assert await claim(quiet, Layout(), "b7", limits, 161.0) == ""
+        busy: Any = OneValue([encode(Removals(living={"b9": 100.0}))])
+        assert "b9 was removed" in await claim(busy, Layout(), "b1", limits, 100.0)
 
     run(scenario())

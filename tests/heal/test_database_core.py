@@ -1,5 +1,9 @@
 """What the destination database decides by pure functions: turns, groups, placement, replicas that differ."""
 
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -10,7 +14,17 @@ from regraft.heal.database.grants import Queue
 from regraft.heal.database.group import concerned, distances, grant_of, neighbours, path
 from regraft.heal.database.merge import merged
 from regraft.heal.database.placement import asked, lacking, placed
-from regraft.heal.database.records import BrokerRecord, Garbled, Map, broker_record, encoded
+from regraft.heal.database.protocol import PutRules
+from regraft.heal.database.records import (
+    BrokerRecord,
+    Garbled,
+    Map,
+    RuleSet,
+    RuleText,
+    broker_record,
+    encoded,
+)
+from regraft.heal.database.rule_sets import RuleSets
 from regraft.heal.grant import Grant, Member, Request
 from regraft.model import BadInput
 
@@ -239,3 +253,15 @@ def test_a_record_that_can_not_be_is_refused_with_the_reason(data: bytes, reason
     with pytest.raises(Garbled, match="d1: broker 'a': ") as fault:
         broker_record(data, "a", "d1")
     assert reason in str(fault.value)
+
+
+def test_rules_that_are_too_many_together_are_not_stored() -> None:
+    """Each is short enough; but brokers read them all, and would be left without any."""
+    head = "type oblig r{0}(target d, Broker<T> b) {{subject AdaptationManager;"
+    text = head + " on addBrokerRequest(); do d.addBroker(b); // {1}\n}}"
+    texts = tuple(RuleText(name=f"r{n}", text=text.format(n, "x" * 30_000)) for n in range(3))
+    metadata: Any = SimpleNamespace(head=SimpleNamespace(value=None))
+    nobody: Any = None
+    answer = asyncio.run(RuleSets(nobody, metadata).put(PutRules(rules=RuleSet(rules=texts), expected=0)))
+    assert "all rules together" in answer.refused
+    assert "65536 are allowed" in answer.refused

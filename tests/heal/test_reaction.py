@@ -189,6 +189,13 @@ def test_living_brokers_are_removed_one_at_a_time() -> None:
     assert allowed(Delete(broker="b1"), dead=frozenset({"b1"}), removed=before) is None
 
 
+def test_one_that_died_is_replaced_however_many_living_ones_were_removed() -> None:
+    before = tuple(Removal(99.0, "", True) for _ in range(7))
+    wide = RemovalLimits(removals=100, healthy=100)
+    assert allowed(Delete(broker="b1"), limits=wide, dead=frozenset({"b1"}), removed=before) is None
+    assert allowed(Delete(broker="b1"), limits=wide, removed=before) == "a healthy majority would be removed"
+
+
 def test_a_rule_that_would_delete_everybody_is_stopped() -> None:
     text = rules("on brokerMeasured(); do database.deleteBroker(broker);")
     events = tuple(Event(name="brokerMeasured", broker=id) for id in STAR.ids)

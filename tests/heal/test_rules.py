@@ -179,6 +179,13 @@ def test_rules_for_other_events_or_with_actions_that_agree_are_no_conflict() -> 
     assert found(rule("a", do="deleteBroker"), rule("b", on="brokerRecovered()", do="addBroker")) == []
 
 
+def test_a_conflict_in_the_last_of_many_cases_is_reported() -> None:
+    first = " || ".join(f"cpu == {number}" for number in range(20))
+    second = " || ".join([*(f"cpu == {number}" for number in range(100, 119)), "cpu == 19"])
+    pair = found(rule("a", do="deleteBroker", when=first), rule("b", do="shiftAway", when=second))
+    assert any(text.startswith("a and b") for text in pair)
+
+
 def test_a_condition_that_can_never_hold_is_reported() -> None:
     assert found(rule("a", when="cpu > 0.9 && cpu < 0.5")) == ["a: its condition can never hold"]
     assert found(rule("a", when="false")) == ["a: its condition can never hold"]

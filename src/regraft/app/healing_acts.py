@@ -13,12 +13,14 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from regraft.app.healing_deploy import Repairs, bury
 from regraft.app.healing_hosting import LATER_SECONDS, Hosted
 from regraft.app.healing_parts import Parts
+from regraft.app.healing_removals import claim
 from regraft.app.healing_watch import examine
 from regraft.coord import CoordError
 from regraft.deploy.begin import Settings
@@ -27,7 +29,7 @@ from regraft.heal.ownership import Look, Owner, Why, look
 from regraft.heal.repair import inserted
 from regraft.heal.repair_plan import inserting, shifting
 from regraft.heal.wire import Here
-from regraft.model import Infeasible, Plan, Topology
+from regraft.model import Infeasible, Plan, RegraftError, Topology
 from regraft.model.intents import Add, Clone, Delete, Intent, Migrate, MoveClients, ShiftAway
 from regraft.model.topology import Broker
 
@@ -71,6 +73,24 @@ class Acts:
         if (looking := self._looks.pop(id, None)) is not None:
             looking.cancel()
 
+    async def carry_out_all(self, decision: Iterable[Intent], *, crash: bool) -> list[str]:
+        """One after the other; what was not done, and why. A broker whose components could not leave stays:
+        the seed deletes it after they have (Mimosa Pudica §4.3, rule 3)."""
+        reasons: list[str] = []
+        stay: set[str] = set()
+        for intent in decision:
+            if isinstance(intent, Delete) and intent.broker in stay:
+                reasons.append(f"{intent.broker} stays: its components could not leave")
+                continue
+            try:
+                reason = await self.carry_out(intent, crash=crash)
+            except RegraftError as fault:
+                reason = str(fault)
+            if reason:
+                reasons.append(reason)
+                stay |= {intent.source} if isinstance(intent, Migrate) and intent.components else set()
+        return reasons
+
     async def carry_out(self, intent: Intent, *, crash: bool) -> str:
         """Empty, or why it was not done. `crash`: because of one, so a broker that lives again stays."""
         match intent:
@@ -89,6 +109,8 @@ class Acts:
 
     async def _delete(self, id: str, crash: bool) -> str:
         topology = self._parts.topology
+        if id == self._parts.id:
+            return f"{id} leads, and does not remove itself"
         if topology is None or id not in topology.neighbours or id in self._parts.hosting.brokers:
             return ""
         reason = ""
@@ -101,9 +123,7 @@ class Acts:
             if not self._refused(id, owner):
                 evidence = await examine(self._parts.coord, self._parts.layout, id, owner)
             if not evidence.hard:
-                if not owner.by and not crash:
-                    self._leaving(id)
-                return ""  # it, or its deputy, answers
+                return "" if owner.by or crash else await self._let_go(id)  # it, or its deputy, answers
             why = Why.PROCESS_GONE if evidence is Evidence.REFUSED else Why.VACANT
             hosted = await self._parts.hosting.begin(id, topology.neighbours[id], seen, why)
             if isinstance(hosted, Hosted):
@@ -115,6 +135,13 @@ class Acts:
                 return ""
             reason = hosted.reason
             await self._parts.coord.sync()
+        return reason
+
+    async def _let_go(self, id: str) -> str:
+        settings = self._parts.settings
+        reason = await claim(self._parts.coord, self._parts.layout, id, settings.removals, time.time())
+        if not reason:
+            self._leaving(id)
         return reason
 
     async def _bury(self, session: int) -> None:

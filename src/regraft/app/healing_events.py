@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from regraft.app.healing_elections import Electing
@@ -35,7 +35,7 @@ AGAIN_SECONDS, LONGEST_SECONDS = 0.1, 3.0
 OVER_SECONDS = 1.5
 """Then an election has too few who answer."""
 QUIET_SECONDS = 10.0
-"""After an adaptation for what the monitor saw."""
+"""After an adaptation for what the monitor saw, for the same event."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ class EventChecker:
         self._early: dict[str, asyncio.Task[Grant | Denied]] = {}
         """Grants that were asked for while the timer was running."""
         self._monitor = Monitor(parts.id, parts.settings.overload)
-        self._quiet = 0.0
+        self._quiet: dict[str, float] = {}
+        """Until when, by the name of the event: relief for an overload does not hush a failure."""
 
     # Happenings
 
@@ -151,10 +152,10 @@ class EventChecker:
         facts = await self._interpreter.facts((event,))
         reaction = react(facts, rules, self._parts.settings.removals)
         now = time.monotonic()
-        if not reaction.intents or now < self._quiet:
+        if not reaction.intents or now < self._quiet.get(event.name, 0.0):
             return
-        self._quiet = now + QUIET_SECONDS
-        kind = _kind(reaction.intents[0])
+        self._quiet[event.name] = now + QUIET_SECONDS
+        kind = _kind(reaction.intents)
         target = event.broker if kind != "add" else next(iter(event.brokers), event.broker)
         what = f"{event.name} of {event.broker} ({', '.join(reaction.fired)})"
         self._begin(Wish(kind, target, event, what))
@@ -264,8 +265,10 @@ class EventChecker:
         return self._parts.topology is not None and id in self._parts.topology.neighbours
 
 
-def _kind(intent: Intent) -> str:
-    if isinstance(intent, Delete):
+def _kind(intents: Sequence[Intent]) -> str:
+    """By the first; but who is deleted does not lead, even if its components go before (rule 3)."""
+    intent = intents[0]
+    if any(isinstance(each, Delete) for each in intents):
         return "delete"
     if isinstance(intent, Add):
         return "add"

@@ -86,13 +86,13 @@ class Interpreter:
         there = topology is not None and removal.broker in topology.neighbours and removal.broker not in away
         return removal._replace(broker="") if there else removal
 
-    def learned(self, learned: Learned) -> None:
-        """What was decided counts against the limits, whoever leads."""
+    def learned(self, learned: Learned, *, crash: bool) -> None:
+        """What was decided counts against the limits, whoever leads. `crash`: it was about one that died,
+        which not every member watches."""
         now = asyncio.get_running_loop().time()
         for intent in learned.decision:
             if isinstance(intent, Delete):
-                healthy = intent.broker not in self._watching.detector.suspected
-                self._removals.append(Removal(now, intent.broker, healthy))
+                self._removals.append(Removal(now, intent.broker, healthy=not crash))
 
     async def _judge(self, grant: Grant, reaches: Reaches) -> str:
         """`broker`, or what it is instead."""

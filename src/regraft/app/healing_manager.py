@@ -47,7 +47,7 @@ from regraft.heal.wire import (
     Reach,
     SendAway,
 )
-from regraft.model import BadInput, RegraftError
+from regraft.model import BadInput
 
 log = logging.getLogger("regraft.heal")
 NEARBY = 3
@@ -222,18 +222,11 @@ class Manager:
     async def _carry_out(self, act: Act) -> None:
         begun = time.monotonic()
         grant = self.electing.grant(act.election)
-        cause = self.log.cause(grant) if grant is not None else None
-        crash = cause is None or bool(cause.event.arguments.get("suspected"))
+        crash = self._is_crash(act.election)
         if grant is not None and not crash:
             # Plans take turns by the deployer's lease; a crash nearby should not have to wait for that.
             self.parts.begin(self.log.give_back(grant))
-        reasons = []
-        for intent in act.decision:
-            try:
-                reason = await self.acts.carry_out(intent, crash=crash)
-            except RegraftError as fault:
-                reason = str(fault)
-            reasons += [reason] if reason else []
+        reasons = await self.acts.carry_out_all(act.decision, crash=crash)
         spent = 1000 * (time.monotonic() - begun)
         await asyncio.sleep(LATER_SECONDS / 4)
         self.electing.carried_out(act.election)
@@ -243,8 +236,14 @@ class Manager:
         if grant is not None:
             await self.log.release(grant, act, spent, reasons)
 
+    def _is_crash(self, election: str) -> bool:
+        """Whether it is about a broker that died; so it is, if nobody has said why."""
+        grant = self.electing.grant(election)
+        cause = self.log.cause(grant) if grant is not None else None
+        return cause is None or bool(cause.event.arguments.get("suspected"))
+
     def _learned(self, learned: Learned) -> None:
-        self.interpreter.learned(learned)
+        self.interpreter.learned(learned, crash=self._is_crash(learned.election))
         self.events.settled(learned.election)
         if learned.leader != self.parts.id and learned.decision:
             self._leaders[learned.election] = learned.leader

@@ -70,7 +70,7 @@ def _removal(broker: str, facts: Facts, limits: RemovalLimits) -> str | None:
     if len(stay) < limits.least:
         return f"only {len(stay)} living brokers would stay: the last path is never removed"
     removed_alive = sum(each.healthy for each in recent) + healthy
-    if 2 * removed_alive > len(stay) + removed_alive:
+    if healthy and removed_alive > len(stay):
         return "a healthy majority would be removed"
     return None
 

@@ -52,6 +52,9 @@ class RuleSets:
         try:
             for rule in ask.rules.rules:
                 check(parse(rule.text), ask.rules.definitions, place=rule.name)
+            if ask.rules.rules:  # as brokers read them: too many together would leave them without any
+                whole = "all rules together"
+                check(parse(ask.rules.text, whole), ask.rules.definitions, place=whole)
         except BadInput as fault:
             return Answer(number=0, refused=str(fault))
         after = RuleSet(

@@ -56,8 +56,7 @@ def conflicts(checked: Checked) -> tuple[Conflict, ...]:
     for one, other in combinations(checked.rules, 2):
         if (pair := _contradiction(one, other)) is None:
             continue
-        together = [a + b for a in cases[one.name] for b in cases[other.name]][:MOST_CASES]
-        if _possible(together):
+        if _possible(a + b for a in cases[one.name] for b in cases[other.name]):
             by_priority = one.rule.priority != other.rule.priority
             winner = one if one.rule.priority > other.rule.priority else other
             decided = f"the priority of {winner.name}" if by_priority else "the order of arrival"
