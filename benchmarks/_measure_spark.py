@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks._measure_clock import WIDTH, Clock
 from pyspark.sql import functions as f
 
-from regraft.measure.counting.pieces import Piece, pieces_in
+from regraft.measure.counting.pieces import Piece, Task, pieces_in, read
 from regraft.measure.members import Brokers, names_in
 from regraft.measure.publish import AT_ONCE
 from regraft.measure.schemas import CLEAN
@@ -25,17 +25,17 @@ from regraft.measure.session import start
 from regraft.measure.tables import Asked, compute, windows_in
 
 MEMORY = "5g"
-TABLES = ("traffic_classes", "latency", "broker_load", "link_load", "interest")
+TABLES = ("traffic_classes", "interest", "latency", "broker_load", "link_load")
 
 
 def run(records: Path, out: Path, built_in: bool) -> dict[str, Any]:
     session = start("local[2]", memory=MEMORY)
     clock = Clock()
     rows = session.read.schema(CLEAN).parquet(str(records))
-    brokers = Brokers.of(names_in(rows.where(f.col("kind") == "health")))
-    clock.done("brokers")
     pieces = () if built_in else pieces_in([records])
     windows = _windows(pieces) or windows_in(rows)
+    brokers = Brokers.of(_brokers(pieces, windows) or names_in(rows.where(f.col("kind") == "health")))
+    clock.done("opened")
     asked = Asked(WIDTH, tables=frozenset(TABLES))
     kept = compute(rows, rows.where(f.col("kind") == "interest"), brokers, windows, asked, pieces)
     clock.done("planned")
@@ -59,6 +59,13 @@ def _windows(pieces: tuple[Piece, ...]) -> list[int]:
     if not known or len(known) < len(bounds):
         return []
     return list(range(min(low for low, _ in known), max(high for _, high in known) + 1, WIDTH))
+
+
+def _brokers(pieces: tuple[Piece, ...], windows: list[int]) -> set[str]:
+    """Those that say how they fare: what the pipeline remembers, too."""
+    held = tuple(piece for piece in pieces if piece.may_hold(("health",), windows))
+    batches = read(Task(held, tuple(windows)), ("health",), ("broker",))
+    return {name for batch in batches for name in batch.column("broker").cast("string").unique().to_pylist()}
 
 
 if __name__ == "__main__":

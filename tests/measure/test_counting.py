@@ -92,11 +92,15 @@ def large(spark: "SparkSession", folder: Path, records: list[Record]) -> dict[st
         kept.release()
 
 
+@pytest.mark.parametrize("together", [1, 10_000], ids=["files", "windows"])
 def test_large_tables_of_stored_records_are_what_plain_python_makes_of_them(
-    spark: "SparkSession", tmp_path: Path
+    together: int, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """By tasks that take some files, and by tasks that take whole windows."""
+    from regraft.measure.counting import classes
     from regraft.measure.transforms.latency import ERROR
 
+    monkeypatch.setattr(classes, "TOGETHER", together)
     records = [each for seed in range(4) for each in network(seed, 70, begin=seed * 180.0)]
     found = large(spark, tmp_path / "records", [each for each in records if each["kind"] != "interest"])
     for name in ("traffic_classes", "topic_popularity", "link_load", "broker_load"):
@@ -175,7 +179,7 @@ def test_windows_go_to_one_task_each_unless_too_much_would_be_read_again(
     in_order = stored_in((0, 0), (1, 1), (1, 2), (3, 3), (4, 4))
     tasks = classes.by_windows(in_order)
     assert tasks is not None
-    assert [task.windows for task in tasks] == [(0,), (1,), (2, 3), (4, 5)]
+    assert [task.windows for task in tasks] == [(0,), (1, 2), (3, 4, 5)]
     assert all(
         set(task.pieces) == {piece for piece in in_order.pieces if piece.may_hold(["delivery"], task.windows)}
         for task in tasks

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from regraft.measure.counting.classes import stored_by_class_and_topic
 from regraft.measure.counting.deliveries import stored_deliveries
@@ -19,6 +18,7 @@ from regraft.measure.members import Brokers
 from regraft.measure.transforms.latency import latency_counts, touched
 from regraft.measure.transforms.link_load import hops
 from regraft.measure.transforms.publications import by_class_and_topic, publications
+from regraft.measure.transforms.transformations import touched_hops
 
 MOST_TOUCHED = 10_000_000
 """Hops under transformations that a worker looks deliveries up in."""
@@ -46,12 +46,12 @@ class Sums:
         counts = self._deliveries
         return None if counts is None else counts.where("broker IS NOT NULL")
 
-    def latency_counts(self, transformations: DataFrame) -> DataFrame:
-        """As `transforms.latency.latency_counts`."""
+    def latency_counts(self) -> DataFrame:
+        """As `transforms.latency.latency_counts`, kept."""
         if self._deliveries is not None:
             return self._deliveries.where("broker IS NULL").drop("broker")
-        under = transformations.agg(f.coalesce(f.sum("hops"), f.lit(0)).alias("hops")).collect()[0].hops
-        return latency_counts(self.records, touched(self.records, under))
+        under = touched_hops(self.records).count()
+        return self.keep(latency_counts(self.records, touched(self.records, under)))
 
     @cached_property
     def _deliveries(self) -> DataFrame | None:

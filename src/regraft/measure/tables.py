@@ -92,7 +92,7 @@ def compute(
     if asked.some("publisher_rates", "overlap", "link_load", "broker_load"):
         _load(records, sums, asked, kept)
     if asked.some("transformations", "queue_growth", "latency", "latency_histogram"):
-        _delays(records, sums, kept)
+        _delays(records, sums, asked, kept)
     if asked.some("interest", "attributes", "dimensions", "filter_similarity"):
         _content(records, interests, windows, asked, kept)
     kept.tables = {name: table for name, table in kept.tables.items() if name in asked.tables}
@@ -107,7 +107,9 @@ def windows_in(records: DataFrame) -> list[int]:
 
 def _traffic(records: DataFrame, sums: Sums, windows: Sequence[int], asked: Asked, kept: Kept) -> None:
     brokers = sums.brokers
-    counted = kept.keep(sums.by_class_and_topic())
+    counted = sums.by_class_and_topic()
+    if asked.some("topic_popularity", "local_views"):
+        counted = kept.keep(counted)
     exact = class_sets(counted, brokers)
     shown = exact
     if asked.top is not None:
@@ -115,7 +117,8 @@ def _traffic(records: DataFrame, sums: Sums, windows: Sequence[int], asked: Aske
         shown = kept.keep(top_classes(exact, brokers, asked.top))
         kept.merging = merging(exact, shown, brokers)
     kept.tables["traffic_classes"] = traffic_classes(shown, brokers)
-    kept.tables["topic_popularity"] = topic_popularity(records, counted)
+    if "topic_popularity" in asked.tables:
+        kept.tables["topic_popularity"] = topic_popularity(records, counted)
     if "local_views" in asked.tables:
         known = dict.fromkeys(windows, asked.topology) if asked.topology else trees(links(records))
         around = sides(records.sparkSession, known, brokers)
@@ -123,31 +126,36 @@ def _traffic(records: DataFrame, sums: Sums, windows: Sequence[int], asked: Aske
 
 
 def _load(records: DataFrame, sums: Sums, asked: Asked, kept: Kept) -> None:
-    rates = kept.keep(publisher_rates(records, asked.width))
-    carried = kept.keep(sums.hops())
-    kept.tables["publisher_rates"] = rates
-    kept.tables["overlap"] = overlap(records, rates, asked.width)
-    kept.tables["link_load"] = link_load(carried, asked.width)
-    kept.tables["broker_load"] = broker_load(records, carried, asked.width, sums.deliveries_by_broker())
+    if asked.some("publisher_rates", "overlap"):
+        rates = kept.keep(publisher_rates(records, asked.width))
+        kept.tables["publisher_rates"] = rates
+        kept.tables["overlap"] = overlap(records, rates, asked.width)
+    if asked.some("link_load", "broker_load"):
+        carried = kept.keep(sums.hops())
+        kept.tables["link_load"] = link_load(carried, asked.width)
+        delivered = sums.deliveries_by_broker()
+        kept.tables["broker_load"] = broker_load(records, carried, asked.width, delivered)
 
 
-def _delays(records: DataFrame, sums: Sums, kept: Kept) -> None:
-    seen = kept.keep(transformations(records))
-    counts = kept.keep(sums.latency_counts(seen))
-    kept.tables["transformations"] = seen
-    kept.tables["queue_growth"] = queue_growth(records)
-    kept.tables["latency"] = latency(counts)
-    kept.tables["latency_histogram"] = latency_histogram(counts)
+def _delays(records: DataFrame, sums: Sums, asked: Asked, kept: Kept) -> None:
+    if asked.some("transformations", "queue_growth"):
+        kept.tables["transformations"] = transformations(records)
+        kept.tables["queue_growth"] = queue_growth(records)
+    if asked.some("latency", "latency_histogram"):
+        counts = sums.latency_counts()
+        kept.tables["latency"] = latency(counts)
+        kept.tables["latency_histogram"] = latency_histogram(counts)
 
 
 def _content(
     records: DataFrame, interests: DataFrame, windows: Sequence[int], asked: Asked, kept: Kept
 ) -> None:
+    if not asked.some("attributes", "dimensions", "filter_similarity"):
+        kept.tables["interest"] = interest(interests, filters_read(interests), asked.width)
+        return
     read = kept.keep(filters_read(interests))
     held = kept.keep(interest(interests, read, asked.width))
     kept.tables["interest"] = held
-    if not asked.some("attributes", "dimensions", "filter_similarity"):
-        return
     published = of_kind(records, "publication").count()
     kept.one_in = max(1, -(-published // MOST_SAMPLED))
     sample = sampled(records, kept.one_in)

@@ -116,5 +116,5 @@ def _numbers(batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
     names = [blake2b(name.encode(), digest_size=8).digest() for name in publishers.values.to_pylist()]
     hashes = np.frombuffer(b"".join(names), np.uint64)
     of_both = mixed(whole(windows.values).astype(np.uint64)[:, None] + hashes[None, :]).reshape(-1)
-    streams = of_both[windows.codes * publishers.count + publishers.codes]
+    streams = of_both[windows.codes * publishers.size + publishers.codes]
     return mixed(streams + whole(batch.column("seq")).astype(np.uint64))

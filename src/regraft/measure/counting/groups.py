@@ -16,10 +16,10 @@ _LARGEST = 1 << 62
 
 
 class Codes(NamedTuple):
-    """A column as numbers from 0 up to `count`; `values` are what they stand for."""
+    """A column as numbers from 0 up to `size`; `values` are what they stand for."""
 
     codes: Ints
-    count: int
+    size: int
     values: pa.Array
 
 
@@ -56,7 +56,8 @@ def whole(column: pa.Array) -> Ints:
         column = pc.fill_null(column, pa.scalar(0, column.type))
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())
-    return column.to_numpy().astype(np.int64, copy=False)
+    numbers: Ints = column.to_numpy().astype(np.int64, copy=False)
+    return numbers
 
 
 def spread(numbers: Ints) -> tuple[Ints, int]:

@@ -26,7 +26,7 @@ def stored_hops(records: Stored) -> DataFrame:
 def _count(task: Task) -> Iterator[Columns]:
     for batch in read(task, ("hop",), ("from", "to", "transformation", "queue")):
         keys = {name: coded(batch.column(name)) for name in ("window", "from", "to")}
-        groups = grouped([(key.codes, key.count) for key in keys.values()])
+        groups = grouped([(key.codes, key.size) for key in keys.values()])
         under = np.flatnonzero(batch.column("transformation").is_valid().to_numpy(zero_copy_only=False))
         columns = {name: key.values.take(pa.array(key.codes[groups.rows])) for name, key in keys.items()}
         yield columns | {

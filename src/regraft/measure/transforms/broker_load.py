@@ -1,5 +1,7 @@
 """What a broker handles in a window, and how it fares: messages, bytes, processor, memory, queue."""
 
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
@@ -18,32 +20,38 @@ def broker_load(
     `cpu` is the processor seconds between the first and the last health record of the window, `queue` the
     largest one seen, `not_recorded` how many records the broker left out in that time (it says so itself).
     """
-    sent = hops.groupBy("window", f.col("from").alias("broker")).agg(
-        f.sum("messages").alias("hops_out"), f.max("queue").alias("queue_of_hops")
-    )
-    arrived = hops.groupBy("window", f.col("to").alias("broker")).agg(f.sum("messages").alias("hops_in"))
-    key = ["window", "broker"]
-    table = (
-        _without_hops(records, deliveries)
-        .join(sent, key, "full_outer")
-        .join(arrived, key, "full_outer")
-        .withColumn("queue", f.greatest("queue", "queue_of_hops"))
-        .fillna(0, list(_COUNTS))
+    sent = hops.select("window", f.col("from").alias("broker"), f.col("messages").alias("hops_out"), "queue")
+    arrived = hops.select("window", f.col("to").alias("broker"), f.col("messages").alias("hops_in"))
+    counted = {"hop"} if deliveries is None else {"hop", "delivery"}
+    parts = [_by_kind(records, sorted(REQUIRED.keys() - counted)), sent, arrived]
+    if deliveries is not None:
+        parts.append(deliveries.select("window", "broker", "deliveries"))
+    # Few rows of each; put under each other, and not joined, they meet in one step.
+    rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    table = rows.groupBy("window", "broker").agg(
+        *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in _COUNTS),
+        f.max("queue").alias("queue"),
+        f.max("memory").alias("memory"),
+        (f.max("most_cpu") - f.min("least_cpu")).alias("cpu"),
+        (f.max("most_left_out") - f.min("least_left_out")).alias("not_recorded"),
     )
     handled = sum((f.col(name) for name in ("hops_in", "hops_out", "deliveries")), f.col("publications"))
     return conform(table.withColumn("rate", handled * 1e6 / width), TABLES["broker_load"])
 
 
-def _without_hops(records: DataFrame, deliveries: DataFrame | None) -> DataFrame:
-    """First by kind: one count for each record, instead of a question for each kind of it."""
+def _by_kind(records: DataFrame, kinds: list[str]) -> DataFrame:
+    """One count for each record, instead of a question for each kind of it."""
     kind = f.col("kind")
-    counted = {"hop"} if deliveries is None else {"hop", "delivery"}
-    by_kind = (
-        records.where(kind.isin(*sorted(REQUIRED.keys() - counted)))
+
+    def records_of(name: str) -> Column:
+        return f.when(kind == name, f.col("records"))
+
+    return (
+        records.where(kind.isin(*kinds))
         .groupBy("window", "broker", "kind")
         .agg(
             f.count(f.lit(1)).alias("records"),
-            f.sum("size").alias("size"),
+            f.sum("size").alias("bytes"),
             f.max("queue").alias("queue"),
             f.max("memory").alias("memory"),
             f.min("cpu").alias("least_cpu"),
@@ -51,23 +59,6 @@ def _without_hops(records: DataFrame, deliveries: DataFrame | None) -> DataFrame
             f.min("not_recorded").alias("least_left_out"),
             f.max("not_recorded").alias("most_left_out"),
         )
-    )
-
-    if deliveries is not None:
-        delivered = deliveries.select(
-            "window", "broker", f.lit("delivery").alias("kind"), f.col("deliveries").alias("records")
-        )
-        by_kind = by_kind.unionByName(delivered, allowMissingColumns=True)
-
-    def records_of(name: str) -> Column:
-        return f.coalesce(f.sum(f.when(kind == name, f.col("records"))), f.lit(0))
-
-    return by_kind.groupBy("window", "broker").agg(
-        records_of("publication").alias("publications"),
-        f.coalesce(f.sum("size"), f.lit(0)).alias("bytes"),
-        records_of("delivery").alias("deliveries"),
-        f.max("queue").alias("queue"),
-        f.max("memory").alias("memory"),
-        (f.max("most_cpu") - f.min("least_cpu")).alias("cpu"),
-        (f.max("most_left_out") - f.min("least_left_out")).alias("not_recorded"),
+        .withColumns({"publications": records_of("publication"), "deliveries": records_of("delivery")})
+        .drop("kind", "records")
     )

@@ -6,9 +6,10 @@ Spark; the plain form `topic = 'x'` is read by Spark itself, and every other tex
 
 from collections.abc import Iterator
 
-import pandas as pd
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
 PLAIN = r"^\s*topic\s*=\s*'([^'\\]*)'\s*$"
@@ -20,6 +21,8 @@ READ = StructType(
     ]
 )
 
+_ARROW = to_arrow_schema(READ)
+
 
 def filters_read(filters: DataFrame) -> DataFrame:
     """filter → filter, topics, attributes; a text that is no filter has neither."""
@@ -29,21 +32,23 @@ def filters_read(filters: DataFrame) -> DataFrame:
     simple = texts.where(is_plain).select(
         "filter", f.array(plain).alias("topics"), f.array(f.lit("topic")).alias("attributes")
     )
-    return simple.unionByName(texts.where(~is_plain).mapInPandas(_read, READ))
+    return simple.unionByName(texts.where(~is_plain).mapInArrow(_read, READ))
 
 
-def _read(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     # Loaded by the worker, when there is something to read.
     from regraft.broker.core.mesh_topics import topics_of  # noqa: PLC0415
     from regraft.filters import BadFilter, parse  # noqa: PLC0415
 
     for batch in batches:
         rows: list[tuple[str, list[str], list[str]]] = []
-        for text in batch["filter"]:
+        for text in batch.column("filter").to_pylist():
             try:
                 filter = parse(text)
             except BadFilter:
                 rows.append((text, [], []))
                 continue
             rows.append((text, sorted(topics_of(filter) or ()), sorted(filter.attributes)))
-        yield pd.DataFrame(rows, columns=["filter", "topics", "attributes"])
+        columns = zip(*rows, strict=True) if rows else ((), (), ())
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
