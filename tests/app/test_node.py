@@ -11,7 +11,9 @@ import pytest
 
 from regraft.heal.database.client import DatabaseClient, Denied
 from regraft.heal.database.records import Adaptation
+from regraft.heal.raised import raise_event
 from regraft.model import Topology
+from regraft.model.facts import Event
 from regraft.model.intents import Add, Delete, MoveClients, ShiftAway
 from regraft.testing.healing_overlay import HealingOverlay, healing_overlay
 from regraft.testing.healing_traffic import HealingTraffic
@@ -125,6 +127,11 @@ def test_a_frozen_node_is_replaced_and_does_nothing_more_when_it_thaws(tmp_path:
             await overlay.nodes.restart("b2")
             await overlay.nodes.joined("b2")
             assert sorted((await overlay.topology()).ids) == IDS
+            # Somebody wants b1 to go: the rule for dead brokers removes living ones as well.
+            assert await raise_event(
+                overlay.coord, overlay.layout, Event(name="deleteBrokerRequest", broker="b1")
+            )
+            assert sorted((await overlay.without("b1")).ids) == ["b0", "b2", "b3", "b4"]
             assert await traffic.finish() == (0, 0, 0)
 
     within(scenario())

@@ -14,7 +14,9 @@ from regraft.cli.rules_command import definitions
 from regraft.coord import Configuration, Coord, Ensemble, Layout
 from regraft.heal.database.client import DatabaseClient
 from regraft.heal.database.records import Adaptation, BrokerRecord
+from regraft.heal.raised import raised
 from regraft.model import BadInput
+from regraft.model.facts import Event
 from regraft.model.intents import Delete
 
 pytestmark = pytest.mark.xdist_group("destination database")  # one ZooKeeper
@@ -187,3 +189,37 @@ def test_definitions_are_numbers_truths_or_texts() -> None:
     }
     with pytest.raises(BadInput, match="--define"):
         definitions(("=3",))
+
+
+def test_an_event_is_raised_at_a_broker_that_listens_and_withdrawn_otherwise(
+    regraft: Run, folder: Path, hosts: str
+) -> None:
+    there = ("--zookeeper", hosts)
+    assert "unknown event 'rain'" in refused(regraft("rules", "raise", "rain", "b1", *there))
+    wrong = regraft("rules", "raise", "deleteBrokerRequest", "b1", "--set", "cpu=1", *there)
+    assert refused(wrong) == "--set: deleteBrokerRequest has no argument 'cpu'"
+    assert regraft("rules", "put", "--seed", "--define", "User Defined=3", *there).exit_code == 0
+    unwanted = regraft("rules", "raise", "brokerRecovered", "b1", *there)
+    assert refused(unwanted) == "EVENT: no rule that is stored asks for brokerRecovered"
+    nobody = regraft("rules", "raise", "deleteBrokerRequest", "b1", "--wait", "0.2", *there)
+    assert nobody.exit_code == 1
+    assert "the node of b1 does not answer" in nobody.stderr
+    assert asyncio.run(_heard(hosts)) == Event(
+        name="transferBrokerRequest", broker="b1", brokers=("b2", "b4"), components=("update",)
+    )
+
+
+async def _heard(hosts: str) -> Event:
+    """What a node is told. The event before has been withdrawn; one that is not judged to the end stays."""
+    command = ("rules", "raise", "transferBrokerRequest", "b1", "--to", "b2", "--to", "b4")
+    options = ("--component", "update", "--zookeeper", hosts, "--wait", "60", "--json")
+    code = "from regraft.cli import main; main()"
+    async with await Coord.connect(hosts) as coord:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, *command, *options)
+        first = await anext(raised(coord, Layout(), "b1"))
+        events = raised(coord, Layout(), "b1")
+        assert await anext(events) == first
+        following = asyncio.ensure_future(anext(events))
+        assert await process.wait() == 0
+        following.cancel()
+    return first

@@ -142,8 +142,8 @@ class EventChecker:
 
         return min(living or topology.ids, key=busy)
 
-    async def happened(self, event: Event) -> None:
-        """An event for which there may be rules."""
+    async def happened(self, event: Event, *, asked: bool = False) -> None:
+        """An event for which there may be rules; `asked`: by somebody who need not be hushed."""
         if self._parts.topology is None or not self._in_overlay(self._parts.id):
             return
         rules = self._parts.databases.rules
@@ -152,7 +152,7 @@ class EventChecker:
         facts = await self._interpreter.facts((event,))
         reaction = react(facts, rules, self._parts.settings.removals)
         now = time.monotonic()
-        if not reaction.intents or now < self._quiet.get(event.name, 0.0):
+        if not reaction.intents or (now < self._quiet.get(event.name, 0.0) and not asked):
             return
         self._quiet[event.name] = now + QUIET_SECONDS
         kind = _kind(reaction.intents)

@@ -33,6 +33,7 @@ from regraft.heal.database.records import BrokerRecord
 from regraft.heal.detection import Suspect
 from regraft.heal.election import Act, Choose, GaveUp, Learned
 from regraft.heal.ownership import Owner
+from regraft.heal.raised import raised
 from regraft.heal.wire import (
     Answer,
     AskJoin,
@@ -93,6 +94,7 @@ class Manager:
         begin(self.watching.run())
         begin(self.tidying.run())
         begin(self.events.run())
+        begin(self._follow_raised())
 
     def stop(self) -> None:
         self.watching.stop()
@@ -293,6 +295,12 @@ class Manager:
             return f"{id} is not here"
         hosted.server.send_away(seconds)
         return ""
+
+    async def _follow_raised(self) -> None:
+        await self.joined.wait()
+        async for event in raised(self.parts.coord, self.parts.layout, self.parts.id):
+            log.info("%s: somebody raises %s", self.parts.id, event.name)
+            await self.events.happened(event, asked=True)
 
     # The overlay
 

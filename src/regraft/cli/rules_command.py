@@ -9,12 +9,13 @@ import click
 
 from regraft.cli.running_directory import directory_option
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
-from regraft.model import BadInput
+from regraft.model import BadInput, RegraftError
 
 if TYPE_CHECKING:
     from regraft.coord import Coord, Layout
     from regraft.heal.database.records import RuleSet
     from regraft.heal.rules import Checked, Rule
+    from regraft.model.facts import Event
 
 FILES = click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 SEED = click.option("--seed", is_flag=True, help="Also the four rules that Regraft brings along.")
@@ -127,13 +128,81 @@ def list_(zookeeper: Zookeeper, directory: Path, text: bool, as_json: bool) -> N
     _show(stored)
 
 
-def definitions(given: tuple[str, ...]) -> Definitions:
+@rules.command("raise")
+@click.argument("event")
+@click.argument("broker")
+@click.option("--to", "brokers", multiple=True, metavar="BROKER", help="Where to; may be repeated.")
+@click.option(
+    "--component", "components", multiple=True, metavar="NAME", help="Which; may be repeated.  [default: all]"
+)
+@click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="Another argument of the event.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(0.1, 600.0),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="So long the broker's node may take to judge it; then it is withdrawn.",
+)
+@zookeeper_options
+@directory_option("Where `regraft up` says which ZooKeeper it uses.")
+@JSON
+def raise_(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any) -> None:
+    """Raise an event at a broker: rules decide what is done, as if the broker had noticed it itself.
+
+    \b
+    Examples:
+      regraft rules raise deleteBrokerRequest b3
+      regraft rules raise transferBrokerRequest b0 --to b2 --to b4 --component update
+    """
+    from regraft.cli.running_zookeeper import connected
+    from regraft.heal.rules.vocabulary import EVENTS
+    from regraft.model.facts import Event
+
+    name, broker = options["event"], options["broker"]
+    if name not in EVENTS:
+        raise BadInput("EVENT", f"unknown event {name!r}; there are {', '.join(EVENTS)}")
+    arguments = definitions(options["given"], "--set")
+    if unknown := sorted(arguments.keys() - {each.name for each in EVENTS[name]}):
+        raise BadInput("--set", f"{name} has no argument {unknown[0]!r}")
+    event = Event(
+        name=name,
+        broker=broker,
+        brokers=options["brokers"],
+        components=options["components"],
+        arguments=dict(arguments),
+    )
+    wait = options["wait"]
+    judged = connected(zookeeper, directory, lambda coord, layout: _raised(coord, layout, event, wait))
+    if as_json:
+        click.echo(json.dumps({"event": name, "broker": broker, "rules": judged}))
+    else:
+        click.echo(
+            f"{broker} has judged {name} by {', '.join(judged)}; see `regraft brokers --adaptations 5`"
+        )
+
+
+async def _raised(coord: "Coord", layout: "Layout", event: "Event", wait: float) -> list[str]:
+    """The rules that ask for it."""
+    from regraft.heal.raised import raise_event
+    from regraft.heal.rules import parse
+
+    stored = await _stored(coord, layout)
+    names = [rule.name for rule in stored.rules if parse(rule.text)[0].on.name == event.name]
+    if not names:
+        raise BadInput("EVENT", f"no rule that is stored asks for {event.name}")
+    if not await raise_event(coord, layout, event, wait):
+        raise RegraftError(f"the node of {event.broker} does not answer: does it run, and heal?")
+    return names
+
+
+def definitions(given: tuple[str, ...], option: str = "--define") -> Definitions:
     """NAME=VALUE: a number, true, false, or text."""
     found: Definitions = {}
     for each in given:
         name, equals, value = each.partition("=")
         if not (name.strip() and equals):
-            raise BadInput("--define", f"must be NAME=VALUE, not {each!r}")
+            raise BadInput(option, f"must be NAME=VALUE, not {each!r}")
         found[name.strip()] = _value(value.strip())
     return found
 

@@ -20,7 +20,7 @@ from regraft.coord import Coord, Corrupt
 from regraft.heal.components.caller import CallFailed, Calls
 from regraft.heal.components.directory import places
 from regraft.heal.components.host import ComponentHost
-from regraft.heal.components.intents import carry_out, pairs
+from regraft.heal.components.intents import carry_out, orders
 from regraft.heal.components.messages import Code, Entry, Image, Offer, Order
 from regraft.heal.components.network import Security, security_of
 from regraft.heal.components.resident import Settings
@@ -321,12 +321,31 @@ def test_intents_are_carried_out_once_however_often_they_are_asked_for(site: Sit
     live(work())
 
 
-def test_a_migration_deals_out_over_its_targets_and_a_clone_goes_to_each() -> None:
-    names, targets = ("a", "b", "c"), ("x", "y")
-    dealt = pairs(Migrate(source="s", targets=targets), names)
-    assert dealt == [("a", "x"), ("b", "y"), ("c", "x")]
-    each = pairs(Clone(source="s", targets=targets), names[:2])
-    assert each == [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
+def test_to_several_targets_every_component_goes_to_each_and_the_original_last() -> None:
+    names, targets = ("a", "b"), ("x", "y")
+    clones = [("clone", "a", "x"), ("clone", "a", "y"), ("clone", "b", "x"), ("clone", "b", "y")]
+    assert _said(orders(Clone(source="s", targets=targets), names)) == clones
+    moved = [("clone", "a", "y"), ("clone", "b", "y"), ("migrate", "a", "x"), ("migrate", "b", "x")]
+    assert _said(orders(Migrate(source="s", targets=targets), names)) == moved
+
+
+def _said(given: list[Order]) -> list[tuple[str, str, str]]:
+    return [(each.kind, each.name, each.target) for each in given]
+
+
+def test_a_task_that_is_transferred_to_several_brokers_runs_at_each(site: Site) -> None:
+    """Mimosa Pudica Fig. 2b; whoever leads next finds it done."""
+
+    async def work() -> None:
+        async with site.hosts(3) as (one, two, three):
+            assert (await one.create("update", site.bundle())).refused == ""
+            transfer = Migrate(source="h1", targets=("h2", "h3"), components=("update",))
+            for host in (two, three):
+                done = await carry_out(transfer, host.calls, host.directory)
+                assert (set(done.done), done.refused) == ({("update@h3", "h3"), ("update", "h2")}, ())
+            assert places(await one.directory.all()) == {"h2": ("update",), "h3": ("update@h3",)}
+
+    live(work())
 
 
 def test_a_host_that_was_stopped_finds_its_components_again(site: Site) -> None:

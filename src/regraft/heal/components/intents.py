@@ -26,8 +26,8 @@ class CarriedOut(NamedTuple):
 
 
 async def carry_out(intent: Migrate | Clone, calls: Calls, directory: Directory) -> CarriedOut:
-    """`calls` is that of any host. A migration to several targets deals the components out over them; a clone
-    of each goes to each."""
+    """`calls` is that of any host. To several targets, every component goes to each of them (Mimosa Pudica
+    Fig. 2b): as clones, and in a migration the component itself goes to the first, last of all."""
     begun = time.monotonic()
     done: list[tuple[str, str]] = []
     refused: list[tuple[str, str]] = []
@@ -41,18 +41,12 @@ async def carry_out(intent: Migrate | Clone, calls: Calls, directory: Directory)
     if not intent.targets:
         refused += [(name, "no target is named") for name in names]
         return _ended(done, refused, begun)
-    for name, target in pairs(intent, names):
-        if isinstance(intent, Clone):
-            name_there = clone_name(name, target)
-            order = Order(number=0, kind="clone", name=name, target=target, name_there=name_there)
-        else:
-            name_there = name
-            order = Order(number=0, kind="migrate", name=name, target=target)
-        reason = await _carry(order, name_there, entries.get(name), intent.source, calls)
+    for order in orders(intent, names):
+        reason = await _carry(order, entries.get(order.name), intent.source, calls)
         if reason:
-            refused.append((name, reason))
+            refused.append((order.name, reason))
         else:
-            done.append((name_there, target))
+            done.append((_name_there(order), order.target))
     return _ended(done, refused, begun)
 
 
@@ -64,18 +58,29 @@ def clone_name(name: str, target: str) -> str:
     return f"{name}@{target}"
 
 
-def pairs(intent: Migrate | Clone, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Which component goes where."""
-    if isinstance(intent, Clone):
-        return [(name, target) for name in names for target in intent.targets]
-    return [(name, intent.targets[n % len(intent.targets)]) for n, name in enumerate(names)]
+def orders(intent: Migrate | Clone, names: Sequence[str]) -> list[Order]:
+    """One for each component and target."""
+    first, *others = intent.targets
+    cloned = intent.targets if isinstance(intent, Clone) else others
+    found = [
+        Order(number=0, kind="clone", name=name, target=target, name_there=clone_name(name, target))
+        for name in names
+        for target in cloned
+    ]
+    if isinstance(intent, Migrate):
+        found += [Order(number=0, kind="migrate", name=name, target=first) for name in names]
+    return found
 
 
-async def _carry(order: Order, name_there: str, entry: Entry | None, source: str, calls: Calls) -> str:
+def _name_there(order: Order) -> str:
+    return order.name_there if order.kind == "clone" else order.name
+
+
+async def _carry(order: Order, entry: Entry | None, source: str, calls: Calls) -> str:
     """Why it is not where it should be; empty if it is."""
     if entry is None:
         return f"there is no component {order.name!r}"
-    if order.kind == "migrate" and entry.place == order.target:
+    if await _there(order, calls.directory):
         return ""
     if entry.place != source:
         return f"it is at {entry.place}, not at {source}"
@@ -83,13 +88,13 @@ async def _carry(order: Order, name_there: str, entry: Entry | None, source: str
     reason = f"{source} does not answer" if ended is None else ended.refused
     if not reason:
         return ""
-    return "" if await _there(order, name_there, calls.directory) else reason
+    return "" if await _there(order, calls.directory) else reason
 
 
-async def _there(order: Order, name: str, directory: Directory) -> bool:
-    """Perhaps it has happened nevertheless, or somebody was faster with the same intent."""
+async def _there(order: Order, directory: Directory) -> bool:
+    """It is done: by an earlier leader, by somebody who was faster, or although nobody has answered."""
     try:
-        found = await directory.find(name)
+        found = await directory.find(_name_there(order))
     except DirectoryAway:
         return False
     if found is None or found.entry.place != order.target:
