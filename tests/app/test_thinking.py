@@ -18,6 +18,7 @@ from regraft.model import Limits as PlanLimits
 from regraft.model.intents import Add, Delete, MoveClients, ShiftAway
 from regraft.model.traffic import TrafficClass
 from regraft.model.workload import Workload
+from regraft.plan.verify import verify
 
 CHAIN = Topology.of(itertools.pairwise("abcdef"))
 
@@ -128,6 +129,33 @@ def test_a_plan_with_more_actions_than_the_loop_is_allowed_is_made_again_for_few
     found = think.plan(CHAIN, 1, CHAIN, Workload(), 10.0)
     assert not isinstance(found, str)
     assert found[1].actions == actions
+
+
+def test_a_plan_with_too_many_actions_gives_way_to_that_of_the_design(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ids = [f"b{number:02}" for number in range(16)]
+    chain = Topology.of(itertools.pairwise(ids))
+    star = Workload(tuple(TrafficClass(frozenset((ids[0], id)), 10.0) for id in ids[1:]))
+    think = replace(thinker(), policy=Policy(max_actions=9))
+    found = think.design(chain, 1, [window(star)], 9)
+    assert not isinstance(found, str)
+    goal = changed(chain, found.added, found.removed)
+
+    def long(current: Topology, goal: Topology, limits: PlanLimits, planner: str) -> Plan:
+        steps = tuple((Action("shift", ("a", "b", "c")),) for _ in range(20))
+        return Plan("tree", current.sha256, goal.sha256, steps, planner, Bounds(1, 1), None)
+
+    monkeypatch.setattr("regraft.app.thinking.make_plan", long)
+    made = think.plan(chain, 1, goal, star, 10.0)
+    assert not isinstance(made, str)
+    plan, planned = made
+    assert 0 < planned.actions <= 9
+    assert planned.steps <= planned.actions
+    verify(plan, chain, goal)
+    other = think.plan(chain, 1, Topology.of([("b01", "b02"), *((ids[0], id) for id in ids[2:])]), star, 10.0)
+    assert not isinstance(other, str)
+    assert other[1].actions == 20, "the way leads somewhere else"
 
 
 def test_warming_up_works_whatever_the_network_and_the_limits_are() -> None:

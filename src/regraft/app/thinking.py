@@ -6,7 +6,7 @@ Everything that is found here is checked by something that did not find it: plan
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -19,16 +19,19 @@ from regraft.loop.judging import Comparison, compare, judge
 from regraft.loop.policy import Policy
 from regraft.loop.price import buffered
 from regraft.loop.values import Candidate, Planned
-from regraft.model import BadInput, Ends, Infeasible, Link, Plan, Topology
+from regraft.model import Action, BadInput, Ends, Infeasible, Link, Plan, Topology
 from regraft.model import Limits as PlanLimits
 from regraft.model.traffic import TrafficClass
 from regraft.model.workload import Interest, Workload
 from regraft.plan import make_mesh_plan, make_plan
 from regraft.plan.invariants import k_topic_connected
+from regraft.plan.schedule import as_early_as_possible
+from regraft.plan.verify import verify
 
 TREE = ("routing-cost", "degree", "load", "latency")
 MESH = ("degree", "topic-diameter", "fault-tolerance", "latency")
 WARM_BROKERS, WARM_SECONDS = 24, 0.1
+KEPT_WAYS = 8
 
 
 class Assessed(NamedTuple):
@@ -56,6 +59,8 @@ class Thinker:
     alpha: float = 1.0
     beta: float = 1.0
     time_limit: float = 3.0
+    ways: dict[tuple[str, str], tuple[Action, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """Of the last designs: from one topology to the other, shift by shift."""
 
     def warm(self) -> None:
         """Something small, designed and planned: what is compiled is loaded before it is needed."""
@@ -63,7 +68,7 @@ class Thinker:
         chain = Topology.of(pairwise(ids))
         traffic = (TrafficClass(frozenset((ids[0], id, ids[-1])), 1.0) for id in ids)
         limits = replace(self.plan_limits, time_limit=WARM_SECONDS)
-        small = replace(self, network=Network(), plan_limits=limits, time_limit=WARM_SECONDS)
+        small = replace(self, network=Network(), plan_limits=limits, time_limit=WARM_SECONDS, ways={})
         window = Measured(0.0, 1.0, Workload(tuple(traffic)), 1, 1, 1, None, None, None, None, {})
         found = small.design(chain, 1, [window])
         if not isinstance(found, str):
@@ -141,6 +146,10 @@ class Thinker:
         effort = Effort(expired=lambda: gone() >= 1, fraction=gone)
         found = propose_tree(problem, topology, self.tree_method, max_actions, effort)
         goal, most = found.topology, self.limits.max_degree
+        while len(self.ways) >= KEPT_WAYS:
+            self.ways.pop(next(iter(self.ways)))
+        shifts = tuple(shift for each in found.way.exchanges for shift in each.shifts)
+        self.ways[topology.sha256, goal.sha256] = shifts
         if most is not None and max(map(len, goal.neighbours.values())) > most:
             goal = within_degree(topology, [(each.removed, each.added) for each in found.way.exchanges], most)
         return self.network.dressed(goal), found.method
@@ -199,12 +208,15 @@ class Thinker:
         return made, planned
 
     def _tree_plan(self, topology: Topology, goal: Topology) -> Plan | Infeasible:
-        """Fewest steps may take more actions than the loop is allowed, and was designed for: then fewest
-        actions."""
+        """A planner in haste, or one for fewest steps, may take more actions than the loop is allowed, and
+        than the goal was designed for: then the way of the design, or fewest actions."""
         made = make_plan(topology, goal, self.plan_limits, self.planner)
         most = self.policy.max_actions
         if isinstance(made, Infeasible) or most is None or made.actions <= most:
             return made
+        way = self.ways.get((topology.sha256, goal.sha256), ())
+        if 0 < len(way) <= most:
+            return along(way, made, topology, goal, self.plan_limits)
         shorter = make_plan(topology, goal, replace(self.plan_limits, minimise="actions"), self.planner)
         return made if isinstance(shorter, Infeasible) or shorter.actions >= made.actions else shorter
 
@@ -224,6 +236,24 @@ class Thinker:
         found = self.seen(topology, workload, seconds).assessment.parts.get("link_load", {})
         named = {"-".join(link.ends): link.ends for link in topology.links}
         return {named[name]: (load or 0.0) / seconds for name, load in found.items()}
+
+
+def along(
+    shifts: Sequence[Action], made: Plan, topology: Topology, goal: Topology, limits: PlanLimits
+) -> Plan:
+    """The same change as the plan that was made, by these shifts, each as early as its links allow."""
+    number = {id: place for place, id in enumerate(topology.ids)}
+    one_by_one = []
+    for each in shifts:
+        i, j, k = (number[id] for id in each.brokers)
+        one_by_one.append([(i, j, k)])
+    steps = tuple(
+        tuple(Action("shift", tuple(topology.ids[place] for place in shift)) for shift in step)
+        for step in as_early_as_possible(one_by_one)
+    )
+    plan = Plan("tree", made.initial, made.goal, steps, "design", made.bounds)
+    verify(plan, topology, goal, limits)
+    return plan
 
 
 def within_degree(topology: Topology, exchanges: Sequence[tuple[Ends, Ends]], most: int) -> Topology:
