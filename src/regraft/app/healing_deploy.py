@@ -1,7 +1,8 @@
 """Plans of repairs through the deployer: one run at a time on the whole overlay, so they take turns.
 
 On failure: a plan that does not fit any more is made anew from the topology as it is; a run whose deployer
-has died is finished first, whoever began it; while ZooKeeper is away it is waited for.
+has died is finished first, whoever began it; while ZooKeeper is away it is waited for. A run of the loop
+gives way: it is asked to stop after the changes that have begun.
 """
 
 import asyncio
@@ -12,9 +13,10 @@ from collections.abc import Callable
 from regraft.coord import Coord, CoordError, Layout
 from regraft.coord.typed import read
 from regraft.deploy.begin import Settings
+from regraft.deploy.control import ask
 from regraft.deploy.execute import execute, resume
 from regraft.deploy.journal import BEGINNING, deployer_of, topology_of
-from regraft.deploy.records import DONE, RUNNING, Current, Run
+from regraft.deploy.records import DONE, RUN, RUNNING, STOP, Current, Run
 from regraft.model import BadInput, Plan, Topology
 from regraft.plan import verify
 
@@ -73,8 +75,12 @@ class Repairs:
         return "" if outcome.state == DONE else outcome.reason or outcome.state
 
     async def _finish_others(self, settings: Settings) -> None:
-        run = await read(self._coord, self._layout.plan, Run)
-        if run is None or run.value.state not in (RUNNING, BEGINNING):
+        """One whose deployer has died is carried on; one for the sake of traffic is asked to stop."""
+        stored = await read(self._coord, self._layout.plan, Run)
+        if stored is None or stored.value.state not in (RUNNING, BEGINNING):
             return
+        run = stored.value
         if not await deployer_of(self._coord, self._layout):
             await resume(self._coord, self._layout, settings)
+        elif run.gives_way and run.state == RUNNING and run.wanted == RUN:
+            await ask(self._coord, self._layout, STOP)

@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from regraft.app.carrying_out import carry_out, ended, go_on, take_back
@@ -64,7 +65,7 @@ class Works:
         self.overlay = overlay
         self.measurer = measurer
         self.thinker = thinker
-        self._settings = settings
+        self._settings = replace(settings, gives_way=True)
         self._ledger = ledger
         self._spark_seconds = spark_seconds
         self.windows: OrderedDict[str, Measured] = OrderedDict()

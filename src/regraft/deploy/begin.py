@@ -48,6 +48,8 @@ class Settings:
     """Subscribers that audit the run; 0: none."""
     token: str = ""
     """That lets the canaries in."""
+    gives_way: bool = False
+    """Healing may stop it."""
 
 
 async def checked(coord: Coord, layout: Layout, plan: Plan, verify: Verify) -> Current:
@@ -129,6 +131,7 @@ def run_of(
         attempts=settings.attempts,
         at_once=min(settings.at_once or MOST_AT_ONCE, MOST_AT_ONCE),
         per_broker=settings.per_broker,
+        gives_way=settings.gives_way,
     )
 
 

@@ -66,6 +66,8 @@ class Run(Record, frozen=True, kw_only=True):
     at_once: int = 0
     """Changes at a time, 0: no limit."""
     per_broker: int = 0
+    gives_way: bool = False
+    """Whoever has to mend the overlay may stop it."""
     reason: str = ""
 
 
