@@ -24,8 +24,11 @@ MOST_SHARE = 0.05
 """Growth per hour that still counts as flat, of the level; or, if that is more: """
 MOST_BYTES = MIB
 """of one process."""
-JUDGED = ("nodes", "loop", "zookeeper", "databases")
+JUDGED = ("nodes", "loop", "databases")
 """Kinds whose memory has to stay flat."""
+CEILINGS = {"zookeeper": 256 * MIB, "java": 1792 * MIB}
+"""Java fills its heap before it collects, so that a life of minutes only grows: these have to stay below the
+limits of their heaps (128 MiB and 1 GiB) and what code and buffers need beside them."""
 
 
 class Sample(NamedTuple):
@@ -57,7 +60,12 @@ class Growth(NamedTuple):
 
     @property
     def flat(self) -> bool | None:
-        return None if self.slope is None else self.slope <= self.bound
+        """None: not judged, or too short."""
+        if self.kind in CEILINGS:
+            return self.highest <= CEILINGS[self.kind]
+        if self.kind not in JUDGED or self.slope is None:
+            return None
+        return self.slope <= self.bound
 
 
 def take(processes: Mapping[int, tuple[str, str]], at: float, out: Path) -> dict[str, int]:

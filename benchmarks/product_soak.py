@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from benchmarks._product_memory import JUDGED, MIB, Growth
+from benchmarks._product_memory import CEILINGS, JUDGED, MIB, Growth
 from benchmarks._table import Line, show
 
 # Nodes are forked from a process that loads this file: what they need not have is loaded later.
@@ -102,16 +102,19 @@ def _healing(soaked: "Soaked") -> Line:
 
 
 def _memory(growth: Growth) -> Line:
-    judged = growth.kind in JUDGED
+    ceiling = CEILINGS.get(growth.kind)
+    wanted = f"<= {growth.bound / MIB:.1f} MiB/h" if growth.kind in JUDGED else "-"
+    if ceiling is not None:
+        wanted = f"never above {ceiling / MIB:.0f} MiB"
     slope = (
         "too short" if growth.slope is None else f"{growth.slope / MIB:+.2f} MiB/h in {growth.lives} lives"
     )
     total = "" if growth.total_slope is None else f"; all together {growth.total_slope / MIB:+.1f} MiB/h"
     return Line(
         f"memory, {growth.kind}: growth of a process of {growth.level / MIB:.0f} MiB (x {growth.processes})",
-        f"<= {growth.bound / MIB:.1f} MiB/h" if judged else "-",
-        slope + total,
-        growth.flat if judged else None,
+        wanted,
+        f"{slope}{total}; highest {growth.highest / MIB:.0f} MiB",
+        growth.flat,
         {},
     )
 

@@ -6,6 +6,7 @@ and a lease for its answers. When another owner is seen, it ends at once: `depos
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import socket
@@ -29,6 +30,23 @@ from regraft.heal.session_lease import SHARE, SessionLease
 log = logging.getLogger("regraft.heal")
 LATER_SECONDS = 0.1
 """First the neighbours of a deputy are to be served, then everything that can wait."""
+GARBAGE_SECONDS = 600.0
+GARBAGE_OBJECTS = 200_000
+"""That can be looked through in about a tenth of a second."""
+
+
+def let_go() -> bool:
+    """Whether garbage was looked for, also among what was set aside (`broker.io.garbage`).
+
+    A broker that has ended is full of cycles. A process that always has something to do would keep every
+    deputy that it ever had; one with very much in it waits for a quiet moment all the same.
+    """
+    if gc.get_freeze_count() > GARBAGE_OBJECTS:
+        return False
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+    return True
 
 
 class Borrowed:
@@ -90,6 +108,7 @@ class Hosting:
         self._addresses = addresses
         self._heal = heal_address
         self._deposed = deposed
+        self._letting_go: asyncio.TimerHandle | None = None
         self._process = f"{socket.gethostname()}/{os.getpid()}/{time.time_ns()}"
 
     async def begin(
@@ -147,6 +166,12 @@ class Hosting:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await hosted.driver.close()
+        if hosted.owner.by and self._letting_go is None:
+            self._letting_go = asyncio.get_running_loop().call_later(GARBAGE_SECONDS, self._let_go)
+
+    def _let_go(self) -> None:
+        self._letting_go = None
+        let_go()
 
     async def _agent(self, hosted: Hosted) -> None:
         if hosted.owner.by:
