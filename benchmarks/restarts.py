@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks._table import Line, show
 from tests.measure.restarts import TABLES, Writer, kill_again_and_again
 from tests.measure.telemetry import WIDTH, network
-from tests.measure.test_run import everything
+from tests.measure.snapshots import everything
 
 from regraft.measure.run import Job, run
 from regraft.measure.session import start
@@ -39,7 +39,7 @@ def measured(kills: int, publications: int, seed: int) -> Line:
         spark = start("local[2]", memory="2g")
         run(Job(place / "in", place / "batch", WIDTH, tables=frozenset(TABLES) & ALL), spark)
         counts = [read_snapshot(place / name).counts for name in ("stream", "batch")]
-        tables = [everything(spark, place / name) for name in ("stream", "batch")]
+        tables = [everything(place / name) for name in ("stream", "batch")]
         same = counts[0] == counts[1] and tables[0] == tables[1]
         spark.stop()
     found = f"{'the same tables' if same else 'other tables'}, {counts[0].kept} records, {seconds:.0f} s"

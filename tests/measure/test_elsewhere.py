@@ -2,17 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.measure.processes import cluster, connect_server, measure
+from tests.measure.snapshots import table
 from tests.measure.telemetry import network, spool
-from tests.measure.test_run import table
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("elsewhere")]
 
 
 @pytest.fixture(scope="module")
@@ -29,24 +25,23 @@ TABLES = ("traffic_classes", "interest", "link_load", "broker_load", "latency")
 
 
 @pytest.fixture(scope="module")
-def here(spark: "SparkSession", source: Path) -> Path:
-    """What this machine makes of it, in this process."""
-    from regraft.measure.run import Job, run
-
+def here(source: Path) -> Path:
+    """What this machine makes of it, by itself."""
     out = source.parent / "here"
-    run(Job(source, out, 60_000_000, tables=frozenset(TABLES)), spark)
+    done = measure(str(source), "--out", str(out), "--spark", "local[2]", "--tables", ",".join(TABLES))
+    assert done.returncode == 0, done.stderr
     return out
 
 
-def assert_same(spark: "SparkSession", one: Path, other: Path) -> None:
+def assert_same(one: Path, other: Path) -> None:
     for name in TABLES:
-        expected = table(spark, one, name)
+        expected = table(one, name)
         assert expected, name
-        assert table(spark, other, name) == expected, name
+        assert table(other, name) == expected, name
 
 
 def test_a_master_with_two_workers_gives_the_identical_tables(
-    spark: "SparkSession", source: Path, here: Path, tmp_path: Path
+    source: Path, here: Path, tmp_path: Path
 ) -> None:
     with cluster(tmp_path) as address:
         there = ("--spark", address, "--json", "--tables", ",".join(TABLES))
@@ -56,11 +51,11 @@ def test_a_master_with_two_workers_gives_the_identical_tables(
     assert done.stderr == ""
     assert json.loads(done.stdout)["counts"] == json.loads((here / "manifest.json").read_text())["counts"]
     assert log.count("Launching executor") >= 2
-    assert_same(spark, here, tmp_path / "out")
+    assert_same(here, tmp_path / "out")
 
 
 def test_spark_connect_gives_the_identical_tables_as_a_batch_and_as_a_stream(
-    spark: "SparkSession", source: Path, here: Path, tmp_path: Path
+    source: Path, here: Path, tmp_path: Path
 ) -> None:
     with connect_server(tmp_path) as address:
         there = ("--spark", address, "--json", "--tables", ",".join(TABLES))
@@ -70,4 +65,4 @@ def test_spark_connect_gives_the_identical_tables_as_a_batch_and_as_a_stream(
     assert (batch.returncode, stream.returncode) == (0, 0), batch.stderr + stream.stderr
     assert json.loads(batch.stdout)["counts"] == json.loads(stream.stdout)["counts"]
     for out in ("batch", "stream"):
-        assert_same(spark, here, tmp_path / out)
+        assert_same(here, tmp_path / out)

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.measure.restarts import Writer, kill_again_and_again
+from tests.measure.processes import measure
+from tests.measure.restarts import TABLES, Writer, kill_again_and_again
+from tests.measure.snapshots import everything
 from tests.measure.telemetry import WIDTH, network, spool
-from tests.measure.test_run import SOME, everything, measured
+from tests.measure.test_run import SOME, measured
 
 from regraft.model.snapshot import Counts, read_snapshot
 
@@ -54,7 +56,7 @@ def test_a_stream_that_faults_anywhere_goes_on_and_ends_as_a_batch(
     followed(spark, source, out)
     measured(spark, source, tmp_path / "batch")
     assert read_snapshot(out).counts == Counts(read=len(records), kept=len(records))
-    assert everything(spark, out) == everything(spark, tmp_path / "batch")
+    assert everything(out) == everything(tmp_path / "batch")
     # A batch goes on where the stream ended, and a stream where the batch ended.
     assert measured(spark, source, out).counts == Counts()
     ten = [record for record in records if record["kind"] == "publication"][:10]
@@ -82,12 +84,14 @@ def test_a_window_is_published_when_it_has_closed_and_not_before(
     assert closed_windows(state) == []
 
 
-def test_killed_and_started_again_it_ends_as_a_batch(spark: "SparkSession", tmp_path: Path) -> None:
+@pytest.mark.xdist_group("elsewhere")
+def test_killed_and_started_again_it_ends_as_a_batch(tmp_path: Path) -> None:
     """With `kill -9`, while the spool grows; `scripts/bench restarts` does this ten times and more."""
     chance = random.Random(int(os.environ.get("REGRAFT_MEASURE_SEED", "1")))
     source, out = tmp_path / "in", tmp_path / "out"
     writer = Writer(source, network(11, 300), chance)
     kill_again_and_again(writer, out, 2, chance)
-    measured(spark, source, tmp_path / "batch")
+    batch = measure(str(source), "--out", str(tmp_path / "batch"), "--tables", ",".join(TABLES))
+    assert batch.returncode == 0, batch.stderr
     assert read_snapshot(out).counts == read_snapshot(tmp_path / "batch").counts
-    assert everything(spark, out) == everything(spark, tmp_path / "batch")
+    assert everything(out) == everything(tmp_path / "batch")

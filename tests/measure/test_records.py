@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from tests.measure.snapshots import table
 from tests.measure.telemetry import at
-from tests.measure.test_run import measured, table
+from tests.measure.test_run import measured
 
 from regraft.broker.io import records
 from regraft.broker.io.records import Delivery, Health, Hop, Interest, Publication
@@ -64,5 +65,5 @@ def test_records_as_brokers_encode_them_are_kept(spark: "SparkSession", tmp_path
     wanted = frozenset({"traffic_classes", "interest"})
     ran = measured(spark, tmp_path / "in", tmp_path / "out", wanted)
     assert ran.counts == Counts(read=5, kept=5)
-    assert table(spark, tmp_path / "out", "traffic_classes", "members", "demand") == [(("b1", "b2"), 1)]
-    assert table(spark, tmp_path / "out", "interest", "broker", "topic") == [("b2", "t")]
+    assert table(tmp_path / "out", "traffic_classes", "members", "demand") == [(("b1", "b2"), 1)]
+    assert table(tmp_path / "out", "interest", "broker", "topic") == [("b2", "t")]

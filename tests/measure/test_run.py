@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.measure import oracle
+from tests.measure.snapshots import everything, table
 from tests.measure.telemetry import (
     WIDTH,
     Record,
@@ -19,7 +20,6 @@ from tests.measure.telemetry import (
     line,
     network,
     publication,
-    rows,
     spool,
 )
 
@@ -48,19 +48,6 @@ def measured(
     assert ran.counts.add_up
     assert ran.snapshot.counts.add_up
     return ran
-
-
-def table(spark: "SparkSession", folder: Path, name: str, *columns: str) -> list[tuple[Any, ...]]:
-    from regraft.measure.schemas import TABLES
-
-    found = spark.read.schema(TABLES[name]).parquet(str(folder / name))
-    return rows(found.select(*TABLES[name].fieldNames()), *columns)
-
-
-def everything(spark: "SparkSession", folder: Path) -> dict[str, list[tuple[Any, ...]]]:
-    from regraft.measure.schemas import TABLES
-
-    return {name: table(spark, folder, name) for name in TABLES}
 
 
 BAD: list[tuple[str, str]] = [
@@ -108,7 +95,7 @@ def test_bad_records_are_set_aside_with_reason_and_line_duplicates_removed_and_a
     assert {row.source for row in found} == {"b1-1.ndjson"}
     assert sum(ran.snapshot.manifest["rejected"].values()) == bad
     assert read_traffic(tmp_path / "out" / "traffic_classes") == ((frozenset({"b1", "b2"}), 1.0),)
-    assert table(spark, tmp_path / "out", "link_load", "messages") == [(1,)]
+    assert table(tmp_path / "out", "link_load", "messages") == [(1,)]
 
 
 def test_a_second_run_reads_only_what_is_new_and_ends_where_one_run_ends(
@@ -131,21 +118,45 @@ def test_a_second_run_reads_only_what_is_new_and_ends_where_one_run_ends(
     second = measured(spark, source, out, ALL)
     assert second.counts == Counts(len(records) - cut + 25, len(records) - cut, 0, 25, 0)
     whole = measured(spark, _rest(tmp_path, records), tmp_path / "whole", ALL)
-    assert everything(spark, out) == everything(spark, tmp_path / "whole")
+    assert everything(out) == everything(tmp_path / "whole")
     assert second.snapshot.windows == whole.snapshot.windows
     third = measured(spark, source, out)
     assert third.counts == Counts()
     assert third.snapshot.folder == second.snapshot.folder
     # Who held the first snapshot still reads it, whole.
     assert first.snapshot.folder != second.snapshot.folder
-    assert sum(
-        row[2] for row in table(spark, first.snapshot.folder, "link_load", "from", "to", "messages")
-    ) == len(oracle.of(records[:cut], "hop"))
+    assert sum(row[2] for row in table(first.snapshot.folder, "link_load", "from", "to", "messages")) == len(
+        oracle.of(records[:cut], "hop")
+    )
 
 
 def _rest(tmp_path: Path, records: list[Record]) -> Path:
     spool(tmp_path / "all", "b-1", records)
     return tmp_path / "all"
+
+
+def test_who_is_ended_in_the_middle_of_much_goes_on_from_there(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from regraft.measure import run
+    from regraft.measure.ingest import ingest
+
+    source, out = tmp_path / "in", tmp_path / "out"
+    for number in range(3):
+        path = spool(source, f"b-{number}", [health("b1", 3 * number + n) for n in range(3)])
+    taken: list[int] = []
+
+    def dies_at_the_third(*arguments: Any) -> Any:
+        taken.append(len(taken))
+        if len(taken) == 3:
+            raise KeyboardInterrupt
+        return ingest(*arguments)
+
+    monkeypatch.setattr(run, "ingest", dies_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        measured(spark, source, out, most_bytes=path.stat().st_size)
+    assert measured(spark, source, out, most_bytes=path.stat().st_size).counts == Counts(read=3, kept=3)
+    assert read_snapshot(out).counts == Counts(read=9, kept=9)
 
 
 def test_late_is_judged_for_each_broker_and_counted(spark: "SparkSession", tmp_path: Path) -> None:
@@ -233,7 +244,7 @@ def test_no_records_at_all_make_a_snapshot_of_empty_tables(spark: "SparkSession"
     (tmp_path / "in").mkdir()
     ran = measured(spark, tmp_path / "in", tmp_path / "out")
     assert ran.snapshot.counts == Counts()
-    assert not any(everything(spark, tmp_path / "out").values())
+    assert not any(everything(tmp_path / "out").values())
     assert read_traffic(ran.snapshot.table("traffic_classes")) == ()
 
 
