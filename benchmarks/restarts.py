@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmarks._table import Line, show
 from tests.measure.restarts import TABLES, Writer, kill_again_and_again
-from tests.measure.telemetry import WIDTH, network
 from tests.measure.snapshots import everything
+from tests.measure.telemetry import WIDTH, network
 
 from regraft.measure.run import Job, run
 from regraft.measure.session import start

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+MOST_BYTES = 32 << 20
+"""Taken in at a time: after an outage much has to be read, and whoever starves may be ended in the middle."""
+
+
 class DiskFull(RegraftError):
     """Less room than the configuration asks for."""
 
@@ -79,6 +83,7 @@ class Measurer:
             width,
             top=self._telemetry.top,
             tables=self._tables,
+            most_bytes=MOST_BYTES,
             keep=None if self._windows is None else self._windows * width,
         )
         with self._lock:

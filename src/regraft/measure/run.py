@@ -15,7 +15,7 @@ import msgspec
 from regraft.measure.checks import CHECKED, checked_lines, checked_rows
 from regraft.measure.faults import one_line
 from regraft.measure.ingest import ingest
-from regraft.measure.inputs import check_source, parquet_files, spool_files, unread
+from regraft.measure.inputs import at_most, check_source, parquet_files, spool_files, unread
 from regraft.measure.publish import Say, make_current, publish
 from regraft.measure.retention import gone_forgotten
 from regraft.measure.schemas import RECORDS
@@ -45,6 +45,8 @@ class Job:
     tables: frozenset[str] = ALL
     keep: int | None = None
     """Of windows that end so long before the newest record, nothing stays; None: all do."""
+    most_bytes: int | None = None
+    """Of spools that are taken in at a time: who is ended before all is in goes on from there; None: all."""
 
     @property
     def asked(self) -> Asked:
@@ -62,10 +64,19 @@ class Ran:
 def run(job: Job, spark: "SparkSession", say: Say = lambda stage: None) -> Ran:
     """Measure what is new in the source."""
     with alone(job) as before, one_line(shown(job.source)):
-        state, counts = take_new(job, before, spark, say, spools=True)
+        state, counts, more = before, Counts(), True
+        while more:
+            more = job.most_bytes is not None and _waiting(job, state) > job.most_bytes
+            state, new = take_new(job, state, spark, say, spools=True)
+            counts = counts.plus(new)
         if state.dirty() or not (job.out / CURRENT).exists():
             publish(spark, job.out, state, state.dirty(), job.asked, say, job.keep)
         return Ran(read_snapshot(job.out), counts)
+
+
+def _waiting(job: Job, state: State) -> int:
+    """Bytes of the spools that were not read yet."""
+    return sum(span.end - span.start for span in unread(spool_files(job.source), state.spools))
 
 
 def take_new(
@@ -119,6 +130,8 @@ def _new_records(
     """Records that were not read yet, and what has been read when they are in."""
     now = time.time_ns() // 1000
     spans = unread(spool_files(job.source), state.spools) if with_spools else []
+    if job.most_bytes is not None:
+        spans = at_most(spans, job.most_bytes, job.source)
     tables = [each for each in parquet_files(job.source) if state.parquet.get(each.name) != each.size]
     found = []
     if spans:

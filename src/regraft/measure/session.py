@@ -111,7 +111,8 @@ def _launch(settings: Mapping[str, str]) -> None:
         return
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     with open(os.environ.get(LOG) or os.devnull, "ab") as log:
-        SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": log}))
+        gateway = launch_gateway(conf, {"stderr": log})  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)
 
 
 def _connect(endpoint: str) -> "SparkSession":
