@@ -2,7 +2,9 @@
 
 A sample is one line of a file, so that measuring does not grow what it measures. Processes die and are
 started anew meanwhile: growth is fitted within each life, after its warm-up, by the median of all slopes
-between two samples (Theil-Sen), which single peaks do not move. `flat` compares that with a bound.
+between two samples (Theil-Sen), which single peaks do not move. `flat` compares that with a bound. Levels are
+of the share that is a process's own (PSS); growth is of all that it has touched (RSS), because its share also
+grows when another process that shares with it ends.
 """
 
 import json
@@ -139,19 +141,20 @@ def growths(samples: Sequence[Sample]) -> list[Growth]:
 def growth(kind: str, samples: Sequence[Sample]) -> Growth:
     lives: defaultdict[int, list[Sample]] = defaultdict(list)
     at_once: defaultdict[float, list[int]] = defaultdict(list)
+    touched: defaultdict[float, int] = defaultdict(int)
     for each in samples:
         lives[each.pid].append(each)
         at_once[each.at].append(each.used)
+        touched[each.at] += each.resident
     slopes = [slope for life in lives.values() if (slope := _of_life(life)) is not None]
-    totals = [(at, sum(used)) for at, used in sorted(at_once.items())]
-    begun = totals[0][0] + WARM_SECONDS
-    late = [(at, used) for at, used in totals if at >= begun]
+    begun = min(touched) + WARM_SECONDS
+    late = [(at, resident) for at, resident in sorted(touched.items()) if at >= begun]
     long_enough = bool(late) and late[-1][0] - late[0][0] >= LEAST_SECONDS
     return Growth(
         kind,
         round(median(len(used) for used in at_once.values())),
         median(each.used for each in samples),
-        max(used for _, used in totals),
+        max(map(sum, at_once.values())),
         len(slopes),
         median(slopes) if slopes else None,
         theil_sen(late) if long_enough else None,
@@ -160,7 +163,7 @@ def growth(kind: str, samples: Sequence[Sample]) -> Growth:
 
 def _of_life(life: Sequence[Sample]) -> float | None:
     begun = life[0].at + WARM_SECONDS
-    points = [(each.at, each.used) for each in life if each.at >= begun]
+    points = [(each.at, each.resident) for each in life if each.at >= begun]
     return theil_sen(points) if points and points[-1][0] - points[0][0] >= LEAST_SECONDS else None
 
 

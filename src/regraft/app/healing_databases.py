@@ -28,6 +28,7 @@ class Databases:
         self._addresses: list[tuple[str, int]] = []
         self._there = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._followed: dict[str, asyncio.Task[None]] = {}
         self._rules_of: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def __aenter__(self) -> "Databases":
@@ -37,7 +38,7 @@ class Databases:
     async def __aexit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        tasks = [self._following, *self._tasks]
+        tasks = [self._following, *self._followed.values(), *self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -52,10 +53,24 @@ class Databases:
     async def _follow(self) -> None:
         while True:
             with contextlib.suppress(CoordError):
-                async for _ in self._coord.watch_children(f"{self._root}/alive"):
-                    self._use(closest(await living(self._coord, self._root), self._region))
+                async for names in self._coord.watch_children(f"{self._root}/alive"):
+                    for name in set(names) - self._followed.keys():
+                        self._followed[name] = asyncio.create_task(self._follow_one(name))
+                    await self._look()
                 return
             await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _follow_one(self, name: str) -> None:
+        """One that died and was started again has the same name, and another address."""
+        while True:
+            with contextlib.suppress(CoordError):
+                async for _ in self._coord.watch(f"{self._root}/alive/{name}"):
+                    await self._look()
+                return
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _look(self) -> None:
+        self._use(closest(await living(self._coord, self._root), self._region))
 
     def _use(self, addresses: list[tuple[str, int]]) -> None:
         """With none left, those of before are tried: perhaps only ZooKeeper has lost them."""
