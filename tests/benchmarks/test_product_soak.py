@@ -18,7 +18,7 @@ def life(pid: int, began: float, seconds: int, per_hour: float, level: float = 1
     for age in range(0, seconds, 10):
         used = round(level - 50 * MIB * max(0, 200 - age) / 200 + per_hour * age / 3600)
         noise = 3 * MIB if age % 170 == 0 else 0
-        found.append(Sample(began + age, "nodes", f"n{pid}", pid, used // 2, used + noise))
+        found.append(Sample(began + age, "nodes", f"n{pid}", pid, used, used + noise))
     return found
 
 
