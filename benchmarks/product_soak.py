@@ -59,6 +59,16 @@ def lines(soaked: "Soaked") -> Iterator[Line]:
         {"counts": soaked.as_json()["counts"]},
     )
     yield _healing(soaked)
+    nodes = [each for each in soaked.failures if each.kind == "node"]
+    around = sorted(each.around for each in nodes if each.around is not None)
+    median = f"; median {around[len(around) // 2]:.1f} s" if around else ""
+    yield Line(
+        f"of {len(nodes)} killed nodes, removed by the others before they were back",
+        "-",
+        f"{len(around)}{median}",
+        None,
+        {"removed": len(around)},
+    )
     yield Line("at the end: all nodes in one tree, loop ready", "yes", soaked.end, soaked.end == "yes", {})
     yield Line(
         "delivery",
