@@ -11,7 +11,6 @@ import random
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +26,7 @@ from regraft.model.switch_network import SwitchNetwork
 from regraft.routes import RouteState, Settings, compute_routes, update_routes
 from regraft.routes.bounds import finest_demands, least_cost
 from regraft.routes.check import check
+from regraft.routes.parallel import process_pool
 from regraft.routes.problem import graph_of, problem_of
 from regraft.routes.steiner_graph import SteinerGraph
 from regraft.routes.warm import warm
@@ -198,7 +198,7 @@ def scale(bench: Bench) -> Iterator[Line]:
         lot = random.Random(f"scale {name}")
         workload = random_workload(network, 200, lot, 3, 8, subscribers=800)
         settings = Settings(processes=PROCESSES)
-        with ProcessPoolExecutor(PROCESSES) as pool:
+        with process_pool(PROCESSES) as pool:
             list(pool.map(_warm, range(PROCESSES)))
             started = time.perf_counter()
             found = compute_routes(network, workload, settings, time.perf_counter, None, pool)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ class Counting(ProcessPoolExecutor):
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Counting]:
-    with Counting(2) as both:
+    with Counting(2, mp_context=get_context("forkserver")) as both:
         yield both
 
 

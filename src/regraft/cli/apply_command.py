@@ -114,7 +114,7 @@ def _settings(options: dict[str, Any]) -> "Settings":
 
     if options["latency_ms"] and not options["canaries"]:
         raise BadInput("--latency-ms", "is measured with canaries, and --canaries is 0")
-    return Settings(**{field.name: options[field.name] for field in fields(Settings)})
+    return Settings(**{each.name: options[each.name] for each in fields(Settings) if each.name in options})
 
 
 def verify(plan: Plan, current: Topology, goal: Topology) -> None:

@@ -1,7 +1,6 @@
 """`regraft routes NETWORK --workload FILE`: content routes over a network of switches, and their flows."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,6 +75,7 @@ def _computed(network: Path, workload: Path, config: Path | None, processes: int
     from regraft.model.route_files import read_route_workload
     from regraft.model.switch_network import check_connected
     from regraft.routes import compute_routes
+    from regraft.routes.parallel import process_pool
 
     settings = _settings(config)
     if processes is not None:
@@ -90,7 +90,7 @@ def _computed(network: Path, workload: Path, config: Path | None, processes: int
         wanted.check_within(given)
     except BadInput as fault:
         raise fault.within(shown(workload)) from None
-    pool = ProcessPoolExecutor(settings.processes) if settings.processes > 1 else nullcontext()
+    pool = process_pool(settings.processes) if settings.processes > 1 else nullcontext()
     with pool as executor, _bar() as tell:
         found = compute_routes(given, wanted, settings, time.perf_counter, tell, executor)
     if isinstance(found, Infeasible):

@@ -6,8 +6,9 @@ results; the clock travels, so it must be a function that can (`time.perf_counte
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from typing import TypeVar
 
 from regraft.routes.interface import Tree
@@ -28,6 +29,12 @@ PROGRAMS = ("combination", "steiner-program", "spanning-tree-cut")
 """Components that take so long for one piece that two are worth sending."""
 CHUNK = 16
 """Pieces of work between two words about how far it is."""
+
+
+def process_pool(processes: int) -> ProcessPoolExecutor:
+    """Of processes that are not forked from this one: a solver that has run here has threads, which a fork
+    does not have and would wait for without end."""
+    return ProcessPoolExecutor(processes, mp_context=get_context("forkserver"))
 
 
 def worth_it(settings: Settings) -> int:
