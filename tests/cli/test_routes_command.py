@@ -79,7 +79,7 @@ def test_processes_share_the_work_and_give_the_same_figures(
             sent.append(given)
             return super().submit(*given, **named)
 
-    monkeypatch.setattr("regraft.cli.routes_command.ProcessPoolExecutor", Counting)
+    monkeypatch.setattr("regraft.routes.parallel.ProcessPoolExecutor", Counting)
     work = {**WORK, "publishers": [*WORK["publishers"], {**WORK["publishers"][0], "id": "q", "switch": "c"}]}
     config = {"subgraph": "combination", "selection": "rings", "matching": "publisher"}
     both = json.loads(run(SQUARE, work, "--json", "--processes", "2", config=config).stdout)
