@@ -80,8 +80,14 @@ def start(
 
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_is_ours)
     with one_line(f"--spark {spark}"):
         return _connect(spark) if spark.startswith(CONNECT) else _drive(spark, memory, settings or {})
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """py4j tells the root logger, with a stack, that Java has gone: whoever asked Java says so."""
+    return not str(record.msg).endswith("while sending command.")
 
 
 def _drive(master: str, memory: str | None, more: Mapping[str, str]) -> "SparkSession":
