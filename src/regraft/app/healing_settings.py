@@ -6,7 +6,6 @@ One line of JSON on standard input, because it holds secrets; made by `regraft u
 import secrets
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -18,6 +17,7 @@ from regraft.heal.detection import Timing
 from regraft.heal.election import Settings as ElectionSettings
 from regraft.heal.limits import RemovalLimits
 from regraft.heal.monitor import Overload
+from regraft.model.files import decode_path
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,9 @@ def to_json(settings: NodeSettings) -> bytes:
 
 
 def from_json(line: bytes) -> NodeSettings:
-    return msgspec.json.decode(line, type=NodeSettings, dec_hook=_path)
+    return msgspec.json.decode(line, type=NodeSettings, dec_hook=decode_path)
 
 
 def reaching(configuration: Configuration, layout: Layout) -> ZookeeperSettings:
     """How a node reaches ZooKeeper, as it is told."""
     return read_settings(settings(configuration, layout, ""))
-
-
-def _path(kind: type, value: Any) -> Any:
-    if kind is Path:
-        return Path(value)
-    raise NotImplementedError(kind)

@@ -14,8 +14,6 @@ import os
 import signal
 import sys
 from contextlib import AsyncExitStack
-from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -24,6 +22,7 @@ from regraft.coord.configuration import World
 from regraft.deploy.agent import BrokerAgent
 from regraft.deploy.driver import Address, ControlDriver
 from regraft.model import BadInput, RegraftError
+from regraft.model.files import decode_path
 
 AGAIN_SECONDS = 1.0
 LINE_BYTES = 2**20
@@ -65,7 +64,7 @@ def settings(configuration: Configuration, layout: Layout, token: str) -> bytes:
 
 
 def read_settings(line: bytes) -> Settings:
-    return msgspec.json.decode(line, type=Settings, dec_hook=_path)
+    return msgspec.json.decode(line, type=Settings, dec_hook=decode_path)
 
 
 async def main(arguments: argparse.Namespace) -> int:
@@ -123,12 +122,6 @@ async def _serve(arguments: argparse.Namespace, ended: asyncio.Event) -> None:
 async def _until_the_input_ends(lines: asyncio.StreamReader) -> None:
     while await lines.read(4096):
         pass
-
-
-def _path(kind: type, value: Any) -> Any:
-    if kind is Path:
-        return Path(value)
-    raise NotImplementedError(kind)
 
 
 def _address(text: str) -> Address:

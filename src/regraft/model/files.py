@@ -152,3 +152,10 @@ def _mode(target: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def decode_path(kind: type, value: Any) -> Any:
+    """For msgspec, which knows no paths: its `dec_hook`. Of any other type it is no value that we write."""
+    if kind is Path:
+        return Path(value)
+    raise TypeError(f"{kind.__name__} is not a type that settings have")

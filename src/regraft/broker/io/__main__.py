@@ -11,8 +11,6 @@ import logging
 import os
 import signal
 import sys
-from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -20,23 +18,18 @@ from regraft.broker.io.configuration import Address, Configuration
 from regraft.broker.io.running import run, undisturbed
 from regraft.broker.io.server import BrokerServer
 from regraft.model import BadInput, RegraftError
+from regraft.model.files import decode_path
 
 LINE_BYTES = 2**26
 """A line may name every client and its token, or every neighbour of a hub."""
 
 
 def from_json(text: str | bytes) -> Configuration:
-    return msgspec.convert(json.loads(text), Configuration, dec_hook=_path)
+    return msgspec.convert(json.loads(text), Configuration, dec_hook=decode_path)
 
 
 def to_json(configuration: Configuration) -> str:
     return msgspec.json.encode(configuration, enc_hook=str).decode()
-
-
-def _path(kind: type, value: Any) -> Any:
-    if kind is Path:
-        return Path(value)
-    raise NotImplementedError(kind)
 
 
 async def main() -> int:
