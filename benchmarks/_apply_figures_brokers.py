@@ -23,7 +23,8 @@ from regraft.broker.io.running import run, undisturbed
 from regraft.broker.io.server import BrokerServer
 from regraft.coord import Configuration as Zookeeper
 from regraft.coord import Layout
-from regraft.deploy.agents import Agents, Driven
+from regraft.deploy.agent_process import Driven
+from regraft.deploy.agents import Agents
 
 LOOK_SECONDS = 0.01
 LINKING = 120.0

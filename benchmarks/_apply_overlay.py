@@ -18,7 +18,8 @@ from regraft.broker.io.processes import Processes
 from regraft.coord import Configuration as Zookeeper
 from regraft.coord import Coord, Ensemble, Layout
 from regraft.coord.typed import encode, read
-from regraft.deploy.agents import Agents, Driven
+from regraft.deploy.agent_process import Driven
+from regraft.deploy.agents import Agents, Place
 from regraft.deploy.records import Current, Status
 from regraft.lab.workload import with_links_changed
 from regraft.model import Infeasible, Limits, Plan, Topology
@@ -66,7 +67,8 @@ async def overlay(
 
     async with Ensemble(zookeepers) as ensemble, Processes(topology, configure) as brokers:
         driven = {id: Driven(control, TOKEN) for id, control in brokers.controls.items() if control}
-        agents = Agents(Zookeeper(ensemble.hosts), layout, driven, processes=agent_processes)
+        place: Place = "each" if agent_processes else "here"
+        agents = Agents(Zookeeper(ensemble.hosts), layout, driven, place=place)
         async with await Coord.connect(ensemble.hosts) as coord, agents:
             links = [link.ends for link in topology.links]
             first = Current(epoch=1, kind=topology.kind, brokers=list(topology.ids), links=links)

@@ -54,7 +54,7 @@ def settings(size: Size, mode: str) -> dict[str, dict[str, Any]]:
             "confirm": 1,
             "cool_down": f"{size.window}s",
         },
-        "automatic": {"max_actions": 60, "actions_per_hour": 0, "transformations_per_hour": 0},
+        "automatic": {"max_actions": 80, "actions_per_hour": 0, "transformations_per_hour": 0},
         # Every delivery is audited here.
         "deploy": {"canaries": 0},
         "plan": {"minimise": "actions"},

@@ -243,7 +243,7 @@ SECTIONS: dict[str, Section] = {
             "seconds": Key(number(0.1), 10.0, "For one change to be ready; then it is tried again."),
             "attempts": Key(whole(1), 3, "For each change."),
             "at_once": Key(whole(0), 0, "Changes at a time. " + NO_LIMIT),
-            "per_broker": Key(whole(0), 0, "The same, at one broker. " + NO_LIMIT),
+            "per_broker": Key(whole(0), 1, "The same, at one broker. " + NO_LIMIT),
             "queue_bytes": Key(whole(0), 0, "Wait while a broker holds more. " + NO_LIMIT),
             "latency_ms": Key(number(0), 0.0, "Wait while a canary takes longer. " + NO_LIMIT),
             "canaries": Key(whole(0, 100), 3, "Subscribers that audit a change; 0: none."),

@@ -147,7 +147,9 @@ class Measurer:
 
             local = self._spark.master.startswith("local")
             settings = SMALL if self._spark.small and local else {}
-            self._session = start(self._spark.master, memory=self._spark.memory, settings=settings)
+            self._session = start(
+                self._spark.master, memory=self._spark.memory, settings=settings, humble=True
+            )
             _hush()
             if self._stopped.is_set():  # while it started: nobody else would end it
                 self._forget()

@@ -32,7 +32,14 @@ ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
 @click.option("--continue", "continue_", is_flag=True, help="Tell it to go on.")
 @click.option("--stop", is_flag=True, help="Tell it to stop after the changes that are under way.")
 @click.option("--at-once", type=COUNT, default=0, metavar="N", help="Changes at a time.  [default: no limit]")
-@click.option("--per-broker", type=COUNT, default=0, metavar="N", help="The same, at one broker.")
+@click.option(
+    "--per-broker",
+    type=COUNT,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="The same, at one broker. 0: no limit.",
+)
 @click.option(
     "--seconds",
     type=click.FloatRange(0.1),

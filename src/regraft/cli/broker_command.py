@@ -58,7 +58,7 @@ def broker(broker: str, topology: Path, **options: Any) -> int:
       regraft broker b1 tree.json --zookeeper zk1:2181,zk2:2181,zk3:2181 \\
         --host 0.0.0.0 --port 7000 --address b1.example.net:7000 --state /var/lib/regraft
     """
-    from regraft.broker.io.running import run
+    from regraft.broker.io.running import run, undisturbed
     from regraft.model.topology_files import read_topology
 
     zookeeper: Zookeeper = options["zookeeper"]
@@ -74,7 +74,7 @@ def broker(broker: str, topology: Path, **options: Any) -> int:
         configuration = dataclasses.replace(made(id, near), port=options["port"])
         return dataclasses.replace(configuration, metrics=metrics) if metrics is not None else configuration
 
-    return run(_serve(broker, file, configure, address, options))
+    return run(undisturbed(_serve(broker, file, configure, address, options)))
 
 
 def _address(text: str | None) -> "Address | None":

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Overlays = Processes | Overlay | Healing
 
 FILE = click.Path(path_type=Path)
+MANY = 16
+"""Brokers in one process, whose agents have one of their own."""
 
 
 @click.command()
@@ -56,14 +58,14 @@ def up(topology: Path, **options: Any) -> int:
       regraft up tree.json --no-agents
       regraft up tree.json & regraft sub "temp > 20" --count 1 & regraft pub temp=21
     """
-    from regraft.broker.io.running import run
+    from regraft.broker.io.running import run, undisturbed
     from regraft.model.topology_files import read_topology
 
     file = read_topology(topology)
     check_options(file, options)
     configure = configuring(file.kind, options)
     make_folder(options["directory"].parent)
-    return run(_serve(file, configure, options))
+    return run(undisturbed(_serve(file, configure, options)))
 
 
 async def _serve(file: Topology, configure: Configure, options: Mapping[str, Any]) -> int:
@@ -155,12 +157,14 @@ async def _start_agents(
     options: Mapping[str, Any],
 ) -> None:
     from regraft.cli.up_agents import agents_are_there, write_current
-    from regraft.deploy.agents import Agents, Driven
+    from regraft.deploy.agent_process import Driven
+    from regraft.deploy.agents import Agents, Place
 
     layout = options["zookeeper"].layout
     await write_current(coord, layout, file)
     driven = {id: Driven(control, tokens[id]) for id, control in overlay.controls.items() if control}
-    agents = Agents(coord.configuration, layout, driven, processes=options["processes"])
+    place: Place = "each" if options["processes"] else "here" if len(driven) < MANY else "beside"
+    agents = Agents(coord.configuration, layout, driven, place=place)
     await running.enter_async_context(agents)
     await agents_are_there(coord, layout, overlay.addresses)
 

@@ -1,10 +1,10 @@
-"""The agent of one broker in a process of its own.
+"""The agent of one broker, or those of several, in a process of their own.
 
     python -m regraft.deploy.agent_process --broker ID --control HOST:PORT --zookeeper HOST:PORT,…
 
 The broker's token is in the variable REGRAFT_CONTROL_TOKEN. Or, with `--settings-from-stdin`, all secrets
-come as one line of JSON on standard input; the agent then ends when its input does, so that it never
-outlives who started it.
+come as one line of JSON on standard input, which may name the brokers as well; the process then ends when
+its input does, so that it never outlives who started it.
 """
 
 import argparse
@@ -13,7 +13,9 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,6 +30,13 @@ AGAIN_SECONDS = 1.0
 LINE_BYTES = 2**20
 
 
+class Driven(NamedTuple):
+    """A broker's control endpoint."""
+
+    control: Address
+    token: str
+
+
 class Settings(msgspec.Struct, frozen=True):
     """What is not for everybody's eyes, and so not on the command line."""
 
@@ -40,6 +49,8 @@ class Settings(msgspec.Struct, frozen=True):
     world: World = "read"
     timeout: float = 10.0
     session_timeout: float = 10.0
+    brokers: dict[str, Driven] = msgspec.field(default_factory=dict)
+    """Several; none: the one on the command line."""
 
     @property
     def configuration(self) -> Configuration:
@@ -47,7 +58,9 @@ class Settings(msgspec.Struct, frozen=True):
         return Configuration(self.hosts, auth, self.tls, self.world, self.timeout, self.session_timeout)
 
 
-def settings(configuration: Configuration, layout: Layout, token: str) -> bytes:
+def settings(
+    configuration: Configuration, layout: Layout, token: str = "", brokers: Mapping[str, Driven] | None = None
+) -> bytes:
     auth = configuration.auth
     told = Settings(
         token,
@@ -59,6 +72,7 @@ def settings(configuration: Configuration, layout: Layout, token: str) -> bytes:
         configuration.world,
         configuration.timeout,
         configuration.session_timeout,
+        dict(brokers or {}),
     )
     return msgspec.json.encode(told, enc_hook=str)
 
@@ -109,14 +123,22 @@ async def _settings(arguments: argparse.Namespace, until: AsyncExitStack, ended:
 
 
 async def _serve(arguments: argparse.Namespace, ended: asyncio.Event) -> None:
-    control = _address(arguments.control)
+    control = _address(arguments.control) if arguments.control else None
     address = _address(arguments.address) if arguments.address else None
     async with AsyncExitStack() as until:
         told = await _settings(arguments, until, ended)
-        driver = ControlDriver(control, told.token)
-        until.push_async_callback(driver.close)
+        brokers = told.brokers
+        if not brokers:
+            if not arguments.broker or control is None:
+                raise BadInput("--broker, --control", "say whose agent it is, and one is missing")
+            brokers = {arguments.broker: Driven(control, told.token)}
         coord = await until.enter_async_context(await Coord.open(told.configuration))
-        await BrokerAgent(arguments.broker, driver, coord, Layout(told.root), address).run()
+        drivers = {id: ControlDriver(*driven) for id, driven in brokers.items()}
+        for driver in drivers.values():
+            until.push_async_callback(driver.close)
+        async with asyncio.TaskGroup() as agents:
+            for id, driver in drivers.items():
+                agents.create_task(BrokerAgent(id, driver, coord, Layout(told.root), address).run())
 
 
 async def _until_the_input_ends(lines: asyncio.StreamReader) -> None:
@@ -133,8 +155,8 @@ def _address(text: str) -> Address:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m regraft.deploy.agent_process", description=__doc__)
-    made.add_argument("--broker", required=True, metavar="ID")
-    made.add_argument("--control", required=True, metavar="HOST:PORT", help="control endpoint of the broker")
+    made.add_argument("--broker", metavar="ID")
+    made.add_argument("--control", metavar="HOST:PORT", help="control endpoint of the broker")
     made.add_argument("--address", metavar="HOST:PORT", help="where others reach the broker")
     made.add_argument("--zookeeper", metavar="HOST:PORT,…")
     made.add_argument("--zookeeper-root", default=Layout().root, metavar="PATH")

@@ -1,5 +1,5 @@
-"""The agents of the brokers on this machine: tasks of this process, or processes; one that dies is followed
-by another.
+"""The agents of the brokers on this machine: tasks of this process, of one beside it, or a process each; one
+that dies is followed by another.
 
 A new agent finds in ZooKeeper and in its broker all that the last one knew, so nothing is handed over.
 """
@@ -11,27 +11,25 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
 from types import TracebackType
-from typing import NamedTuple
+from typing import Literal
 
 from regraft.coord import Configuration, Coord, Layout
 from regraft.deploy.agent import BrokerAgent
-from regraft.deploy.agent_process import settings
-from regraft.deploy.driver import Address, ControlDriver
+from regraft.deploy.agent_process import Driven, settings
+from regraft.deploy.driver import ControlDriver
 
 log = logging.getLogger("regraft.deploy")
 AGAIN_SECONDS = 0.2
 STOP_SECONDS = 10.0
 
 
-class Driven(NamedTuple):
-    """A broker's control endpoint."""
-
-    control: Address
-    token: str
+Place = Literal["here", "beside", "each"]
+"""Beside: all in one other process. Where many brokers share a process, ZooKeeper's client and the event loop
+would take the interpreter from each other, and every answer of ZooKeeper would take ten times as long."""
 
 
 class Agents:
-    """`async with Agents(configuration, layout, brokers)`; with `processes`, one for each broker."""
+    """`async with Agents(configuration, layout, brokers)`."""
 
     def __init__(
         self,
@@ -39,21 +37,22 @@ class Agents:
         layout: Layout,
         brokers: Mapping[str, Driven],
         *,
-        processes: bool = False,
+        place: Place = "here",
     ) -> None:
         self.running: dict[str, Process] = {}
-        """With `processes`."""
+        """Of each broker, if it is not this one."""
         self._configuration = configuration
         self._layout = layout
         self._brokers = brokers
-        self._processes = processes
+        self._place = place
         self._coord: Coord | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> "Agents":
-        if not self._processes:
+        if self._place == "here":
             self._coord = await Coord.open(self._configuration)
-        self._tasks = [asyncio.create_task(self._keep(id)) for id in self._brokers]
+        groups = [[*self._brokers]] if self._place == "beside" else [[id] for id in self._brokers]
+        self._tasks = [asyncio.create_task(self._keep(ids)) for ids in groups]
         return self
 
     async def __aexit__(
@@ -65,12 +64,12 @@ class Agents:
         if self._coord is not None:
             await self._coord.stop()
 
-    async def _keep(self, id: str) -> None:
+    async def _keep(self, ids: list[str]) -> None:
         while True:
             try:
-                await (self._process(id) if self._processes else self._task(id))
+                await (self._task(*ids) if self._place == "here" else self._process(ids))
             except Exception:
-                log.exception("the agent of %s has failed, another follows", id)
+                log.exception("the agent of %s has failed, another follows", ", ".join(ids))
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _task(self, id: str) -> None:
@@ -81,22 +80,22 @@ class Agents:
         finally:
             await driver.close()
 
-    async def _process(self, id: str) -> None:
-        control, token = self._brokers[id]
+    async def _process(self, ids: list[str]) -> None:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "regraft.deploy.agent_process", "--settings-from-stdin"),
-            *("--broker", id, "--control", "{}:{}".format(*control)),
             stdin=PIPE,
             start_new_session=True,
         )
-        self.running[id] = process
+        self.running |= dict.fromkeys(ids, process)
         try:
             assert process.stdin is not None
-            process.stdin.write(settings(self._configuration, self._layout, token) + b"\n")
+            brokers = {id: self._brokers[id] for id in ids}
+            process.stdin.write(settings(self._configuration, self._layout, brokers=brokers) + b"\n")
             code = await process.wait()
-            log.warning("the agent of %s has ended with exit code %s, another follows", id, code)
+            log.warning("the agent of %s has ended with exit code %s, another follows", ", ".join(ids), code)
         finally:
-            del self.running[id]
+            for id in ids:
+                del self.running[id]
             await _end(process)
 
 

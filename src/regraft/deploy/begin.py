@@ -30,6 +30,10 @@ Verify = Callable[[Plan, Topology, Topology], None]
 """Replays a plan from a topology to its goal, or raises `BrokenPlan`. Of another package: it is handed in."""
 
 
+PER_BROKER = 1
+"""Several at one broker wait for each other's tables: together they take as long, and buffer for longer."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How carefully a run goes; 0 where it says how many: no limit."""
@@ -39,7 +43,7 @@ class Settings:
     attempts: int = 3
     at_once: int = 0
     """Changes at a time, in all and at one broker."""
-    per_broker: int = 0
+    per_broker: int = PER_BROKER
     queue_bytes: int = 0
     """No change begins at a broker that holds more."""
     latency_ms: float = 0.0

@@ -7,7 +7,9 @@ import logging
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +61,8 @@ SMALL = {
 }
 """For little to read on this machine: compiling well and planning again take longer than that."""
 SMALL_BYTES = 32 << 20
+HUMBLE = 10
+"""The niceness of a Spark that runs beside brokers: their traffic goes first."""
 
 
 class SparkFault(RegraftError):
@@ -66,11 +70,15 @@ class SparkFault(RegraftError):
 
 
 def start(
-    spark: str = LOCAL, *, memory: str | None = None, settings: Mapping[str, str] | None = None
+    spark: str = LOCAL,
+    *,
+    memory: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    humble: bool = False,
 ) -> "SparkSession":
     """A session on the given master (`local[2]`, `spark://host:port`) or endpoint (`sc://host:port`).
 
-    `settings` go before ours, on a driver that is started here.
+    `settings` go before ours, on a driver that is started here. `humble`: it gives way to other processes.
     """
     if not spark.startswith(_MASTERS):
         raise BadInput(f"--spark {spark}", f"must begin with one of {', '.join(_MASTERS)}")
@@ -82,7 +90,7 @@ def start(
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(_is_ours)
     with one_line(f"--spark {spark}"):
-        return _connect(spark) if spark.startswith(CONNECT) else _drive(spark, memory, settings or {})
+        return _connect(spark) if spark.startswith(CONNECT) else _drive(spark, memory, settings or {}, humble)
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
@@ -90,7 +98,7 @@ def _is_ours(record: logging.LogRecord) -> bool:
     return not str(record.msg).endswith("while sending command.")
 
 
-def _drive(master: str, memory: str | None, more: Mapping[str, str]) -> "SparkSession":
+def _drive(master: str, memory: str | None, more: Mapping[str, str], humble: bool) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     builder = SparkSession.builder.appName(NAME).master(master)
@@ -104,11 +112,11 @@ def _drive(master: str, memory: str | None, more: Mapping[str, str]) -> "SparkSe
     settings |= more
     for key, value in settings.items():
         builder = builder.config(key, value)
-    _launch({"spark.master": master, "spark.app.name": NAME} | settings)
+    _launch({"spark.master": master, "spark.app.name": NAME} | settings, humble)
     return builder.getOrCreate()
 
 
-def _launch(settings: Mapping[str, str]) -> None:
+def _launch(settings: Mapping[str, str], humble: bool) -> None:
     """Java, unless there is one, with its standard error elsewhere: its log is no answer to the user."""
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
@@ -116,9 +124,17 @@ def _launch(settings: Mapping[str, str]) -> None:
     if SparkContext._gateway is not None:
         return
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    with open(os.environ.get(LOG) or os.devnull, "ab") as log:
-        gateway = launch_gateway(conf, {"stderr": log})  # type: ignore[no-untyped-call]
-        SparkContext._ensure_initialized(gateway=gateway)
+    # A thread can make itself humble for good only; what it starts is as humble as it is.
+    with (
+        open(os.environ.get(LOG) or os.devnull, "ab") as log,
+        ThreadPoolExecutor(1, initializer=_become_humble if humble else None) as thread,
+    ):
+        gateway = thread.submit(launch_gateway, conf, {"stderr": log}).result()
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+def _become_humble() -> None:
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), HUMBLE)
 
 
 def _connect(endpoint: str) -> "SparkSession":

@@ -1,4 +1,4 @@
-"""Telemetry on the disk: files of JSON lines, rotated and synchronised, written by a thread of their own.
+"""Telemetry on the disk: files of JSON lines, rotated and synchronised, written by a thread (`scribe`).
 
 Routing never waits for it: what finds the queue full is not recorded, and counted.
 """
@@ -7,7 +7,6 @@ import contextlib
 import glob
 import logging
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +17,7 @@ from typing import BinaryIO, Generic, TypeVar
 import msgspec
 
 from regraft.broker.io.configuration import Telemetry
+from regraft.broker.io.scribe import SCRIBE
 from regraft.model import BadInput
 
 log = logging.getLogger("regraft.broker")
@@ -34,14 +34,13 @@ class Spool(Generic[T]):
         self, name: str, telemetry: Telemetry, render: Callable[[Sequence[T]], Iterable[msgspec.Struct]]
     ) -> None:
         self.written = 0
-        self.not_recorded = 0
         self._telemetry = telemetry
         self._name = name
         self._render = render
         self._batches: deque[tuple[Sequence[T], int]] = deque()
-        self._waiting = 0
-        self._wake = threading.Condition()
-        self._closing = False
+        # Each is changed by one side only, so that neither ever waits for the other.
+        self._offered = self._refused = 0
+        self._taken = self._failed = 0
         self._failing = False
         self._unsynced = 0
         """Records that were written since the last synchronisation."""
@@ -54,43 +53,33 @@ class Spool(Generic[T]):
                 _finish_left(left)
         except OSError as fault:
             raise BadInput(str(telemetry.folder), f"can not hold telemetry: {fault.strerror}") from None
-        self._thread = threading.Thread(target=self._write, name=f"spool {name}", daemon=True)
-        self._thread.start()
+        SCRIBE.serve(self)
+
+    @property
+    def not_recorded(self) -> int:
+        return self._refused + self._failed
 
     def offer(self, batch: Sequence[T], weight: int) -> None:
-        """`weight` is how many records it may become. Never blocks for longer than a list append."""
-        with self._wake:
-            if self._waiting + weight > self._telemetry.queue:
-                self.not_recorded += weight
-                return
-            self._waiting += weight
-            self._batches.append((batch, weight))
-            self._wake.notify()
+        """`weight` is how many records it may become. Never blocks."""
+        if self._offered - self._taken + weight > self._telemetry.queue:
+            self._refused += weight
+            return
+        self._offered += weight
+        self._batches.append((batch, weight))
 
     def close(self) -> None:
         """Write what waits, then end."""
-        with self._wake:
-            self._closing = True
-            self._wake.notify()
-        self._thread.join()
+        SCRIBE.leave(self)
 
-    def _write(self) -> None:
-        while True:
-            with self._wake:
-                while not self._batches and not self._closing:
-                    if not self._wake.wait(self._telemetry.sync_seconds) and self._file is not None:
-                        break
-                batches = list(self._batches)
-                self._batches.clear()
-                closing = self._closing
-            for batch, weight in batches:
-                recorded = self._survives(partial(self._write_batch, batch))
-                with self._wake:
-                    self._waiting -= weight
-                    self.not_recorded += 0 if recorded else weight
-            self._survives(partial(self._maybe_sync, closing))
-            if closing and not batches:
-                return
+    # In the scribe's thread
+
+    def turn(self, last: bool) -> None:
+        for _ in range(len(self._batches)):
+            batch, weight = self._batches.popleft()
+            if not self._survives(partial(self._write_batch, batch)):
+                self._failed += weight
+            self._taken += weight
+        self._survives(partial(self._maybe_sync, last))
 
     def _survives(self, work: Callable[[], None]) -> bool:
         """Whether it was done. A full disk is no reason to record nothing ever again: the file is given up,
@@ -109,7 +98,7 @@ class Spool(Generic[T]):
     def _give_up_file(self) -> None:
         """What was not written through yet counts as not recorded."""
         file, self._file = self._file, None
-        self.not_recorded += self._unsynced
+        self._failed += self._unsynced
         self.written -= self._unsynced
         self._unsynced = 0
         if file is not None:
@@ -131,10 +120,10 @@ class Spool(Generic[T]):
         if self._file.tell() > self._telemetry.file_bytes:
             self._finish_file()
 
-    def _maybe_sync(self, closing: bool) -> None:
+    def _maybe_sync(self, last: bool) -> None:
         if self._file is None:
             return
-        if closing or time.monotonic() - self._opened > self._telemetry.file_seconds:
+        if last or time.monotonic() - self._opened > self._telemetry.file_seconds:
             self._finish_file()
         elif time.monotonic() - self._synced > self._telemetry.sync_seconds:
             self._file.flush()

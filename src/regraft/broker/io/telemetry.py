@@ -1,8 +1,8 @@
 """What happens in a broker → telemetry records.
 
 The event loop hands over batches of the core's facts as they are; cutting them into records, sampling and
-reading attributes is done by the spool's thread. Which publications a sample keeps depends on publisher
-and number only, so that all brokers keep the same ones.
+reading attributes is done by the thread that writes them. Which publications a sample keeps depends on
+publisher and number only, so that all brokers keep the same ones.
 """
 
 import resource
@@ -119,7 +119,7 @@ class Observer:
     def close(self) -> None:
         self.spool.close()
 
-    # In the spool's thread
+    # In the scribe's thread
 
     def _records(self, batch: Sequence[Seen | Record]) -> Iterator[Record]:
         for each in batch:
