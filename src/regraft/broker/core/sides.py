@@ -9,6 +9,9 @@ ADVERTISEMENTS, SUBSCRIPTIONS = "advertisements", "subscriptions"
 All: TypeAlias = tuple[str, bool]
 """One of these, and whether something was left out because a link is being moved."""
 
+WHOLE: frozenset[All] = frozenset({(ADVERTISEMENTS, False), (SUBSCRIPTIONS, False)})
+WITHOUT: frozenset[All] = frozenset({(ADVERTISEMENTS, True), (SUBSCRIPTIONS, True)})
+
 
 def home(id: str) -> str:
     """The broker of whose client the filter is."""
@@ -82,6 +85,20 @@ class Side:
     def heard_all(self) -> bool:
         """Whether it has told all its subscriptions on this connection."""
         return (SUBSCRIPTIONS, False) in self.heard
+
+    @property
+    def was_told(self) -> bool:
+        """Whether it was told all, and all that came since: as a rule, and looked at after every message."""
+        waits = (
+            self.added
+            or self.removed
+            or self.showing.added
+            or self.showing.removed
+            or self.veiled.added
+            or self.placed_advertisements
+            or self.placed_subscriptions
+        )
+        return not waits and self.said.issuperset(WITHOUT if self.veil else WHOLE)
 
     def says(self, what: str) -> All:
         """That all of this was told; with a veil, all but what is behind it."""

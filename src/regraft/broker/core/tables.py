@@ -268,6 +268,8 @@ class Tables:
     def update(self, name: str) -> Update | None:
         """What there is to tell this neighbour now."""
         side, showing = self.sides[name], self.sides[name].showing
+        if side.was_told:
+            return None
         others = [each for other, each in self.sides.items() if other not in (name, side.veil)]
         all_advertisements = side.says(ADVERTISEMENTS) not in side.said and all(
             each.knows_advertisements for each in others
