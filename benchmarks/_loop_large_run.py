@@ -56,7 +56,7 @@ def settings(size: Size, mode: str) -> dict[str, dict[str, Any]]:
         },
         "automatic": {"max_actions": 80, "actions_per_hour": 0, "transformations_per_hour": 0},
         # Every delivery is audited here.
-        "deploy": {"canaries": 0},
+        "deploy": {"canaries": 0, "at_once": 3},
         "plan": {"minimise": "actions"},
     }
 
