@@ -12,6 +12,7 @@ from tests.cli.conftest import Run, refused
 from tests.cli.running import running
 
 from regraft.cli.up_agents import coordination
+from regraft.cli.up_command import MANY
 from regraft.cli.zookeeper_options import Zookeeper
 from regraft.coord import Configuration, Coord, Layout
 from regraft.coord.typed import encode, read
@@ -76,6 +77,16 @@ def test_agents_of_processes_are_processes_and_come_back(folder: Path) -> None:
     for pid in agents | {row["pid"] for row in up["brokers"].values()}:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+@pytest.mark.slow
+def test_agents_of_many_brokers_share_a_process_of_their_own(folder: Path) -> None:
+    spare = [option for number in range(MANY - 3) for option in ("--spare", f"x{number}")]
+    with running(folder, "--agents", *spare) as up:
+        (agents,) = agent_processes(up["process"].pid)
+        finish(shifted(up["zookeeper"], last=False), 60)
+    with pytest.raises(ProcessLookupError):
+        os.kill(agents, 0)
 
 
 def agent_processes(parent: int) -> set[int]:

@@ -11,7 +11,8 @@ from tests.broker.io.peers import finish
 from tests.deploy.agents_at_work import TOKEN, at_work
 
 from regraft.coord import Configuration, Digest, Layout, Sasl, Tls
-from regraft.deploy.agent_process import read_settings, settings
+from regraft.deploy.agent_process import Driven, read_settings, settings
+from regraft.deploy.agents import Agents
 from regraft.deploy.records import DONE
 from regraft.model import Topology
 
@@ -48,6 +49,32 @@ def test_an_agent_started_by_hand_works_and_ends_when_told(hosts: str, root: str
     finish(scenario())
 
 
+def test_one_process_holds_the_agents_of_several_brokers_and_is_followed_by_another(
+    hosts: str, root: str
+) -> None:
+    async def scenario() -> None:
+        async with at_work(hosts, root, CHAIN) as work:
+            for id in CHAIN.ids:
+                await work.kill(id)
+            driven = {id: Driven(work.overlay.controls[id] or ("", 0), TOKEN) for id in CHAIN.ids}
+            async with Agents(Configuration(hosts), work.layout, driven, place="beside") as agents:
+                path = await work.action("shift", "a", "b", "c")
+                await work.command(path, "a", "b", "c")
+                await work.reported(path, DONE, "a", "b", "c")
+                first = agents.running["a"]
+                assert {process.pid for process in agents.running.values()} == {first.pid}
+                first.kill()
+                await first.wait()
+                path = await work.action("shift", "a", "c", "b", number=2)
+                await work.command(path, "a", "c", "b")
+                await work.reported(path, DONE, "a", "c", "b")
+                assert agents.running["a"].pid != first.pid
+            for id in CHAIN.ids:
+                assert await work.coord.get(work.layout.alive(id)) is None
+
+    finish(scenario())
+
+
 @pytest.mark.parametrize(
     ("options", "said", "reason"),
     [
@@ -57,6 +84,11 @@ def test_an_agent_started_by_hand_works_and_ends_when_told(hosts: str, root: str
             ["--control", "127.0.0.1:1", "--settings-from-stdin"],
             "{}\n",
             "standard input: does not hold settings",
+        ),
+        (
+            ["--settings-from-stdin"],
+            '{"token":"","hosts":"127.0.0.1:1","root":"/regraft"}\n',
+            "--broker, --control: say whose agent it is",
         ),
     ],
 )

@@ -134,7 +134,8 @@ def _launch(settings: Mapping[str, str], humble: bool) -> None:
 
 
 def _become_humble() -> None:
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), HUMBLE)
+    own = os.PRIO_PROCESS, threading.get_native_id()
+    os.setpriority(*own, max(HUMBLE, os.getpriority(*own)))
 
 
 def _connect(endpoint: str) -> "SparkSession":
