@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks._table import Line
 
-from regraft.app.healing_settings import NodeSettings
+from regraft.app.healing.settings import NodeSettings
 from regraft.broker.io.running import run
 from regraft.heal.database.records import Adaptation
 from regraft.heal.limits import RemovalLimits

@@ -10,7 +10,7 @@ from typing import Any
 from tests.app.serving import FakeMeasurer, overlay, serving, settings
 from tests.deploy.fake_agents import within
 
-from regraft.app.healing_tidying import Tidying
+from regraft.app.healing.tidying import Tidying
 from regraft.app.measured_demand import demand_of, last_measured, publish
 from regraft.coord import Coord, Ensemble, Layout
 from regraft.coord.typed import encode

@@ -1,6 +1,6 @@
 """One node: a broker, its agent and its adaptation manager in one process, `python -m regraft.app.node`.
 
-Standard input: one line of settings (`healing_settings`); when the input ends the node stops, so it never
+Standard input: one line of settings (`healing.settings`); when the input ends the node stops, so it never
 outlives who started it. Standard output: `{"address": …, "heal": …, "metrics": …, "life": …}` when its
 broker runs, `{"joined": true}` when that is in the overlay; or `{"fault": …}`.
 
@@ -25,13 +25,13 @@ import sys
 from contextlib import AsyncExitStack
 from typing import Any
 
-from regraft.app.healing_databases import Databases
-from regraft.app.healing_hosting import Hosted, Hosting
-from regraft.app.healing_manager import Manager
-from regraft.app.healing_parts import Parts
-from regraft.app.healing_settings import NodeSettings, from_json
-from regraft.app.healing_watch import examine
-from regraft.app.healing_whereabouts import Whereabouts
+from regraft.app.healing.databases import Databases
+from regraft.app.healing.hosting import Hosted, Hosting
+from regraft.app.healing.manager import Manager
+from regraft.app.healing.parts import Parts
+from regraft.app.healing.settings import NodeSettings, from_json
+from regraft.app.healing.watch import examine
+from regraft.app.healing.whereabouts import Whereabouts
 from regraft.broker.io.garbage import set_aside
 from regraft.broker.io.inside import inside
 from regraft.broker.io.running import run

@@ -17,8 +17,8 @@ from regraft.cli.up_options import Configure, make_folder
 from regraft.model import BadInput, Topology
 
 if TYPE_CHECKING:
-    from regraft.app.healing_processes import NodeProcesses
-    from regraft.app.healing_settings import NodeSettings
+    from regraft.app.healing.processes import NodeProcesses
+    from regraft.app.healing.settings import NodeSettings
     from regraft.coord import Coord
 
 AGAIN_SECONDS = 1.0
@@ -114,7 +114,7 @@ async def start_healing(
     configure: Configure,
     options: Mapping[str, Any],
 ) -> Healing:
-    from regraft.app.healing_processes import (
+    from regraft.app.healing.processes import (
         DatabaseProcesses,
         NodeProcesses,
         put_seed_rules,
@@ -144,7 +144,7 @@ def _folder(running: AsyncExitStack, state: Path | None) -> Path:
 def _settings(
     id: str, coord: "Coord", configure: Configure, token: str, options: Mapping[str, Any]
 ) -> "NodeSettings":
-    from regraft.app.healing_settings import NodeSettings, reaching
+    from regraft.app.healing.settings import NodeSettings, reaching
     from regraft.heal.detection import Timing
     from regraft.heal.limits import RemovalLimits
 

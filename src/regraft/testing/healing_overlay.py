@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from regraft.app.healing_processes import (
+from regraft.app.healing.processes import (
     DatabaseProcesses,
     NodeProcesses,
     put_seed_rules,
     sqlite_stores,
     write_topology,
 )
-from regraft.app.healing_settings import NodeSettings, reaching
+from regraft.app.healing.settings import NodeSettings, reaching
 from regraft.broker.io.configuration import Configuration as BrokerConfiguration
 from regraft.coord import Configuration, Coord, Ensemble, Layout
 from regraft.coord.typed import read

@@ -10,7 +10,7 @@ from typing import Any
 
 from regraft.app.demo.children import run_node
 from regraft.app.demo.forking import Forked, ForkServer
-from regraft.app.healing_settings import NodeSettings, to_json
+from regraft.app.healing.settings import NodeSettings, to_json
 from regraft.model import Ends, RegraftError
 
 Address = tuple[str, int]

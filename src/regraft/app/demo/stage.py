@@ -18,8 +18,8 @@ from regraft.app.demo.demands import Workload
 from regraft.app.demo.forking import Forked, ForkServer
 from regraft.app.demo.network import latencies, reachable
 from regraft.app.demo.nodes import Nodes
-from regraft.app.healing_processes import DatabaseProcesses, put_seed_rules, sqlite_stores, write_topology
-from regraft.app.healing_settings import NodeSettings, reaching
+from regraft.app.healing.processes import DatabaseProcesses, put_seed_rules, sqlite_stores, write_topology
+from regraft.app.healing.settings import NodeSettings, reaching
 from regraft.broker.io.configuration import Configuration as BrokerConfiguration
 from regraft.broker.io.configuration import Telemetry
 from regraft.coord import Configuration as ZookeeperConfiguration

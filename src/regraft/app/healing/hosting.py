@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from regraft.app.healing_settings import NodeSettings
+from regraft.app.healing.settings import NodeSettings
 from regraft.broker.io.configuration import Address
 from regraft.broker.io.inside import inside
 from regraft.broker.io.server import BrokerServer

@@ -5,10 +5,10 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from regraft.app.healing_databases import Databases
-from regraft.app.healing_hosting import Hosting
-from regraft.app.healing_settings import NodeSettings
-from regraft.app.healing_whereabouts import Whereabouts
+from regraft.app.healing.databases import Databases
+from regraft.app.healing.hosting import Hosting
+from regraft.app.healing.settings import NodeSettings
+from regraft.app.healing.whereabouts import Whereabouts
 from regraft.coord import Coord, Layout
 from regraft.heal.wire import Connections
 from regraft.model import Topology

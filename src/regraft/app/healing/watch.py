@@ -10,7 +10,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable
 
-from regraft.app.healing_parts import Parts
+from regraft.app.healing.parts import Parts
 from regraft.coord import Coord, CoordError, Layout
 from regraft.heal.detection import Detector, Effect, Evidence, Ping, Probe, Suspect
 from regraft.heal.ownership import Owner, Places

@@ -10,7 +10,7 @@ from tests.deploy.fake_agents import within
 from tests.deploy.plans import AROUND, verify
 from tests.deploy.test_deployer import QUIET, overlay
 
-from regraft.app.healing_deploy import Repairs
+from regraft.app.healing.deploy import Repairs
 from regraft.coord import Coord
 from regraft.deploy.execute import execute
 from regraft.heal.repair_plan import shifting

@@ -17,11 +17,11 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
-from regraft.app.healing_deploy import Repairs, bury
-from regraft.app.healing_hosting import LATER_SECONDS, Hosted
-from regraft.app.healing_parts import Parts
-from regraft.app.healing_removals import claim
-from regraft.app.healing_watch import examine
+from regraft.app.healing.deploy import Repairs, bury
+from regraft.app.healing.hosting import LATER_SECONDS, Hosted
+from regraft.app.healing.parts import Parts
+from regraft.app.healing.removals import claim
+from regraft.app.healing.watch import examine
 from regraft.coord import CoordError
 from regraft.deploy.begin import Settings
 from regraft.heal.detection import Evidence

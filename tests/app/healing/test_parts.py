@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from regraft.app.healing_acts import Acts
-from regraft.app.healing_events import EventChecker
-from regraft.app.healing_facts import Interpreter, Judged
-from regraft.app.healing_log import Log
-from regraft.app.healing_removals import Removals, claim
-from regraft.app.healing_settings import NodeSettings, from_json, reaching, to_json
+from regraft.app.healing.acts import Acts
+from regraft.app.healing.events import EventChecker
+from regraft.app.healing.facts import Interpreter, Judged
+from regraft.app.healing.log import Log
+from regraft.app.healing.removals import Removals, claim
+from regraft.app.healing.settings import NodeSettings, from_json, reaching, to_json
 from regraft.broker.io.configuration import Configuration as BrokerConfiguration
 from regraft.broker.io.configuration import Tls
 from regraft.coord import Configuration, Conflict, Digest, Layout, Node

@@ -14,16 +14,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from regraft.app.healing_acts import Acts
-from regraft.app.healing_deploy import Repairs
-from regraft.app.healing_elections import Electing
-from regraft.app.healing_events import EventChecker
-from regraft.app.healing_facts import Interpreter
-from regraft.app.healing_hosting import LATER_SECONDS, Hosted
-from regraft.app.healing_log import Log, record_of
-from regraft.app.healing_parts import Parts
-from regraft.app.healing_tidying import Tidying
-from regraft.app.healing_watch import Watching
+from regraft.app.healing.acts import Acts
+from regraft.app.healing.deploy import Repairs
+from regraft.app.healing.elections import Electing
+from regraft.app.healing.events import EventChecker
+from regraft.app.healing.facts import Interpreter
+from regraft.app.healing.hosting import LATER_SECONDS, Hosted
+from regraft.app.healing.log import Log, record_of
+from regraft.app.healing.parts import Parts
+from regraft.app.healing.tidying import Tidying
+from regraft.app.healing.watch import Watching
 from regraft.coord import Corrupt
 from regraft.coord.typed import watch
 from regraft.deploy.journal import topology_of

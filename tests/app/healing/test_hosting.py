@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from regraft.app import healing_hosting
-from regraft.app.healing_hosting import let_go
+from regraft.app.healing import hosting
+from regraft.app.healing.hosting import let_go
 
 
 class Ended:
@@ -33,7 +33,7 @@ def set_aside() -> "weakref.ref[Ended]":
 def test_cycles_that_were_set_aside_are_collected_and_the_rest_is_set_aside_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(healing_hosting, "GARBAGE_OBJECTS", 10**9)  # other tests have left very much
+    monkeypatch.setattr(hosting, "GARBAGE_OBJECTS", 10**9)  # other tests have left very much
     left = set_aside()
     gc.collect()
     assert left() is not None, "what is set aside is not looked at"
@@ -43,7 +43,7 @@ def test_cycles_that_were_set_aside_are_collected_and_the_rest_is_set_aside_agai
 
 
 def test_very_much_is_left_for_a_quiet_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(healing_hosting, "GARBAGE_OBJECTS", 100)
+    monkeypatch.setattr(hosting, "GARBAGE_OBJECTS", 100)
     left = set_aside()
     assert not let_go()
     assert left() is not None

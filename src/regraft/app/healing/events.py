@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from regraft.app.healing_elections import Electing
-from regraft.app.healing_facts import Interpreter
-from regraft.app.healing_log import Log, record_of
-from regraft.app.healing_parts import Parts
-from regraft.app.healing_watch import Watching
+from regraft.app.healing.elections import Electing
+from regraft.app.healing.facts import Interpreter
+from regraft.app.healing.log import Log, record_of
+from regraft.app.healing.parts import Parts
+from regraft.app.healing.watch import Watching
 from regraft.broker.io.inside import inside
 from regraft.heal.database.client import Denied
 from regraft.heal.detection import Suspect

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from regraft.app.healing_facts import Judged
-from regraft.app.healing_hosting import Hosted
-from regraft.app.healing_parts import Parts
+from regraft.app.healing.facts import Judged
+from regraft.app.healing.hosting import Hosted
+from regraft.app.healing.parts import Parts
 from regraft.heal.database.records import Adaptation, BrokerRecord
 from regraft.heal.election import Act
 from regraft.heal.grant import Grant

@@ -9,8 +9,8 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from regraft.app.healing_parts import Parts
-from regraft.app.healing_watch import Watching, examine
+from regraft.app.healing.parts import Parts
+from regraft.app.healing.watch import Watching, examine
 from regraft.coord import CoordError
 from regraft.heal.detection import Evidence, verdict
 from regraft.heal.election import Decision, Learned

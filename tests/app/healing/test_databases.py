@@ -4,7 +4,7 @@ import asyncio
 
 from tests.deploy.fake_agents import within
 
-from regraft.app.healing_databases import Databases
+from regraft.app.healing.databases import Databases
 from regraft.coord import Coord, Create, Delete, Ensemble, Layout
 from regraft.coord.typed import encode
 from regraft.heal.database.metadata import Here

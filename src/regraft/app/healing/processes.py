@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from regraft.app.healing_settings import NodeSettings, to_json
+from regraft.app.healing.settings import NodeSettings, to_json
 from regraft.coord import Configuration, Coord, Exists, Layout
 from regraft.coord.typed import write
 from regraft.deploy.records import Current

@@ -10,8 +10,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
-from regraft.app.healing_deploy import Repairs
-from regraft.app.healing_parts import Parts
+from regraft.app.healing.deploy import Repairs
+from regraft.app.healing.parts import Parts
 from regraft.app.measured_demand import last_measured
 from regraft.coord import CoordError
 from regraft.deploy.begin import Settings
