@@ -6,7 +6,7 @@ publications, confirmations. So whoever is told of a subscription is told before
 depends on it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from regraft.broker.core.change import Change
 from regraft.broker.core.claims import Claims
@@ -272,7 +272,8 @@ class Broker(Conversing):
         if self._relinked() or changed:
             links = encode_neighbours(self.configured, self.tables.sides)
             self.relink.stores.insert(0, Store(NEIGHBOURS, links))
-        self._open_links()
+        if self.tables.stirred:
+            self._open_links()
         self.relink.advance()
         if self.sessions.held_back:
             self.sessions.admit()
@@ -280,9 +281,8 @@ class Broker(Conversing):
         self.claims.answer()
         out: list[Effect] = [*self.relink.stores, *self.sessions.stores(), *self._out]
         self._out, self.relink.stores = [], []
-        for name, link in self.forwarding.links.items():
-            if link.connection is not None and (update := self.tables.update(name)) is not None:
-                out.append(Send(link.connection, update))
+        if self.tables.stirred:
+            out += self._updates()
         self.sessions.placed()
         for part in (self.sessions, self.claims, self.relink):
             out += part.out
@@ -291,6 +291,12 @@ class Broker(Conversing):
         self.relink.after = []
         out += self.forwarding.take_sends()
         return out
+
+    def _updates(self) -> Iterator[Send]:
+        self.tables.stirred = False
+        for name, link in self.forwarding.links.items():
+            if link.connection is not None and (update := self.tables.update(name)) is not None:
+                yield Send(link.connection, update)
 
     def _relinked(self) -> bool:
         changed, self.relink.changed = self.relink.changed, False

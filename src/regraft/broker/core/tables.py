@@ -39,11 +39,14 @@ class Tables:
         """Grows when a subscription comes or goes: routes computed before are then void."""
         self.placed_here: list[Entry] = []
         """Local clients' filters that are in place now and whose client has not been told."""
+        self.stirred = True
+        """Whether there may be something to tell neighbours: most messages change nothing here."""
         self._next = 0
 
     # Advertisements
 
     def advertise(self, id: str, filter: Filter, origin: str) -> None:
+        self.stirred = True
         known = self.advertisements.get(id)
         if known is not None and known.origin == origin and known.filter == filter:
             known.owed = True
@@ -65,6 +68,7 @@ class Tables:
         return self._advertised(entry)
 
     def unadvertise(self, id: str) -> None:
+        self.stirred = True
         entry = self.advertisements.pop(id)
         for name, side in self.sides.items():
             if name != entry.origin:
@@ -112,6 +116,7 @@ class Tables:
     # Subscriptions
 
     def subscribe(self, id: str, filter: Filter, origin: str) -> None:
+        self.stirred = True
         known = self.subscriptions.get(id)
         if known is not None and known.origin == origin and known.filter == filter:
             known.owed = True
@@ -146,6 +151,7 @@ class Tables:
         self.unsubscribe(known.id)
 
     def unsubscribe(self, id: str) -> None:
+        self.stirred = True
         entry = self.subscriptions.pop(id)
         self._unindexed(entry)
         for name, side in self.sides.items():
@@ -183,6 +189,7 @@ class Tables:
 
     def heard(self, name: str, update: Update) -> None:
         """Apply what the neighbour told, additions before removals."""
+        self.stirred = True
         side = self.sides[name]
         if side.elsewhere:
             update = _without(update, side.elsewhere)
@@ -209,6 +216,7 @@ class Tables:
 
     def aware(self, name: str) -> None:
         """The neighbour knows of everything that is behind it: what it has called all was all."""
+        self.stirred = True
         side = self.sides[name]
         side.unaware = False
         side.heard |= side.heard_unaware
@@ -217,6 +225,7 @@ class Tables:
 
     def learn(self, name: str) -> None:
         """Whether all that is behind the neighbour is known now, for the first time in our life."""
+        self.stirred = True
         side = self.sides[name]
         if not side.knows_advertisements and side.complete(ADVERTISEMENTS):
             side.knows_advertisements = True
@@ -226,6 +235,7 @@ class Tables:
 
     def believe(self, name: str) -> None:
         """What the neighbour has not repeated is gone, if it has told all."""
+        self.stirred = True
         side = self.sides[name]
         if side.doubtful_advertisements and (ADVERTISEMENTS, False) in side.heard:
             for id in sorted(side.doubtful_advertisements):
@@ -259,6 +269,7 @@ class Tables:
 
     def connected(self, name: str) -> None:
         """A connection to the neighbour begins: everything is told anew."""
+        self.stirred = True
         side = self.sides[name]
         side.start_again()
         side.added = {e.id: e.filter for e in self.advertisements.values() if e.origin != name}
@@ -313,6 +324,7 @@ class Tables:
 
     def rename(self, old: str, new: str) -> None:
         """Everything that came from one neighbour counts as another's."""
+        self.stirred = True
         side = self.sides[new] = self.sides.pop(old)
         for entry in [*side.advertisements.values(), *side.subscriptions.values()]:
             entry.origin = new
@@ -324,6 +336,7 @@ class Tables:
 
     def add_side(self, name: str) -> None:
         """A new neighbour: an advertisement that is told again is in place only when it is there too."""
+        self.stirred = True
         self.sides[name] = Side()
         for entry in self.advertisements.values():
             entry.waiting.add(name)
@@ -331,6 +344,7 @@ class Tables:
     def take_over(self, old: str, new: str, homes: set[str]) -> None:
         """What clients of these brokers advertise and subscribe to, as far as it came from one neighbour,
         is behind a new one, which has yet to say so."""
+        self.stirred = True
         side = self.sides[old]
         for entry in [each for each in side.subscriptions.values() if each.home in homes]:
             self.unsubscribe(entry.id)
@@ -343,6 +357,7 @@ class Tables:
         """Tell `name` nothing more about what is behind another neighbour; what is there now it is told,
         as if nothing else were, and keeps. Of the rest it is told as if nothing were there, but also what
         overlaps the advertisements from there."""
+        self.stirred = True
         side = self.sides[name]
         side.veil = behind
         told = set(side.showing.shown)
@@ -360,6 +375,7 @@ class Tables:
 
     def unveil(self, name: str) -> None:
         """Tell it all of that again."""
+        self.stirred = True
         side = self.sides[name]
         entries = self.sides[side.veil].subscriptions.values()
         known = {entry.id for entry in entries} | side.veiled.shown.keys()
@@ -377,6 +393,7 @@ class Tables:
 
         It may be behind another one now, the heir: what it had not reported in place that one has to.
         """
+        self.stirred = True
         side = self.sides[name]
         if heir:
             taker = self.sides[heir]
