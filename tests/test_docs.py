@@ -19,7 +19,7 @@ PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/
 DECISIONS = ROOT / "docs" / "decisions" / "index.md"
 PLAYED = ["README.md", "docs/tutorial.md"]
 """Their commands are run, and what they say is compared."""
-NOT_SHOWN = ROOT / "tests" / "data" / "readme"
+NOT_SHOWN = ROOT / "examples" / "tour"
 """Files that the README names without showing them."""
 FILTERS = ROOT / "docs" / "filters.md"
 WORD = {"yes": True, "no": False}

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -49,7 +50,7 @@ def examine(configuration: Configuration) -> Iterator[Check]:
 def java() -> Check:
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    install = f"install Java {LEAST_JAVA} or newer (Debian: apt-get install openjdk-17-jre-headless)"
+    install = f"install Java {LEAST_JAVA} or newer (Debian: apt-get install default-jre-headless)"
     if program is None or not Path(program).exists():
         return Check("java", "fault", "there is none" if not home else f"JAVA_HOME has no {program}", install)
     try:
@@ -85,7 +86,7 @@ def _zookeeper(configuration: Configuration) -> Iterator[Check]:
         where, layout = ensemble(configuration.zookeeper, configuration.overlay)
     except RegraftError as fault:
         advice = "start the overlay with `regraft up`, or set zookeeper.hosts"
-        yield Check("zookeeper", "fault", str(fault), advice)
+        yield Check("zookeeper", "warning", str(fault), advice)
         return
 
     async def ask() -> list[Check]:
@@ -154,14 +155,14 @@ def clock(configuration: Configuration) -> Check:
 
 def telemetry(configuration: Configuration) -> Check:
     folder = configuration.telemetry.folder
-    start = f"`regraft up … --telemetry {folder}` writes there"
+    start = f"`regraft up … --telemetry {shlex.quote(str(folder))}` writes there"
     if not folder.exists():
         return Check("telemetry", "warning", f"{folder} does not exist yet", start)
     if not os.access(folder, os.R_OK | os.X_OK):
         return Check("telemetry", "fault", f"{folder} can not be read", "change its permissions")
     files = sum(1 for _ in _spools(configuration))
     if not files:
-        return Check("telemetry", "warning", f"{folder} is empty", start)
+        return Check("telemetry", "warning", f"nothing was recorded in {folder} yet", start)
     return Check("telemetry", "ok", f"{files} files in {folder}")
 
 

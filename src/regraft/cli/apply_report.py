@@ -61,7 +61,8 @@ def _sentence(outcome: Outcome) -> str:
     words = {"done": what, "stopped": "stopped", "failed": f"failed: {outcome.reason}"}
     size = f"{done} of {len(outcome.actions)} actions in {outcome.seconds:.2f} s"
     where = f"the topology is {outcome.topology.sha256[:12]}, epoch {outcome.epoch}"
-    goal = "the goal" if outcome.goal else "not the goal"
+    reached = "as it was before" if outcome.back else "the goal"
+    goal = reached if outcome.goal else f"not {reached}"
     more = "" if outcome.goal else "; go on with --resume, or back with --rollback"
     return f"run {outcome.run} {words.get(outcome.state, outcome.state)}: {size}; {where}: {goal}{more}"
 

@@ -140,7 +140,7 @@ def main() -> None:
 
     \b
     Start here:
-      regraft demo                          24 brokers, the loop, a crash, in two minutes
+      regraft demo                          24 brokers, the loop, a crash, in three minutes
       regraft plan now.json better.json     the steps from one tree to another
       regraft plan --help                   files, options, examples
       regraft up now.json                   its brokers, running here; in other terminals:

@@ -34,6 +34,8 @@ def read_plan(path: str | Path) -> Plan:
 
 def plan_from(document: Any) -> Plan:
     whole = an_object(document, "")
+    if "links" in whole and "steps" not in whole:
+        raise BadInput("", "is a topology, not a plan")
     kind = kind_from(required(whole, "kind"), "kind")
     steps = a_list(required(whole, "steps"), "steps")
     plan = Plan(
