@@ -58,6 +58,7 @@ def test_with_a_full_disk_nothing_is_carried_out_and_it_is_said(tmp_path: Path) 
                     Store.write = written  # type: ignore[method-assign]
                 await until(lambda: "recovered" in kinds(service))
                 assert "approved" in kinds(service)
+                assert all(each.ended is not None for each in service.operations(9))
                 assert "deployed" not in kinds(service)
 
     within(scenario(), 60.0)

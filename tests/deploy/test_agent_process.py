@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,28 @@ def test_one_process_holds_the_agents_of_several_brokers_and_is_followed_by_anot
                 assert agents.running["a"].pid != first.pid
             for id in CHAIN.ids:
                 assert await work.coord.get(work.layout.alive(id)) is None
+
+    finish(scenario())
+
+
+def test_a_process_that_hangs_is_ended_and_followed_by_another(
+    hosts: str, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regraft.deploy.agents.SILENT_SECONDS", 4.0)
+
+    async def scenario() -> None:
+        async with at_work(hosts, root, CHAIN) as work:
+            await work.kill(*CHAIN.ids)
+            driven = {id: Driven(work.overlay.controls[id] or ("", 0), TOKEN) for id in CHAIN.ids}
+            async with Agents(Configuration(hosts), work.layout, driven, place="beside") as agents:
+                while await work.coord.get(work.layout.alive("a")) is None:
+                    await asyncio.sleep(0.05)
+                first = agents.running["a"]
+                first.send_signal(signal.SIGSTOP)
+                path = await work.action("shift", "a", "b", "c")
+                await work.command(path, "a", "b", "c")
+                await work.reported(path, DONE, "a", "b", "c")
+                assert first.returncode == -signal.SIGKILL
 
     finish(scenario())
 

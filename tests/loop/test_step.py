@@ -1,5 +1,7 @@
 """The cycle, event by event."""
 
+from collections.abc import Callable
+
 import pytest
 from tests.loop.driving import Driven
 
@@ -143,6 +145,57 @@ def test_an_approval_for_a_topology_that_has_changed_is_refused() -> None:
     loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
     assert loop.said[-1] == ("refused", f"{plan} can not be approved: it is stale already")
     assert loop.state.phase == "waiting"
+
+
+def test_a_change_by_somebody_else_during_a_run_is_known_when_it_has_failed() -> None:
+    loop = Driven("propose", cool_down_seconds=0.0)
+    loop.give(e.Approved(at=loop.now, plan=loop.proposal(), by="ann"))
+    loop.give(e.TopologyChanged(at=loop.now, epoch=5, sha256="t5"))
+    loop.deployed("failed", epoch=1, topology="t1", actions=0)
+    assert (loop.state.epoch, loop.state.topology) == (5, "t5")
+    loop.now += 3600.0
+    plan = loop.proposal()
+    loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
+    assert loop.state.phase == "deploying"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda now: e.ModeSet(at=now, mode="observe", by="ann"),
+        lambda now: e.Paused(at=now, reason="lunch", by="ann"),
+    ],
+)
+def test_who_is_told_to_observe_while_a_plan_is_made_does_not_propose_it(
+    told: Callable[[float], e.Event],
+) -> None:
+    loop = Driven("propose")
+    loop.window()
+    command = loop.design(0.3)
+    loop.give(told(loop.now))
+    loop.last = command
+    loop.plan()
+    assert "proposed" not in loop.kinds()
+    assert loop.said[-1] == ("would-propose", "there is a plan; the loop only observes now")
+
+
+def test_who_stopped_a_run_is_said() -> None:
+    loop = Driven("propose")
+    loop.give(e.Approved(at=loop.now, plan=loop.proposal(), by="ann"))
+    loop.give(e.RunAsked(at=loop.now, wanted="stop", by="eve"))
+    assert loop.said[-1] == ("deploying", "the run under way is to stop, after the actions that have begun")
+    loop.deployed("stopped", actions=1, reason="")
+    assert any("stopped by eve" in text for _, text in loop.said)
+
+
+def test_when_the_clock_is_set_back_windows_are_measured_again() -> None:
+    loop = Driven("propose")
+    loop.window(publications=0)
+    loop.now -= 86_400.0
+    loop.wait(0.0)
+    loop.now += 30.0
+    loop.give(e.Tick(at=loop.now))
+    assert loop.asked(c.Measure).end <= loop.now
 
 
 def test_a_rejected_plan_is_not_proposed_again_for_a_while() -> None:

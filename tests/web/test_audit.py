@@ -42,3 +42,16 @@ def test_a_disk_that_is_full_is_a_fault_with_the_path() -> None:
     audit = Audit(Path("/dev/full"))
     with pytest.raises(AuditAway, match="/dev/full: the audit log can not be written: No space left"):
         audit.write({"n": 1})
+
+
+def test_a_line_that_a_full_disk_takes_in_part_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit, write = Audit(tmp_path / "audit.ndjson"), os.write
+    audit.write({"n": 1})
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", lambda file, line: write(file, line[:5]))
+        with pytest.raises(AuditAway, match="No space left"):
+            audit.write({"n": 2})
+    audit.write({"n": 3})
+    assert [entry["n"] for entry in audit.last(9)] == [3, 1]

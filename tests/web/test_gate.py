@@ -48,6 +48,7 @@ def test_own_names_are_answered(host: str) -> None:
     [
         {"origin": "https://evil.example.org"},
         {"origin": "null"},
+        {"origin": "http://[::1"},
         {"origin": "http://localhost:9999"},
         {"sec_fetch_site": "cross-site"},
         {"sec_fetch_site": "same-site"},

@@ -167,3 +167,55 @@ def test_a_certificate_that_can_not_be_read_is_one_line(service: MemoryService, 
     settings = WebSettings(certificate=tmp_path / "server.pem", key=tmp_path / "server.pem")
     with pytest.raises(BadInput, match="no usable certificate and key"):
         served(service, settings, lambda here: asyncio.sleep(0))
+
+
+def test_who_asks_nothing_or_not_to_the_end_is_cut_off_and_who_listens_is_not(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regraft.web.serving.IDLE_SECONDS", 0.3)
+
+    async def cut_off(here: Serving, said: bytes) -> bool:
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        writer.write(said)
+        try:
+            return await asyncio.wait_for(reader.read(), 10) == b""
+        finally:
+            writer.close()
+
+    async def steps(here: Serving) -> list[bool]:
+        listening = asyncio.create_task(follow(here))
+        cut = await asyncio.gather(cut_off(here, b""), cut_off(here, b"GET /healthz HTTP/1.1\r\nHost: loc"))
+        await asyncio.sleep(1.0)
+        listened = not listening.done()
+        listening.cancel()
+        return [*cut, listened]
+
+    async def follow(here: Serving) -> None:
+        async with (
+            httpx.AsyncClient(base_url=here.url) as client,
+            client.stream("GET", "/api/v1/events", timeout=None) as events,
+        ):
+            async for _ in events.aiter_bytes():
+                pass
+
+    assert served(service, WebSettings(), steps) == [True, True, True]
+
+
+def test_there_is_a_limit_on_connections(service: MemoryService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regraft.web.serving.MOST_CONNECTIONS", 3)
+
+    async def steps(here: Serving) -> int:
+        held = [await asyncio.open_connection("127.0.0.1", here.port) for _ in range(5)]
+        await asyncio.sleep(0.3)
+        open_ones = 0
+        for reader, writer in held:
+            try:
+                await asyncio.wait_for(reader.read(1), 0.2)
+            except TimeoutError:
+                open_ones += 1
+            except OSError:
+                pass
+            writer.close()
+        return open_ones
+
+    assert served(service, WebSettings(), steps) == 3

@@ -86,3 +86,23 @@ def test_a_bad_file_is_named_with_its_line(tmp_path: Path) -> None:
     file.write_text("alice\n")
     with pytest.raises(BadInput, match=r"users: line 1: a user is"):
         settings_of(Configured(tokens_file=file))
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        (f"bob:viewer:{TOKEN}", "entry 2: this token stands twice"),
+        (f"alice:viewer:{TOKEN[::-1]}", "entry 2: this name has another role already"),
+    ],
+)
+def test_nobody_has_two_roles_or_the_token_of_another(
+    second: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGRAFT_WEB_TOKENS", f"alice:admin:{TOKEN},{second}")
+    with pytest.raises(BadInput, match=reason):
+        settings_of(Configured())
+
+
+def test_a_name_may_have_two_tokens_while_one_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGRAFT_WEB_TOKENS", f"alice:admin:{TOKEN},alice:admin:{TOKEN[::-1]}")
+    assert len(settings_of(Configured()).users.digests) == 2

@@ -112,7 +112,7 @@ def read_configuration(path: Path, environment: Mapping[str, str]) -> Configurat
     content = as_text(read_bytes(path))
     try:
         document = tomllib.loads(content)
-    except tomllib.TOMLDecodeError as fault:
+    except (ValueError, RecursionError) as fault:  # also: a number with thousands of digits
         raise BadInput(str(path), f"is not TOML: {fault}") from None
     try:
         values = checked(document, _Lines(content))

@@ -11,9 +11,11 @@ from regraft.loop.maintenance import RULE, slot
 from regraft.model import BadInput
 
 Scalar = str | int | float | bool | list[str]
-_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)", re.ASCII)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_SIZE = re.compile(r"(\d+)\s*([kMGT]?)B?")
+_SIZE = re.compile(r"(\d{1,15})\s*([kMGT]?)B?", re.ASCII)
+LONGEST = 100 * 366 * 86_400.0
+"""A hundred years, in seconds."""
 _SIZES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -27,7 +29,7 @@ class Kind:
 
 
 def text(what: str = "text") -> Kind:
-    return Kind(what, (str,))
+    return Kind(what, (str,), lambda value: "\0" not in value)  # type: ignore[operator]
 
 
 def choice(*names: str) -> Kind:
@@ -41,12 +43,14 @@ def whole(least: int, most: int = 10**12) -> Kind:
 
 def number(least: float, most: float = float("inf")) -> Kind:
     at_most = "" if most == float("inf") else f" to {most:g}"
-    return Kind(f"a number from {least:g}{at_most}", (int, float), lambda value: least <= value <= most)  # type: ignore[operator]
+    top = min(most, 1e15)  # nothing is infinite: the state could not be read again
+    return Kind(f"a number from {least:g}{at_most}", (int, float), lambda value: least <= value <= top)  # type: ignore[operator]
 
 
 def length(least: str = "0s") -> Kind:
     def accepts(value: object) -> bool:
-        return _LENGTH.fullmatch(str(value).strip()) is not None and seconds(str(value)) >= seconds(least)
+        found = _LENGTH.fullmatch(str(value).strip()) is not None
+        return found and seconds(least) <= seconds(str(value)) <= LONGEST
 
     more = "" if least == "0s" else f", at least {least}"
     return Kind(f'a length of time such as "500ms", "60s", "5m" or "1h"{more}', (str,), accepts)

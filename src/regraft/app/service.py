@@ -7,6 +7,7 @@ refused here, with the same reason.
 
 import time
 from collections.abc import AsyncIterator, Mapping
+from typing import Literal
 
 from regraft.app import views as v
 from regraft.app.adaptations import Adaptations
@@ -19,7 +20,6 @@ from regraft.app.shell import Shell
 from regraft.app.store import Store
 from regraft.coord import CoordError
 from regraft.deploy.control import ask
-from regraft.deploy.records import PAUSE, RUN, STOP
 from regraft.loop import events as e
 from regraft.loop.deploying import back_refusal
 from regraft.loop.proposing import busy, refusal
@@ -137,18 +137,20 @@ class Service:
             return v.Refused(code="again", reason="the last run has been taken back already")
         self._shell.handle(e.BackAsked(at=time.time(), by=by))
         operation = self._shell.operation
+        if operation is not None and operation.state == "failed":
+            return v.Refused(code="away", reason=f"the run could not be taken back: {operation.reason}")
         return operation or v.Refused(code="busy", reason="the run could not be taken back")
 
     async def pause_run(self, by: str) -> v.OperationView | v.Refused:
-        return await self._ask(PAUSE)
+        return await self._ask("pause", by)
 
     async def continue_run(self, by: str) -> v.OperationView | v.Refused:
-        return await self._ask(RUN)
+        return await self._ask("run", by)
 
     async def stop_run(self, by: str) -> v.OperationView | v.Refused:
-        return await self._ask(STOP)
+        return await self._ask("stop", by)
 
-    async def _ask(self, wanted: str) -> v.OperationView | v.Refused:
+    async def _ask(self, wanted: Literal["stop", "pause", "run"], by: str) -> v.OperationView | v.Refused:
         operation, overlay = self._shell.operation, self._shell.works.overlay
         if operation is None or operation.ended is not None:
             return _unknown("nothing is being carried out")
@@ -158,6 +160,7 @@ class Service:
             return v.Refused(code="busy", reason=str(fault))
         except CoordError as fault:
             return v.Refused(code="away", reason=str(fault))
+        self._shell.handle(e.RunAsked(at=time.time(), wanted=wanted, by=by))
         return self._shell.operation or operation
 
     def pause(self, reason: str, by: str) -> v.StateView | v.Refused:

@@ -64,6 +64,7 @@ class Shell:
         self._keep = keep
         self._tasks: set[asyncio.Task[None]] = set()
         self._unsaid: list[tuple[Decision, str | None]] = []
+        self._unwritten: dict[tuple[str, str], Document] = {}
         self._cannot_write = False
         self._numbers: dict[str, Any] = {}
         self._answer: Told = lambda intents, done, reason: None
@@ -173,15 +174,19 @@ class Shell:
         """Whether it could be; what could not is kept for the next time, as far as that goes."""
         operation = self.operation.id if self.operation is not None and self.operation.ended is None else None
         said = [*self._unsaid, *((decision, operation) for decision in decisions)]
+        for each in documents:  # the newest of each goes last, and is what is kept
+            self._unwritten.pop((each.kind, each.id), None)
+            self._unwritten[each.kind, each.id] = each
         try:
-            views = self._store.write(self.state, said, documents)
+            views = self._store.write(self.state, said, self._unwritten.values())
         except StoreFault as fault:
             self._unsaid = said[-UNSAID:]
+            self._unwritten = dict([*self._unwritten.items()][-UNSAID:])
             if not self._cannot_write:
                 self._cannot_write = True
                 self.handle(e.Failed(at=time.time(), part="disk", reason=str(fault)))
             return False
-        self._unsaid, self._cannot_write = [], False
+        self._unsaid, self._unwritten, self._cannot_write = [], {}, False
         for view in views:
             self.decided[view.kind] = self.decided.get(view.kind, 0) + 1
             self.stream.tell("decision", view)

@@ -1,5 +1,6 @@
 """The file that `regraft init` writes: every key, with what it means and its default."""
 
+import json
 import textwrap
 
 from regraft.app.configuration_keys import SECTIONS, Scalar
@@ -34,6 +35,5 @@ def toml(value: Scalar) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(toml, value)) + "]"
     if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
+        return json.dumps(value, ensure_ascii=False)
     return str(value)

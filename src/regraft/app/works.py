@@ -243,7 +243,7 @@ class Works:
     async def window_of(self, id: str, start: float, end: float) -> Measured:
         """From memory, else from its tables."""
         if id not in self.windows:
-            return await self._in(self._measuring, self.measurer.read, start, end)
+            return await asyncio.to_thread(self.measurer.read, start, end)
         return self.windows[id]
 
     def _known(self) -> Known:

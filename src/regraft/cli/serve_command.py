@@ -45,6 +45,10 @@ def serve(path: Path, no_web: bool, as_json: bool) -> int:
     from regraft.app.configuration import read_configuration
 
     configuration = read_configuration(path, os.environ)
+    if not no_web and configuration.web.enabled:
+        from regraft.web.settings import settings_of
+
+        settings_of(configuration.web)  # unsafe ones are refused before the loop begins
     return asyncio.run(_serve(configuration, not no_web and configuration.web.enabled, as_json))
 
 

@@ -174,12 +174,21 @@ async def _announced(up: _Running, stop: Any, options: Mapping[str, Any]) -> int
     from regraft.model.files import write_text
 
     directory: Path = options["directory"]
-    write_text(directory, document(up.rows, up.zookeeper))
+    written = document(up.rows, up.zookeeper)
+    write_text(directory, written)
     try:
         _show(up, directory, options["as_json"])
         return await _watch(up.overlay, stop)
     finally:
-        directory.unlink(missing_ok=True)
+        if _content(directory) == written:  # another `up` may have written its own
+            directory.unlink(missing_ok=True)
+
+
+def _content(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return None
 
 
 async def _watch(overlay: "Overlays", stop: Any) -> int:

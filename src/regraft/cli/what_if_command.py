@@ -101,10 +101,13 @@ def _replayed(
     from regraft.app.running import thinker_of
     from regraft.measure.inputs import check_source
     from regraft.measure.session import SMALL, start
+    from regraft.model import BadInput
     from regraft.model.topology_files import read_topology
 
     begin = moment(options["begin"], "--from") if options["begin"] else float("-inf")
     end = moment(options["end"], "--to") if options["end"] else float("inf")
+    if end <= begin:
+        raise BadInput("--to", f"{options['end']} is not after --from, {options['begin']}")
     then = read_topology(options["topology"]) if options["topology"] else None
     check_source(options["telemetry"])
     master = options["spark"] or configuration.spark.master

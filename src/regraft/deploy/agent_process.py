@@ -9,6 +9,7 @@ its input does, so that it never outlives who started it.
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -26,7 +27,9 @@ from regraft.deploy.driver import Address, ControlDriver
 from regraft.model import BadInput, RegraftError
 from regraft.model.files import decode_path
 
+log = logging.getLogger("regraft.deploy")
 AGAIN_SECONDS = 1.0
+BEAT_SECONDS = 1.0
 LINE_BYTES = 2**20
 
 
@@ -116,6 +119,8 @@ async def _settings(arguments: argparse.Namespace, until: AsyncExitStack, ended:
         told = read_settings(await lines.readline())
     except msgspec.DecodeError as fault:
         raise BadInput("standard input", f"does not hold settings: {fault}") from None
+    beating = asyncio.create_task(_beat())
+    until.callback(beating.cancel)
     input_ends = asyncio.create_task(_until_the_input_ends(lines))
     input_ends.add_done_callback(lambda task: ended.set())
     until.callback(input_ends.cancel)  # which also keeps it: nobody else refers to a task that waits
@@ -133,12 +138,30 @@ async def _serve(arguments: argparse.Namespace, ended: asyncio.Event) -> None:
                 raise BadInput("--broker, --control", "say whose agent it is, and one is missing")
             brokers = {arguments.broker: Driven(control, told.token)}
         coord = await until.enter_async_context(await Coord.open(told.configuration))
-        drivers = {id: ControlDriver(*driven) for id, driven in brokers.items()}
-        for driver in drivers.values():
-            until.push_async_callback(driver.close)
         async with asyncio.TaskGroup() as agents:
-            for id, driver in drivers.items():
-                agents.create_task(BrokerAgent(id, driver, coord, Layout(told.root), address).run())
+            for id, driven in brokers.items():
+                agents.create_task(_keep(id, driven, coord, Layout(told.root), address))
+
+
+async def _keep(id: str, driven: Driven, coord: Coord, layout: Layout, address: Address | None) -> None:
+    """One that fails is followed by another, and the others do not notice."""
+    while True:
+        driver = ControlDriver(*driven)
+        try:
+            await BrokerAgent(id, driver, coord, layout, address).run()
+        except Exception:
+            log.exception("the agent of %s has failed, another follows", id)
+        finally:
+            await driver.close()
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def _beat() -> None:
+    """Says that the event loop goes round, to whoever started the process."""
+    while True:
+        with contextlib.suppress(OSError):  # nobody listens any more: the end of the input says so, too
+            os.write(1, b".")
+        await asyncio.sleep(BEAT_SECONDS)
 
 
 async def _until_the_input_ends(lines: asyncio.StreamReader) -> None:

@@ -21,6 +21,8 @@ from regraft.deploy.driver import ControlDriver
 log = logging.getLogger("regraft.deploy")
 AGAIN_SECONDS = 0.2
 STOP_SECONDS = 10.0
+SILENT_SECONDS = 60.0
+"""A process of agents that does not beat for so long hangs, and is ended: all its brokers depend on it."""
 
 
 Place = Literal["here", "beside", "each"]
@@ -84,6 +86,7 @@ class Agents:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "regraft.deploy.agent_process", "--settings-from-stdin"),
             stdin=PIPE,
+            stdout=PIPE,
             start_new_session=True,
         )
         self.running |= dict.fromkeys(ids, process)
@@ -91,12 +94,26 @@ class Agents:
             assert process.stdin is not None
             brokers = {id: self._brokers[id] for id in ids}
             process.stdin.write(settings(self._configuration, self._layout, brokers=brokers) + b"\n")
+            await _until_silent(process, ids)
             code = await process.wait()
             log.warning("the agent of %s has ended with exit code %s, another follows", ", ".join(ids), code)
         finally:
             for id in ids:
                 del self.running[id]
             await _end(process)
+
+
+async def _until_silent(process: Process, ids: list[str]) -> None:
+    assert process.stdout is not None
+    try:
+        while True:
+            async with asyncio.timeout(SILENT_SECONDS):
+                if not await process.stdout.read(4096):
+                    return
+    except TimeoutError:
+        log.warning("the agent of %s hangs for %g s, and is ended", ", ".join(ids), SILENT_SECONDS)
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
 
 
 async def _end(process: Process) -> None:

@@ -127,6 +127,8 @@ class ControlDriver:
             return Unreachable("no answer in time")
         except OSError as fault:
             return Unreachable(fault.strerror or str(fault) or type(fault).__name__)
+        except ValueError as fault:  # a line without end: that is no broker
+            return Unreachable(str(fault))
         finally:
             self._waiting.pop(request.n, None)
 

@@ -8,6 +8,7 @@ from regraft.loop.judging import Comparison
 from regraft.loop.memory import required_gain, still_remembered, undone
 from regraft.loop.price import too_dear
 from regraft.loop.proposing import propose
+from regraft.loop.state import next_end
 from regraft.loop.troubles import blocks, works
 from regraft.loop.turn import Turn
 from regraft.loop.values import Candidate
@@ -17,9 +18,12 @@ from regraft.loop.verifying import verify
 def measure_if_due(turn: Turn) -> None:
     """The last window that is over; windows that were missed are not measured one by one."""
     state = turn.state
+    width, settle = turn.policy.window_seconds, turn.policy.settle_seconds
+    if not state.troubles and state.due > turn.at + 2 * width + settle:  # the clock was set back
+        turn.set(due=next_end(turn.at, turn.policy) + settle)
+        return
     if state.phase != "waiting" or turn.at < state.due or blocks(turn, "measure", "disk"):
         return
-    width, settle = turn.policy.window_seconds, turn.policy.settle_seconds
     end = (turn.at - settle) // width * width
     turn.set(due=end + width + settle)
     turn.do(Measure(ticket=turn.go("measuring"), start=end - width, end=end))
@@ -193,6 +197,9 @@ def planned(turn: Turn, event: events.PlanMade) -> None:
     elif reason := too_dear(made, candidate, window, turn.policy):
         turn.log("kept", f"the change is not worth it: {reason}", numbers=_numbers(candidate), plan=made.plan)
         turn.set(candidate=None)
+        turn.go("waiting")
+    elif turn.state.mode == "observe" or turn.state.paused is not None:  # since it was asked for
+        turn.log("would-propose", "there is a plan; the loop only observes now", numbers=_numbers(candidate))
         turn.go("waiting")
     else:
         propose(turn, made, candidate)

@@ -57,12 +57,26 @@ def back_asked(turn: Turn, event: events.BackAsked) -> None:
         turn.log("deploying", "the last run is taken back", by=event.by, acted=True)
 
 
+def run_asked(turn: Turn, event: events.RunAsked) -> None:
+    running = turn.state.running
+    if running is None:
+        return
+    if event.wanted != "pause":
+        stopping = f"stopped by {event.by}" if event.wanted == "stop" else None
+        turn.set(running=msgspec.structs.replace(running, stopping=stopping))
+    said = {"stop": "is to stop", "pause": "pauses", "run": "goes on"}[event.wanted]
+    text = f"the run under way {said}, after the actions that have begun"
+    turn.log("deploying", text, by=event.by, plan=running.plan, acted=True)
+
+
 def deployed(turn: Turn, event: events.Deployed) -> None:
     """The run is at rest: count it, remember it, cool down, and look later at what it brought."""
     running, ended = turn.state.running, event.ended
     assert running is not None
     works(turn, "coordination")
-    turn.set(running=None, epoch=ended.epoch, topology=ended.topology)
+    turn.set(running=None)
+    if ended.epoch >= (turn.state.epoch or 0):  # otherwise somebody has changed it since
+        turn.set(epoch=ended.epoch, topology=ended.topology)
     turn.go("waiting")
     _account(turn, running, ended)
     numbers: dict[str, float | None] = {

@@ -3,6 +3,8 @@
 An answer to a command that was given up meanwhile has an old ticket, and is passed over.
 """
 
+from typing import Literal
+
 import msgspec
 
 from regraft.loop.judging import Comparison
@@ -73,6 +75,13 @@ class Rejected(Event, frozen=True, kw_only=True):
 class BackAsked(Event, frozen=True, kw_only=True):
     """Somebody wants the last run taken back."""
 
+    by: str
+
+
+class RunAsked(Event, frozen=True, kw_only=True):
+    """Somebody has told the run under way to stop, to pause or to go on; it has been asked to already."""
+
+    wanted: Literal["stop", "pause", "run"]
     by: str
 
 

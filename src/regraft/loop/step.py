@@ -45,6 +45,8 @@ def _handle(turn: Turn, event: events.Event) -> None:  # noqa: PLR0912 — a tab
             proposing.rejected(turn, event)
         case events.BackAsked():
             deploying.back_asked(turn, event)
+        case events.RunAsked():
+            deploying.run_asked(turn, event)
         case events.Deployed():
             deploying.deployed(turn, event)
         case events.Failed():
@@ -120,7 +122,10 @@ def _recovered(turn: Turn, event: events.Recovered) -> None:
 def _topology_changed(turn: Turn, event: events.TopologyChanged) -> None:
     """Our own runs report the topology at their end; what was judged or planned for another one is void."""
     state = turn.state
-    if state.phase == "deploying" or (event.epoch, event.sha256) == (state.epoch, state.topology):
+    if (event.epoch, event.sha256) == (state.epoch, state.topology):
+        return
+    if state.phase == "deploying":  # of our own run, or of somebody who was faster: then ours fails
+        turn.set(epoch=event.epoch, topology=event.sha256)
         return
     first = state.topology is None
     turn.set(epoch=event.epoch, topology=event.sha256, candidate=None, expected=None)

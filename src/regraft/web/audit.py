@@ -5,6 +5,7 @@ written (a full disk), the request is refused, so that nothing is ever done with
 to be recognised are written too.
 """
 
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -45,10 +46,19 @@ class Audit:
         try:
             self._rotate()
             assert self._file is not None
-            os.write(self._file, line.encode("utf-8", "surrogatepass"))
+            self._append(line.encode("utf-8", "surrogatepass"))
             os.fsync(self._file)
         except OSError as fault:
             raise AuditAway(f"{self._path}: the audit log can not be written: {fault.strerror}") from None
+
+    def _append(self, line: bytes) -> None:
+        """All of it or nothing: a disk that becomes full takes a part, and says nothing."""
+        assert self._file is not None
+        before = os.fstat(self._file).st_size
+        written = os.write(self._file, line)
+        if written < len(line):
+            os.ftruncate(self._file, before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def last(self, most: int) -> list[dict[str, Any]]:
         """The newest lines of the present file, the newest first."""

@@ -137,7 +137,7 @@ class Gate:
             return None
         origin = asked.headers.get("origin")
         if asked.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none") or (
-            origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+            origin is not None and _netloc(origin) != host.lower()
         ):
             return Denial(403, "origin", "this request was made by a page of another origin")
         return None
@@ -148,6 +148,13 @@ def _is_authority(host: str) -> bool:
         return urlsplit(f"//{host}").hostname is not None
     except ValueError:  # brackets that hold no address
         return False
+
+
+def _netloc(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _too_often(reason: str, wait: float) -> Denial:

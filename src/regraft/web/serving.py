@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import uvicorn
 from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
@@ -21,6 +22,10 @@ from regraft.web.settings import WebConfiguration, WebSettings, is_loopback, set
 log = logging.getLogger("regraft.web")
 LAST_SECONDS = 3
 """For requests under way when the server ends."""
+MOST_CONNECTIONS = 256
+"""More are closed at once: files and ZooKeeper's connections of the loop need descriptors, too."""
+IDLE_SECONDS = 10.0
+"""Whoever has asked nothing for so long, or not to the end, is cut off."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +132,27 @@ class _Named(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+            return
+        self.loop.call_later(IDLE_SECONDS, self._look, None)
         name, app = _common_name(transport.get_extra_info("peercert")), self.app
 
         async def named(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
             await app({**scope, CERTIFICATE: name}, receive, send)
 
         self.app = named
+
+    def _look(self, before: object) -> None:
+        """`before`: the request that was seen last."""
+        if self.transport.is_closing():
+            return
+        cycle: Any = self.cycle  # None before the first request
+        idle = cycle is None or cycle.response_complete
+        if idle and cycle is before:
+            self.transport.close()
+        else:
+            self.loop.call_later(IDLE_SECONDS, self._look, cycle)
 
 
 def _common_name(certificate: dict[str, object] | None) -> str | None:

@@ -132,5 +132,9 @@ def _from_environment(users: Users, variable: str) -> Users:
         if role not in ROLES or not name:
             place, roles = f"{variable}, entry {number}", ", ".join(ROLES)
             raise BadInput(place, f"expected name:role:token with one of the roles {roles}")
+        if users.by_token(token) is not None:
+            raise BadInput(f"{variable}, entry {number}", "this token stands twice")
+        if any(each.name == name and each.role is not ROLES[role] for each in users.digests.values()):
+            raise BadInput(f"{variable}, entry {number}", "this name has another role already")
         users = users.with_token(name, ROLES[role], token)
     return users

@@ -44,3 +44,12 @@ def test_who_comes_after_the_thread_has_ended_gets_another() -> None:
         scribe.serve(diary)
         scribe.leave(diary)
         assert diary.turns[-1] == ("telemetry", True)
+
+
+def test_leaving_twice_or_without_having_come_waits_for_nobody() -> None:
+    scribe, diary = Scribe(), Diary()
+    scribe.leave(diary)
+    scribe.serve(diary)
+    scribe.leave(diary)
+    scribe.leave(diary)
+    assert [last for _, last in diary.turns].count(True) == 1

@@ -165,6 +165,22 @@ def test_a_file_left_by_a_crash_is_finished_without_its_half_line(tmp_path: Path
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("b0-17.ndjson", '{"n":1}\n')]
 
 
+def test_the_open_file_of_a_broker_whose_name_begins_with_ours_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "b1-x-17.ndjson.open").write_text('{"n":1}\n')
+    (tmp_path / "b1-18.ndjson.open").write_text('{"n":2')
+    Spool("b1", Telemetry(tmp_path), lines).close()
+    assert [file.name for file in tmp_path.iterdir()] == ["b1-x-17.ndjson.open"]
+
+
+def test_what_comes_after_the_end_is_counted_as_not_recorded(tmp_path: Path) -> None:
+    spool: Spool[int] = Spool("b0", Telemetry(tmp_path), lines)
+    spool.offer([1], 1)
+    spool.close()
+    spool.close()
+    spool.offer([2], 1)
+    assert (spool.written, spool.not_recorded) == (1, 1)
+
+
 def test_a_full_disk_is_survived_and_what_was_not_recorded_is_counted(tmp_path: Path) -> None:
     full = threading.Event()
     tried = threading.Semaphore(0)

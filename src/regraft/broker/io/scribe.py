@@ -33,9 +33,10 @@ class Scribe:
 
     def leave(self, one: Serves) -> None:
         """After its last turn, which is at once."""
-        done = threading.Event()
         with self._changed:
-            self._leaving[id(one)] = done
+            if not any(each is one for each in self._served):
+                return
+            done = self._leaving.setdefault(id(one), threading.Event())
             self._changed.notify()
         done.wait()
 

@@ -41,7 +41,7 @@ class Spool(Generic[T]):
         # Each is changed by one side only, so that neither ever waits for the other.
         self._offered = self._refused = 0
         self._taken = self._failed = 0
-        self._failing = False
+        self._failing = self._closed = False
         self._unsynced = 0
         """Records that were written since the last synchronisation."""
         self._file: BinaryIO | None = None
@@ -50,7 +50,9 @@ class Spool(Generic[T]):
         try:
             telemetry.folder.mkdir(parents=True, exist_ok=True)
             for left in telemetry.folder.glob(f"{glob.escape(name)}-*{OPEN}"):
-                _finish_left(left)
+                # Not those of a broker whose name begins with ours: it may be writing them now.
+                if left.name[len(name) + 1 : -len(OPEN)].isdecimal():
+                    _finish_left(left)
         except OSError as fault:
             raise BadInput(str(telemetry.folder), f"can not hold telemetry: {fault.strerror}") from None
         SCRIBE.serve(self)
@@ -61,7 +63,7 @@ class Spool(Generic[T]):
 
     def offer(self, batch: Sequence[T], weight: int) -> None:
         """`weight` is how many records it may become. Never blocks."""
-        if self._offered - self._taken + weight > self._telemetry.queue:
+        if self._closed or self._offered - self._taken + weight > self._telemetry.queue:
             self._refused += weight
             return
         self._offered += weight
@@ -69,6 +71,7 @@ class Spool(Generic[T]):
 
     def close(self) -> None:
         """Write what waits, then end."""
+        self._closed = True
         SCRIBE.leave(self)
 
     # In the scribe's thread
@@ -92,7 +95,6 @@ class Spool(Generic[T]):
             self._failing = True
             self._give_up_file()
             return False
-        self._failing = False
         return True
 
     def _give_up_file(self) -> None:
@@ -126,9 +128,7 @@ class Spool(Generic[T]):
         if last or time.monotonic() - self._opened > self._telemetry.file_seconds:
             self._finish_file()
         elif time.monotonic() - self._synced > self._telemetry.sync_seconds:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._unsynced = 0
+            self._flush(self._file)
             self._synced = time.monotonic()
 
     def _open(self) -> None:
@@ -137,11 +137,15 @@ class Spool(Generic[T]):
         self._file = self._path.open("wb")
         self._opened = time.monotonic()
 
+    def _flush(self, file: BinaryIO) -> None:
+        file.flush()
+        os.fsync(file.fileno())
+        self._unsynced = 0
+        self._failing = False  # what was only buffered says nothing about the disk
+
     def _finish_file(self) -> None:
         assert self._file is not None
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._unsynced = 0
+        self._flush(self._file)
         self._file.close()
         self._path.rename(_finished(self._path))
         self._file = None
@@ -154,6 +158,9 @@ def _finished(path: Path) -> Path:
 def _finish_left(path: Path) -> None:
     """Left behind by a crash: a last line that was cut short goes."""
     content = path.read_bytes()
+    if b"\n" not in content:  # a full disk would be left with thousands of empty files
+        path.unlink()
+        return
     with path.open("r+b") as file:
         file.truncate(content.rfind(b"\n") + 1)
     path.rename(_finished(path))
