@@ -37,7 +37,7 @@ class Dialling:
         self._tls = tls
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._answered: dict[str, tuple[float, int]] = {}
-        """When a neighbour last answered, and the how manieth attempt in a row that was."""
+        """When a neighbour last answered, and the how manieth time in a row that was."""
 
     def dial(self, neighbour: str) -> None:
         if (call := self._calls.get(neighbour)) is None or call.done():
@@ -69,13 +69,13 @@ class Dialling:
 
     async def _call(self, neighbour: str) -> None:
         """Until the neighbour has said hello: a port that accepts may belong to a broker that refuses."""
-        attempt = self._attempt(neighbour)
+        attempt = lost = self._attempt(neighbour)
         if attempt:
             await asyncio.sleep(pause(attempt))
         while not await self._once(neighbour):
             await asyncio.sleep(pause(attempt))
             attempt += 1
-        self._answered[neighbour] = (asyncio.get_running_loop().time(), attempt + 1)
+        self._answered[neighbour] = (asyncio.get_running_loop().time(), lost + 1)
 
     def _attempt(self, neighbour: str) -> int:
         """A neighbour that answers and is lost at once, again and again, is called no more often than one
