@@ -59,6 +59,12 @@ def postgres() -> Iterator[Postgres]:
         yield server
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk may be busy with other tests."""
+    monkeypatch.setattr("regraft.heal.database.store.SECONDS", 20.0)
+
+
 @pytest.fixture
 def layout() -> Layout:
     return Layout(f"/test-{uuid.uuid4().hex}")
@@ -70,7 +76,7 @@ class World:
     def __init__(self, coord: Coord, layout: Layout, nodes: list[DatabaseNode]) -> None:
         self.coord, self.layout, self.nodes = coord, layout, nodes
 
-    def client(self, *order: int, seconds: float = 2.0) -> DatabaseClient:
+    def client(self, *order: int, seconds: float = 20.0) -> DatabaseClient:
         places = [self.nodes[i] for i in order or range(len(self.nodes))]
         return DatabaseClient([(each.host, each.port) for each in places], seconds)
 

@@ -147,6 +147,8 @@ class SqliteStore:
         loop = asyncio.get_running_loop()
         try:
             return await asyncio.wait_for(loop.run_in_executor(self._thread, work), SECONDS)
+        except TimeoutError:
+            raise StoreFailed(f"{self.name}: no answer within {SECONDS:g} s") from None
         except (sqlite3.Error, OSError, RuntimeError) as fault:
             raise StoreFailed(f"{self.name}: {fault}") from None
 
