@@ -10,7 +10,6 @@ file (`regraft.measure.counting`).
 
 import json
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +18,27 @@ from pyspark.sql import functions as f
 
 from regraft.measure.counting.pieces import Piece, Task, pieces_in, read
 from regraft.measure.members import Brokers, names_in
-from regraft.measure.publish import AT_ONCE
+from regraft.measure.publish import writing
 from regraft.measure.schemas import CLEAN
-from regraft.measure.session import start
-from regraft.measure.tables import Asked, compute, windows_in
+from regraft.measure.session import settings_for, start
+from regraft.measure.tables import Asked, Kept, compute, windows_in
 
 MEMORY = "5g"
-TABLES = ("traffic_classes", "interest", "latency", "broker_load", "link_load")
+TABLES = frozenset({"traffic_classes", "interest", "latency", "broker_load", "link_load"})
 
 
 def run(records: Path, out: Path, built_in: bool) -> dict[str, Any]:
-    session = start("local[2]", memory=MEMORY)
+    size = sum(path.stat().st_size for path in records.glob("*.parquet"))
+    session = start("local[2]", memory=MEMORY, settings=settings_for(size))
     clock = Clock()
     rows = session.read.schema(CLEAN).parquet(str(records))
     pieces = () if built_in else pieces_in([records])
     windows = _windows(pieces) or windows_in(rows)
     brokers = Brokers.of(_brokers(pieces, windows) or names_in(rows.where(f.col("kind") == "health")))
     clock.done("opened")
-    asked = Asked(WIDTH, tables=frozenset(TABLES))
-    kept = compute(rows, rows.where(f.col("kind") == "interest"), brokers, windows, asked, pieces)
-    clock.done("planned")
-
-    def write(name: str) -> None:
-        kept.tables[name].write.mode("overwrite").parquet(str(out / name))
-        clock.done(name)
-
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for done in [pool.submit(write, name) for name in TABLES]:
-            done.result()
+    with Kept(Asked(WIDTH, tables=TABLES)) as kept, writing(out, clock.done, by=()) as kept.ready:
+        compute(kept, rows, rows.where(f.col("kind") == "interest"), brokers, windows, pieces)
+        clock.done("planned")
     answer = clock.answer()
     session.stop()
     return answer

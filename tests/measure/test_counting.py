@@ -27,7 +27,7 @@ from tests.measure.test_transforms_against_oracle import alike
 from regraft.measure.counting.groups import coded, grouped, spread
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 BEGIN = round(START.timestamp() * 1e6)
 LARGE = frozenset(
@@ -68,7 +68,7 @@ def large(spark: "SparkSession", folder: Path, records: list[Record]) -> dict[st
     """The large tables, of stored records; one window is there that is not asked for."""
     from regraft.measure.counting.pieces import pieces_in
     from regraft.measure.members import Brokers
-    from regraft.measure.tables import Asked, compute
+    from regraft.measure.tables import Asked, Kept, compute
 
     starts = sorted({oracle.window(each, WIDTH) for each in records})
     other = [
@@ -78,18 +78,17 @@ def large(spark: "SparkSession", folder: Path, records: list[Record]) -> dict[st
     ]
     table = stored(spark, folder, [*records, *other])
     wanted = table.where(table["window"] >= START)
-    kept = compute(
-        wanted.where("kind != 'interest'"),
-        wanted.where("kind = 'interest'"),
-        Brokers.of({each["broker"] for each in records}),
-        [start + BEGIN for start in starts],
-        Asked(WIDTH, tables=LARGE),
-        pieces_in([folder]),
-    )
-    try:
-        return {name: rows(each) for name, each in kept.tables.items()}
-    finally:
-        kept.release()
+    found: dict[str, DataFrame] = {}
+    with Kept(Asked(WIDTH, tables=LARGE), found.__setitem__) as kept:
+        compute(
+            kept,
+            wanted.where("kind != 'interest'"),
+            wanted.where("kind = 'interest'"),
+            Brokers.of({each["broker"] for each in records}),
+            [start + BEGIN for start in starts],
+            pieces_in([folder]),
+        )
+        return {name: rows(each) for name, each in found.items()}
 
 
 @pytest.mark.parametrize("together", [1, 10_000], ids=["files", "windows"])

@@ -42,7 +42,7 @@ def test_a_stream_that_faults_anywhere_goes_on_and_ends_as_a_batch(
         (module, "ingest"),
         (ingest, "_content"),
         (module, "save"),
-        (publish, "_write"),
+        (publish, "compute"),
         (publish, "make_current"),
         (publish, "save"),
     ]

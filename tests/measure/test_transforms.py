@@ -156,7 +156,7 @@ def test_rates_and_overlap_are_per_second_of_the_window(spark: "SparkSession") -
 
 
 def test_load_counts_both_directions_of_a_link_and_what_a_broker_handles(spark: "SparkSession") -> None:
-    from regraft.measure.transforms.broker_load import broker_load
+    from regraft.measure.transforms.broker_load import broker_load, by_broker
     from regraft.measure.transforms.link_load import hops, link_load
 
     records = clean(
@@ -172,7 +172,7 @@ def test_load_counts_both_directions_of_a_link_and_what_a_broker_handles(spark: 
     carried = hops(records)
     load = link_load(carried, WIDTH)
     assert rows(load, "from", "to", "messages", "transformed") == [("b1", "b2", 2, 1), ("b2", "b1", 1, 0)]
-    assert rows(broker_load(records, carried, WIDTH)) == [
+    assert rows(broker_load(by_broker(records), carried, WIDTH)) == [
         (0, "b1", 0, 0, 1, 2, 0, 0.05, 0.5, 50, 9, 3),
         (0, "b2", 0, 0, 2, 1, 0, 0.05, None, None, 0, None),
     ]

@@ -11,7 +11,7 @@ from tests.measure import oracle
 from tests.measure.telemetry import START, WIDTH, Record, clean, network, rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SEED = int(os.environ.get("REGRAFT_MEASURE_SEED", "1"))
 CASES = 12
@@ -49,7 +49,7 @@ def records() -> list[Record]:
 @pytest.fixture(scope="module")
 def computed(spark: "SparkSession", records: list[Record]) -> Iterator[Tables]:
     from regraft.measure.members import Brokers
-    from regraft.measure.tables import Asked, compute
+    from regraft.measure.tables import Asked, Kept, compute
 
     table = clean(spark, records).cache()
     starts = sorted({oracle.window(record, WIDTH) for record in records})
@@ -57,9 +57,10 @@ def computed(spark: "SparkSession", records: list[Record]) -> Iterator[Tables]:
     traffic, interests = table.where("kind != 'interest'"), table.where("kind = 'interest'")
     names = {record["broker"] for record in records}
     windows = [start + begin for start in starts]
-    kept = compute(traffic, interests, Brokers.of(names), windows, Asked(WIDTH))
-    yield {name: rows(each) for name, each in kept.tables.items()}
-    kept.release()
+    found: dict[str, DataFrame] = {}
+    with Kept(Asked(WIDTH), found.__setitem__) as kept:
+        compute(kept, traffic, interests, Brokers.of(names), windows)
+        yield {name: rows(each) for name, each in found.items()}
     table.unpersist()
 
 

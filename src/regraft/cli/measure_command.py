@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,14 +136,13 @@ def _run(job: "Job", follow: bool, quiet: bool, options: dict[str, Any]) -> "Ran
             session.stop()
 
 
-def _settings(job: "Job", follow: bool, options: dict[str, Any]) -> dict[str, str]:
+def _settings(job: "Job", follow: bool, options: dict[str, Any]) -> Mapping[str, str]:
     from regraft.measure.inputs import parquet_files, spool_files
-    from regraft.measure.session import SMALL, SMALL_BYTES
+    from regraft.measure.session import settings_for
 
     if follow or not options["spark"].startswith("local"):
         return {}
-    size = sum(each.size for each in spool_files(job.source) + parquet_files(job.source))
-    return SMALL if size <= SMALL_BYTES else {}
+    return settings_for(sum(each.size for each in spool_files(job.source) + parquet_files(job.source)))
 
 
 @contextmanager

@@ -25,8 +25,8 @@ CHECKED = StructType([*RECORDS.fields, *LINES.fields, StructField("reason", Stri
 """A record, where it stood, and why it is no use (null: it is)."""
 
 
-def checked_lines(lines: DataFrame, now: int) -> DataFrame:
-    """Lines of the spools → `CHECKED`; `now` in microseconds. Empty lines are nothing."""
+def checked_lines(lines: DataFrame) -> DataFrame:
+    """Lines of the spools → `CHECKED`. Empty lines are nothing."""
     text = f.when(f.is_valid_utf8("text"), f.col("text"))
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BROKEN}
     read = lines.where(f.trim("text", f.lit(" \t\r\n")) != "").withColumn(
@@ -34,9 +34,8 @@ def checked_lines(lines: DataFrame, now: int) -> DataFrame:
     )
     names = [name for name in RECORDS.fieldNames() if name not in ("at", "latency")]
     flat = read.select(
-        "source",
-        "line",
-        "text",
+        *LINES.fieldNames(),
+        "read_at",
         *(f.col(f"record.`{name}`").alias(name) for name in names),
         _time(f.col("record.at")).alias("at"),
         f.round("record.latency").cast("long").alias("latency"),
@@ -50,24 +49,27 @@ def checked_lines(lines: DataFrame, now: int) -> DataFrame:
         )
     )
     kept = f.substring(f.make_valid_utf8(f.rtrim("text")), 1, MOST_TEXT)
-    reason = f.coalesce(broken, _reason(now))
+    # Nothing in these expressions differs from one micro-batch to the next: they would be compiled anew.
+    reason = f.coalesce(broken, _reason(f.col("read_at")))
     return conform(flat.select("*", reason.alias("reason")).withColumn("text", kept), CHECKED)
 
 
 def checked_rows(rows: DataFrame, now: int) -> DataFrame:
-    """Rows of compacted Parquet → `CHECKED`; columns that are not there are null."""
+    """Rows of compacted Parquet → `CHECKED`; `now` in microseconds; columns that are not there are null."""
     given = {field.name: field.dataType for field in rows.schema.fields}
     if isinstance(given.get("at"), LongType):
         rows = rows.withColumn("at", f.timestamp_micros("at"))
     line = f.col("_metadata.row_index") + 1
     placed = rows.select("*", f.col("_metadata.file_name").alias("source"), line.alias("line"))
-    table = conform(placed, StructType([*RECORDS.fields, *LINES.fields])).withColumn("reason", _reason(now))
+    table = conform(placed, StructType([*RECORDS.fields, *LINES.fields])).withColumn(
+        "reason", _reason(f.lit(now))
+    )
     text = f.when(f.col("reason").isNotNull(), f.to_json(f.struct(*RECORDS.fieldNames())))
     return conform(table.withColumn("text", f.substring(text, 1, MOST_TEXT)), CHECKED)
 
 
-def _reason(now: int) -> Column:
-    """The first rule that the record breaks."""
+def _reason(now: Column) -> Column:
+    """The first rule that the record breaks; `now` in microseconds."""
     kind, at = f.col("kind"), f.unix_micros("at")
     rules = [
         (kind.isNull(), "kind: missing"),

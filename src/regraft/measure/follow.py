@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from regraft.measure.checks import checked_lines
 from regraft.measure.faults import one_line
 from regraft.measure.ingest import ingest
 from regraft.measure.inputs import spool_files, unread
@@ -91,8 +90,7 @@ def take_in(lines: "DataFrame", batch: int, *, job: Job, stream: int) -> None:
         if state.stream != stream:
             return
         if batch > state.batch:
-            checked = checked_lines(lines, time.time_ns() // 1000)
-            state, _ = ingest(checked, job.out, state, job.lateness)
+            state, _ = ingest([lines], job.out, state, job.lateness)
             read = _read_until(job.out / CHECKPOINT / str(stream), batch)
             state = msgspec.structs.replace(state, batch=batch, spools=read)
             save(job.out, state)

@@ -9,24 +9,26 @@ old has come.
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
+from regraft.measure.checks import checked_lines
 from regraft.measure.conform import conform
-from regraft.measure.schemas import CLEAN, LINES, REJECTED
+from regraft.measure.content import Content, content_of_little, content_of_much
+from regraft.measure.schemas import CLEAN, LINES, REJECTED, WHOLE
 from regraft.measure.state import RECORDS, State, WindowState, reserve
 from regraft.measure.windows import published, window_of
 from regraft.model.snapshot import Counts
 
-TRAFFIC, INTEREST, REJECT, LATE = "traffic", "interest", "rejected", "late"
+TRAFFIC, INTEREST, REJECT, LATE, UNREAD = "traffic", "interest", "rejected", "late", "unread"
 GOOD = (TRAFFIC, INTEREST)
-_STORED = StructType([*CLEAN.fields, *LINES.fields, StructField("reason", StringType())])
+_UNREAD = StructType([*LINES.fields, StructField("read_at", WHOLE)])
+_STORED = StructType([*CLEAN.fields, *_UNREAD.fields, StructField("reason", StringType())])
 _PARTED = StructType([*_STORED.fields, StructField("part", StringType())])
 
 KEY = (
@@ -37,27 +39,22 @@ KEY = (
 """Records that agree on these are one record."""
 
 
-class Content(NamedTuple):
-    """Of one part, broker and window of a commit; times in microseconds."""
-
-    part: str
-    broker: str | None
-    window: int | None
-    records: int
-    first: int | None
-    last: int | None
-
-
-def ingest(checked: DataFrame, out: Path, state: State, lateness: int) -> tuple[State, Counts]:
-    """The state after the records are in, which the caller saves, and what became of them."""
-    spark, state = checked.sparkSession, reserve(out, state)
+def ingest(new: Sequence[DataFrame], out: Path, state: State, lateness: int) -> tuple[State, Counts]:
+    """The state after the records are in, which the caller saves, and what became of them. `new`: tables of
+    spools (`SPOOLED`), or of records that were checked (`CHECKED`)."""
+    spark, state = new[0].sparkSession, reserve(out, state)
     number = state.commit
     folder = out / RECORDS / str(number)
-    parted = _parted(checked, state, lateness)
-    parted.write.mode("overwrite").partitionBy("part").parquet(str(folder))
+    for table in new:
+        _parted(table, state, lateness).write.mode("append").partitionBy("part").parquet(str(folder))
+    if (folder / f"part={UNREAD}").is_dir():
+        lines = spark.read.schema(_UNREAD).parquet(str(folder / f"part={UNREAD}"))
+        checked = _parted(checked_lines(lines), state, lateness)
+        checked.write.mode("append").partitionBy("part").parquet(str(folder))
+        shutil.rmtree(folder / f"part={UNREAD}")
     content = _content(spark, folder)
     before = _records(content, *GOOD)
-    if _maybe_doubled(spark, folder, content, state):
+    if _doubled(content) or _old_windows(content, state):
         _remove_duplicates(spark, out, number, content, state)
         content = _content(spark, folder)
     kept = _records(content, *GOOD)
@@ -79,13 +76,16 @@ def read_rejected(spark: SparkSession, folder: Path) -> DataFrame:
     return conform(table, REJECTED).drop("run")
 
 
-def _parted(checked: DataFrame, state: State, lateness: int) -> DataFrame:
-    good = f.col("reason").isNull()
+def _parted(table: DataFrame, state: State, lateness: int) -> DataFrame:
+    """Lines that were not read yet are a part of their own: in most commits there are none, and planning what
+    becomes of them takes longer than writing the others."""
+    spooled = "reason" not in table.columns
+    good = f.col("text").isNull() if spooled else f.col("reason").isNull()
     start = window_of(published(f.col("kind"), f.col("at"), f.col("latency")), state.width)
     late = _is_late(state, lateness) | f.coalesce(f.unix_micros(start) < state.closed, f.lit(False))
-    part = f.when(~good, REJECT).when(late, LATE)
+    part = f.when(~good, UNREAD if spooled else REJECT).when(late, LATE)
     part = part.when(f.col("kind") == "interest", INTEREST).otherwise(TRAFFIC)
-    placed = checked.withColumn("window", f.when(good, start)).withColumn("part", part)
+    placed = table.withColumn("window", f.when(good, start)).withColumn("part", part)
     # Where a good record stood is of no use any more.
     for name in LINES.fieldNames():
         placed = placed.withColumn(name, f.when(~good, f.col(name)))
@@ -105,13 +105,10 @@ def _stored(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 def _content(spark: SparkSession, folder: Path) -> list[Content]:
-    at = f.unix_micros("at")
-    table = (
-        _stored(spark, folder)
-        .groupBy("part", "broker", f.unix_micros("window").alias("window"))
-        .agg(f.count(f.lit(1)).alias("records"), f.min(at).alias("first"), f.max(at).alias("last"))
-    )
-    return [Content(*row) for row in table.collect()]
+    little = content_of_little(folder)
+    if little is None or _doubled(little):
+        return content_of_much(_stored(spark, folder), KEY)
+    return little
 
 
 def _records(content: Iterable[Content], *parts: str) -> int:
@@ -125,13 +122,9 @@ def _reasons(spark: SparkSession, folder: Path, rejected: int) -> dict[str, int]
     return {row["reason"]: row["count"] for row in counted.collect()}
 
 
-def _maybe_doubled(spark: SparkSession, folder: Path, content: list[Content], state: State) -> bool:
-    """By hashes alone: a wrong yes costs time, a wrong no can not be."""
-    if _old_windows(content, state):
-        return True
-    good = _stored(spark, folder).where(f.col("part").isin(*GOOD))
-    doubled = good.groupBy(f.xxhash64(*KEY).alias("key")).count().where("count > 1")
-    return len(doubled.limit(1).collect()) > 0
+def _doubled(content: list[Content]) -> bool:
+    """Perhaps; a wrong yes costs time. What is one record is of one broker and in one window."""
+    return any(each.different < each.records for each in content if each.part in GOOD)
 
 
 def _old_windows(content: list[Content], state: State) -> set[int]:
@@ -175,7 +168,7 @@ def _after(
     brokers = dict(state.brokers)
     windows = {start: msgspec.structs.replace(window) for start, window in state.windows.items()}
     firsts = [each.first for each in content if each.part in GOOD and each.first is not None]
-    for part, broker, window, records, _, last in content:
+    for part, broker, window, records, _, last, _ in content:
         if part not in GOOD or broker is None or window is None or last is None:
             continue
         brokers[broker] = max(last, brokers.get(broker, last))

@@ -8,8 +8,9 @@ snapshot, whole, for as long as it likes (the last few are kept).
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,14 @@ from regraft.measure.members import Brokers
 from regraft.measure.retention import forget, interest_together
 from regraft.measure.schemas import RECORD_VERSION, REJECTED, SNAPSHOT_VERSION, TABLES
 from regraft.measure.state import RECORDS, SNAPSHOTS, VERSIONS, State, reserve, save, tidy
-from regraft.measure.tables import Asked, Kept, compute
+from regraft.measure.tables import Asked, Kept, Ready, compute
 from regraft.measure.windows import folder_name, shown
 from regraft.model import RegraftError
 from regraft.model.snapshot import CURRENT, MANIFEST, Counts, Snapshot, read_snapshot
 
 ALL_TABLES = (*TABLES, "rejected")
 AT_ONCE = 3
-MANY = 1_000_000
+MANY = 100_000
 """Records that are counted file by file: for fewer, workers take longer to start than Spark to count."""
 _NO_WINDOW = "window=1970-01-01 00%3A00%3A00"
 Say = Callable[[str], None]
@@ -58,11 +59,8 @@ def publish(
     records = _of_windows(spark, out, state, windows)
     interests = read_records(spark, out, state.interests, INTEREST)
     pieces = _pieces(out, state, windows)
-    kept = compute(records, interests, Brokers.of(state.brokers), windows, asked, pieces)
-    try:
-        _write(kept.tables, out / VERSIONS / str(number), say)
-    finally:
-        kept.release()
+    with Kept(asked) as kept, writing(out / VERSIONS / str(number), say) as kept.ready:
+        compute(kept, records, interests, Brokers.of(state.brokers), windows, pieces)
     after = forget(_after(out, state, number, windows), keep)
     after = interest_together(spark, out, after, number)
     _assemble(spark, out, after, _manifest(after, kept))
@@ -96,16 +94,20 @@ def _of_windows(spark: SparkSession, out: Path, state: State, windows: list[int]
     return records
 
 
-def _write(tables: dict[str, DataFrame], folder: Path, say: Say) -> None:
-    """A few at once: planning one table and computing another need different parts of the machine."""
+@contextmanager
+def writing(folder: Path, say: Say, by: Sequence[str] = ("window",)) -> Iterator[Ready]:
+    """Writes the tables that it is given, a few at once, and ends when all are written: planning one and
+    computing another need different parts of the machine."""
 
-    def write(name: str) -> None:
-        tables[name].write.mode("overwrite").partitionBy("window").parquet(str(folder / name))
+    def write(name: str, table: DataFrame) -> None:
+        table.write.mode("overwrite").partitionBy(*by).parquet(str(folder / name))
         say(name)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for done in [pool.submit(write, name) for name in tables]:
-            done.result()
+        begun: list[Future[None]] = []
+        yield lambda name, table: begun.append(pool.submit(write, name, table))
+        for each in begun:
+            each.result()
 
 
 def _after(out: Path, state: State, number: int, windows: list[int]) -> State:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from regraft.measure.checks import CHECKED, checked_lines, checked_rows
+from regraft.measure.checks import checked_rows
 from regraft.measure.faults import one_line
 from regraft.measure.ingest import ingest
 from regraft.measure.inputs import at_most, check_source, parquet_files, spool_files, unread
@@ -87,8 +87,8 @@ def take_new(
     if new is None:
         return state, Counts()
     say("records")
-    checked, read = new
-    after, counts = ingest(checked, job.out, state, job.lateness)
+    tables, read = new
+    after, counts = ingest(tables, job.out, state, job.lateness)
     after = msgspec.structs.replace(after, spools=read.spools, parquet=read.parquet)
     if read.spools != state.spools:  # a stream that ran before does not know what was read here
         after = msgspec.structs.replace(after, stream=state.stream + 1, batch=-1)
@@ -126,7 +126,7 @@ class _Read(msgspec.Struct):
 
 def _new_records(
     job: Job, state: State, spark: "SparkSession", with_spools: bool
-) -> "tuple[DataFrame, _Read] | None":
+) -> "tuple[list[DataFrame], _Read] | None":
     """Records that were not read yet, and what has been read when they are in."""
     now = time.time_ns() // 1000
     spans = unread(spool_files(job.source), state.spools) if with_spools else []
@@ -137,16 +137,15 @@ def _new_records(
     if spans:
         spark.dataSource.register(Spools)
         reader = spark.read.format(NAME).option("source", str(job.source.absolute()))
-        found.append(checked_lines(reader.option("spans", json.dumps(spans)).load(), now))
+        found.append(reader.option("spans", json.dumps(spans)).load())
     if tables:
         folder = job.source if job.source.is_dir() else job.source.parent
         found.append(_checked_parquet(spark, [str((folder / each.name).absolute()) for each in tables], now))
     if not found:
         return None
-    both = found[0] if len(found) == 1 else found[0].unionByName(found[1])
     known = state.spools if job.keep is None else gone_forgotten(state.spools, job.source)
     spools = known | {span.name: span.end for span in spans}
-    return both.select(*CHECKED.fieldNames()), _Read(spools, state.parquet | dict(tables))
+    return found, _Read(spools, state.parquet | dict(tables))
 
 
 def _checked_parquet(spark: "SparkSession", paths: list[str], now: int) -> "DataFrame":

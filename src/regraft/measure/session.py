@@ -37,6 +37,10 @@ SETTINGS = {
     # Files of the spools are few and large, and so are the partitions of what comes from them.
     "spark.sql.files.maxPartitionBytes": "256m",
     "spark.sql.parquet.compression.codec": "zstd",
+    # Generated code that is longer than this, Java only interprets; in pieces it is twice as fast.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+    # Up to so many partitions are written without sorting the rows by them.
+    "spark.sql.maxConcurrentOutputFileWriters": "8",
     # The default, INT96, is larger, slower to read, and without statistics.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
@@ -54,12 +58,30 @@ STATIC = {
 LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 """Ports are taken free; nobody else needs to reach a driver that is alone."""
 
-SMALL = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
+JAVA = "spark.driver.extraJavaOptions"
+ARCHIVE = Path(sys.prefix) / "share" / "regraft" / "spark.jsa"
+"""Classes of Spark as Java has loaded them (`warm`): with them it starts in half the time."""
+_EVERY_JAVA = (
+    # What it warns of, such as an archive of another version, goes where its log goes.
+    "-Xlog:disable",
+    "-Xlog:all=warning:stderr",
+    # Spark needs as much at once; with less, Java collects all garbage before it takes more.
+    "-XX:MetaspaceSize=256m",
+)
+WORKERS = {
+    # Large arrays come and go: memory that stays with the process need not be cleared by the system again.
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(1 << 31),
+    "spark.executorEnv.MALLOC_TOP_PAD_": str(1 << 26),
+    "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
 }
-"""For little to read on this machine: compiling well and planning again take longer than that."""
+"""The environment of Python's workers."""
+
+QUICK = {JAVA: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:NewSize=256m"}
+"""For what takes a minute or two on this machine: Java compiles once; to do it well would take longer."""
+QUICK_BYTES = 1 << 30
+SMALL = QUICK | {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
+"""For little to read: planning again, and compiling at all, take longer than that."""
 SMALL_BYTES = 32 << 20
 HUMBLE = 10
 """The niceness of a Spark that runs beside brokers: their traffic goes first."""
@@ -75,10 +97,12 @@ def start(
     memory: str | None = None,
     settings: Mapping[str, str] | None = None,
     humble: bool = False,
+    writing: Path | None = None,
 ) -> "SparkSession":
     """A session on the given master (`local[2]`, `spark://host:port`) or endpoint (`sc://host:port`).
 
     `settings` go before ours, on a driver that is started here. `humble`: it gives way to other processes.
+    `writing`: an archive of classes that Java writes when it ends.
     """
     if not spark.startswith(_MASTERS):
         raise BadInput(f"--spark {spark}", f"must begin with one of {', '.join(_MASTERS)}")
@@ -90,7 +114,37 @@ def start(
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(_is_ours)
     with one_line(f"--spark {spark}"):
-        return _connect(spark) if spark.startswith(CONNECT) else _drive(spark, memory, settings or {}, humble)
+        if spark.startswith(CONNECT):
+            return _connect(spark)
+        more = dict(settings or {}) | {JAVA: _java_options((settings or {}).get(JAVA, ""), writing)}
+        return _drive(spark, memory, more, humble)
+
+
+def settings_for(size: int) -> Mapping[str, str]:
+    """Of a run on this machine that reads so many bytes."""
+    if size <= SMALL_BYTES:
+        return SMALL
+    return QUICK if size <= QUICK_BYTES else {}
+
+
+def ended() -> None:
+    """Java has ended, after the session: a new one may be started."""
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
+
+
+def _java_options(more: str, writing: Path | None) -> str:
+    if writing is not None:
+        archive = [f"-XX:ArchiveClassesAtExit={writing}"]
+    else:
+        archive = [f"-XX:SharedArchiveFile={ARCHIVE}"] if ARCHIVE.exists() else []
+    quoted = [f'"{option}"' for option in (*_EVERY_JAVA, *archive)]
+    return " ".join([*quoted, more])
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
@@ -102,7 +156,7 @@ def _drive(master: str, memory: str | None, more: Mapping[str, str], humble: boo
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     builder = SparkSession.builder.appName(NAME).master(master)
-    settings = SETTINGS | STATIC
+    settings = SETTINGS | STATIC | WORKERS
     if master.startswith("local"):
         settings |= LOOPBACK | {"spark.sql.shuffle.partitions": str(_cores(master))}
     # PySpark reads this when it starts a context; otherwise its workers are whatever `python3` is.

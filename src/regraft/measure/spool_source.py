@@ -1,28 +1,42 @@
-"""Spools as a Spark data source, for batches and for streams: file, number of the line, the line.
+"""Spools as a Spark data source, for batches and for streams: lines, or the records that they are.
 
-An offset says for each file how many bytes were read. Files that have gone are forgotten with them. Spark
-asks the driver for offsets and the workers for the lines between two of them; workers see the same folder.
+A line is told by its file, its number and its text; of a line that needs no further look (`plain_frequent`,
+`plain_rare`) there is the record instead. An offset says for each file how many bytes were read. Files that
+have gone are forgotten with them. Spark asks the driver for offsets and the workers for the lines between two
+of them; workers see the same folder.
 """
 
 import json
+import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from regraft.measure.inputs import Span, at_most, open_spool, spool_files, unread
-from regraft.measure.schemas import LINES
+from regraft.measure.plain_frequent import frequent
+from regraft.measure.plain_rare import rare
+from regraft.measure.schemas import LINES, RECORDS, WHOLE
 
 NAME = "regraft_spool"
-PIECE = 32 << 20
-"""Bytes that one task reads, more or less."""
+PIECE, LEAST_PIECE = 32 << 20, 1 << 20
+"""Bytes that one task reads, more or less; where there is little, each core of this machine has a task."""
 BLOCK = 4 << 20
-_SCHEMA = pa.schema([("source", pa.string()), ("line", pa.int64()), ("text", pa.string())])
+_LINES = pa.schema([("source", pa.string()), ("line", pa.int64()), ("text", pa.string())])
+SPOOLED = StructType([*LINES.fields, StructField("read_at", WHOLE), *RECORDS.fields])
+"""A line, and when it was read (microseconds), or the record that it is; the columns of the other are null.
+"""
+_counted: dict[str, tuple[int, int]] = {}
+"""How many lines there are before a place of a file."""
+_ARROW = to_arrow_schema(SPOOLED, timezone="UTC")
 
 
 class Spools(DataSource):
@@ -33,7 +47,7 @@ class Spools(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        return LINES
+        return SPOOLED
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return _Batch(
@@ -59,7 +73,7 @@ class _Batch(DataSourceReader):
         return pieces(self._spans)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_lines(self._source, partition.value)
+        return read_spools(self._source, partition.value)
 
 
 class _Stream(DataSourceStreamReader):
@@ -90,11 +104,14 @@ class _Stream(DataSourceStreamReader):
         return pieces([span for span in spans if span.end > span.start])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_lines(self._source, partition.value)
+        return read_spools(self._source, partition.value)
 
 
-def pieces(spans: list[Span], size: int = PIECE) -> list[InputPartition]:
+def pieces(spans: list[Span], size: int | None = None) -> list[InputPartition]:
     """Tasks of about the same size: long spans are cut, short ones put together."""
+    if size is None:
+        there = sum(span.end - span.start for span in spans)
+        size = min(PIECE, max(LEAST_PIECE, -(-there // len(os.sched_getaffinity(0)))))
     found: list[InputPartition] = []
     waiting: list[Span] = []
     room = size
@@ -109,11 +126,33 @@ def pieces(spans: list[Span], size: int = PIECE) -> list[InputPartition]:
     return [*found, Pieces(waiting)] if waiting else found
 
 
+def read_spools(source: Path, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
+    for lines in read_lines(source, spans):
+        records, plain = frequent(lines.column("text"))
+        left = lines.filter(pc.invert(plain))
+        others, plain = rare(left.column("text"))
+        left = left.filter(pc.invert(plain))
+        now = pa.repeat(time.time_ns() // 1000, left.num_rows)
+        for rows in (records, *others, left.append_column("read_at", now)):
+            if rows.num_rows:
+                yield _filled(rows)
+
+
+def _filled(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """With all columns; those that are not there are null."""
+    there = set(rows.schema.names)
+    arrays = [
+        rows.column(field.name) if field.name in there else pa.nulls(rows.num_rows, field.type)
+        for field in _ARROW
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
+
+
 def read_lines(source: Path, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
     """The lines that begin inside the spans; a cut inside a line leaves it to the piece before."""
     for name, start, end in spans:
         with open_spool(source, name) as file:
-            number, place = _lines_before(file, start), start
+            number, place = _lines_before(file, source / name, start), start
             if start:
                 file.seek(start - 1)
                 if file.read(1) != b"\n":  # in the middle of a line, which is counted
@@ -125,12 +164,17 @@ def read_lines(source: Path, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
                 yield batch
 
 
-def _lines_before(file: BinaryIO, start: int) -> int:
-    file.seek(0)
-    number, left = 0, start
-    while left > 0 and (block := file.read(min(left, BLOCK))):
+def _lines_before(file: BinaryIO, path: Path, start: int) -> int:
+    """Counted on from where this process has counted last: a stream comes back to a file again and again."""
+    key = str(path)
+    place, number = _counted.get(key, (0, 0))
+    if place > start:
+        place, number = 0, 0
+    file.seek(place)
+    while place < start and (block := file.read(min(start - place, BLOCK))):
         number += block.count(b"\n")
-        left -= len(block)
+        place += len(block)
+    _counted[key] = place, number
     return number
 
 
@@ -156,4 +200,4 @@ def _batch(name: str, number: int, lines: bytes) -> pa.RecordBatch:
     offsets = np.concatenate([[0], ends]).astype(np.int32)
     text = pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(lines)])
     numbers = pa.array(np.arange(number + 1, number + 1 + count, dtype=np.int64))
-    return pa.RecordBatch.from_arrays([pa.repeat(name, count), numbers, text], schema=_SCHEMA)
+    return pa.RecordBatch.from_arrays([pa.repeat(name, count), numbers, text], schema=_LINES)

@@ -1,10 +1,11 @@
 """All tables of a set of windows, from their clean records: which transform feeds on which.
 
-What several tables are made of is computed once and kept (`Kept.release` lets go of it). Nothing is read
-or written here; the caller says where the records come from and where the tables go.
+What several tables are made of is computed once and kept (`Kept`). Nothing is read
+or written here; the caller says where the records come from and where the tables go. It is given each table
+as soon as that is planned, so that planning one and computing another go on at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pyspark import StorageLevel
@@ -55,48 +56,58 @@ class Asked:
         return not self.tables.isdisjoint(names)
 
 
+Ready = Callable[[str, DataFrame], None]
+
+
 @dataclass
 class Kept:
-    """The tables, and the tables between that are held until these have been written."""
+    """What was asked for, what is known beside the tables, and the tables between, which are held until the
+    block ends."""
 
-    tables: dict[str, DataFrame] = field(default_factory=dict)
+    asked: Asked
+    ready: Ready = lambda name, table: None
     merging: Merging | None = None
     one_in: int = 1
     _between: list[DataFrame] = field(default_factory=list)
+
+    def give(self, name: str, table: DataFrame) -> None:
+        if name in self.asked.tables:
+            self.ready(name, table)
 
     def keep(self, table: DataFrame) -> DataFrame:
         self._between.append(table.persist(StorageLevel.MEMORY_AND_DISK))
         return self._between[-1]
 
-    def release(self) -> None:
+    def __enter__(self) -> "Kept":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         for table in self._between:
             table.unpersist()
         self._between.clear()
 
 
 def compute(
+    kept: Kept,
     records: DataFrame,
     interests: DataFrame,
     brokers: Brokers,
     windows: Sequence[int],
-    asked: Asked,
     pieces: Sequence[Piece] = (),
-) -> Kept:
+) -> None:
     """`records` of the windows in question (their starts, in microseconds), `interests`: the interest
     records of all time, `pieces`: where the records are stored, if they are many."""
-    kept = Kept()
+    asked = kept.asked
     stored = Stored(records.sparkSession, tuple(pieces), tuple(windows)) if pieces else None
     sums = Sums(records, brokers, stored, kept.keep)
     if asked.some("traffic_classes", "topic_popularity", "local_views"):
-        _traffic(records, sums, windows, asked, kept)
+        _traffic(records, sums, windows, kept)
     if asked.some("publisher_rates", "overlap", "link_load", "broker_load"):
-        _load(records, sums, asked, kept)
+        _load(records, sums, kept)
     if asked.some("transformations", "queue_growth", "latency", "latency_histogram"):
-        _delays(records, sums, asked, kept)
+        _delays(records, sums, kept)
     if asked.some("interest", "attributes", "dimensions", "filter_similarity"):
-        _content(records, interests, windows, asked, kept)
-    kept.tables = {name: table for name, table in kept.tables.items() if name in asked.tables}
-    return kept
+        _content(records, interests, windows, kept)
 
 
 def windows_in(records: DataFrame) -> list[int]:
@@ -105,62 +116,64 @@ def windows_in(records: DataFrame) -> list[int]:
     return sorted(row.start for row in starts)
 
 
-def _traffic(records: DataFrame, sums: Sums, windows: Sequence[int], asked: Asked, kept: Kept) -> None:
-    brokers = sums.brokers
-    counted = sums.by_class_and_topic()
-    if asked.some("topic_popularity", "local_views"):
-        counted = kept.keep(counted)
-    exact = class_sets(counted, brokers)
+def _traffic(records: DataFrame, sums: Sums, windows: Sequence[int], kept: Kept) -> None:
+    asked, brokers = kept.asked, sums.brokers
+    if "topic_popularity" in asked.tables:
+        counted = kept.keep(sums.by_class_and_topic())
+        kept.give("topic_popularity", topic_popularity(records, counted))
+        exact = class_sets(counted, brokers)
+    else:
+        exact = sums.class_sets()
+        if "local_views" in asked.tables:
+            exact = kept.keep(exact)
     shown = exact
     if asked.top is not None:
         exact = kept.keep(exact)
         shown = kept.keep(top_classes(exact, brokers, asked.top))
         kept.merging = merging(exact, shown, brokers)
-    kept.tables["traffic_classes"] = traffic_classes(shown, brokers)
-    if "topic_popularity" in asked.tables:
-        kept.tables["topic_popularity"] = topic_popularity(records, counted)
+    kept.give("traffic_classes", traffic_classes(shown, brokers))
     if "local_views" in asked.tables:
         known = dict.fromkeys(windows, asked.topology) if asked.topology else trees(links(records))
         around = sides(records.sparkSession, known, brokers)
-        kept.tables["local_views"] = local_views(shown, around, brokers)
+        kept.give("local_views", local_views(shown, around, brokers))
 
 
-def _load(records: DataFrame, sums: Sums, asked: Asked, kept: Kept) -> None:
+def _load(records: DataFrame, sums: Sums, kept: Kept) -> None:
+    asked = kept.asked
     if asked.some("publisher_rates", "overlap"):
         rates = kept.keep(publisher_rates(records, asked.width))
-        kept.tables["publisher_rates"] = rates
-        kept.tables["overlap"] = overlap(records, rates, asked.width)
+        kept.give("publisher_rates", rates)
+        kept.give("overlap", overlap(records, rates, asked.width))
     if asked.some("link_load", "broker_load"):
         carried = kept.keep(sums.hops())
-        kept.tables["link_load"] = link_load(carried, asked.width)
-        delivered = sums.deliveries_by_broker()
-        kept.tables["broker_load"] = broker_load(records, carried, asked.width, delivered)
+        kept.give("link_load", link_load(carried, asked.width))
+        kept.give("broker_load", broker_load(sums.by_broker(), carried, asked.width))
 
 
-def _delays(records: DataFrame, sums: Sums, asked: Asked, kept: Kept) -> None:
+def _delays(records: DataFrame, sums: Sums, kept: Kept) -> None:
+    asked = kept.asked
     if asked.some("transformations", "queue_growth"):
-        kept.tables["transformations"] = transformations(records)
-        kept.tables["queue_growth"] = queue_growth(records)
+        kept.give("transformations", transformations(records))
+        kept.give("queue_growth", queue_growth(records))
     if asked.some("latency", "latency_histogram"):
         counts = sums.latency_counts()
-        kept.tables["latency"] = latency(counts)
-        kept.tables["latency_histogram"] = latency_histogram(counts)
+        kept.give("latency", latency(counts))
+        kept.give("latency_histogram", latency_histogram(counts))
 
 
-def _content(
-    records: DataFrame, interests: DataFrame, windows: Sequence[int], asked: Asked, kept: Kept
-) -> None:
+def _content(records: DataFrame, interests: DataFrame, windows: Sequence[int], kept: Kept) -> None:
+    asked = kept.asked
     if not asked.some("attributes", "dimensions", "filter_similarity"):
-        kept.tables["interest"] = interest(interests, filters_read(interests), asked.width)
+        kept.give("interest", interest(interests, filters_read(interests), asked.width))
         return
     read = kept.keep(filters_read(interests))
     held = kept.keep(interest(interests, read, asked.width))
-    kept.tables["interest"] = held
+    kept.give("interest", held)
     published = of_kind(records, "publication").count()
     kept.one_in = max(1, -(-published // MOST_SAMPLED))
     sample = sampled(records, kept.one_in)
     seen = kept.keep(attributes(sample))
     used = kept.keep(in_force(held, windows, asked.width))
-    kept.tables["attributes"] = seen
-    kept.tables["dimensions"] = dimensions(seen, asked_for(used, read))
-    kept.tables["filter_similarity"] = filter_similarity(sample, used)
+    kept.give("attributes", seen)
+    kept.give("dimensions", dimensions(seen, asked_for(used, read)))
+    kept.give("filter_similarity", filter_similarity(sample, used))

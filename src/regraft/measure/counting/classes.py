@@ -6,7 +6,7 @@ takes all records of some windows, and its counts are final; otherwise it takes 
 know of a publication is put together by Spark.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -50,6 +50,17 @@ def stored_by_class_and_topic(records: Stored, brokers: Brokers) -> DataFrame:
     return found.select("window", *brokers.columns, topic_id().alias("topic_id"), "demand", "deliveries")
 
 
+def stored_class_sets(records: Stored, brokers: Brokers) -> DataFrame | None:
+    """As `transforms.traffic_classes.class_sets`, without a shuffle: where tasks take whole windows."""
+    whole_windows = by_windows(records)
+    if whole_windows is None:
+        return None
+    schema = struct(window=TIME, **dict.fromkeys(brokers.columns, WHOLE), demand=WHOLE, deliveries=WHOLE)
+    count = partial(_classes, brokers=brokers, by=())
+    found = counted(records.session, whole_windows, count, schema).where("demand > 0")
+    return found.select("window", *brokers.columns, "demand", f.lit(1).cast(WHOLE).alias("classes"))
+
+
 def stored_publications(records: Stored, brokers: Brokers) -> DataFrame:
     """As `transforms.publications.publications`."""
     words = dict.fromkeys(brokers.columns, WHOLE)
@@ -91,12 +102,12 @@ def _parts(task: Task, *, brokers: Brokers) -> Iterator[Columns]:
         yield from _publications(batch, brokers)
 
 
-def _classes(task: Task, *, brokers: Brokers) -> Iterator[Columns]:
+def _classes(task: Task, *, brokers: Brokers, by: Sequence[str] = ("topic",)) -> Iterator[Columns]:
     batch = read_together(task, KINDS, COLUMNS)
     for columns in _publications(batch, brokers) if batch else ():
         reached = np.asarray(columns["deliveries"]) > 0
         table = pa.table(columns | {"demand": pa.array(reached.astype(np.int64))})
-        keys = ["window", *brokers.columns, "topic"]
+        keys = ["window", *brokers.columns, *by]
         groups = table.group_by(keys, use_threads=False)
         sums = groups.aggregate([("demand", "sum"), ("deliveries", "sum")]).combine_chunks()
         found = sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names]).to_batches()

@@ -17,6 +17,8 @@ from regraft.measure.counting.groups import coded
 
 ROWS = 1 << 21
 """That are read, and as a rule looked at, together."""
+OF_TASK = 4 * ROWS
+"""Rows of one task: each costs Spark and a worker as long as 500,000 rows."""
 _TEXTS = frozenset({"kind", "broker", "publisher", "topic", "from", "to"})
 """Columns of few different texts."""
 
@@ -69,7 +71,7 @@ def tasks(records: Stored, kinds: Sequence[str]) -> list[Task]:
     for piece in records.pieces:
         if not piece.may_hold(kinds, records.windows):
             continue
-        if waiting and sum(each.rows for each in waiting) + piece.rows > ROWS:
+        if waiting and sum(each.rows for each in waiting) + piece.rows > OF_TASK:
             found.append(Task(tuple(waiting), records.windows))
             waiting = []
         waiting.append(piece)

@@ -1,0 +1,48 @@
+"""What brokers tell beside hops and deliveries, of stored records: as `transforms.broker_load.by_broker`."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from regraft.measure.counting.pieces import Columns, Stored, Task, counted, read, tasks
+from regraft.measure.schemas import REQUIRED
+from regraft.measure.transforms.broker_load import BY_BROKER
+
+KINDS = tuple(sorted(REQUIRED.keys() - {"hop", "delivery"}))
+_TEXTS = ("kind", "broker")
+_SUMS = {
+    "bytes": ("size", "sum"),
+    "queue": ("queue", "max"),
+    "memory": ("memory", "max"),
+    "least_cpu": ("cpu", "min"),
+    "most_cpu": ("cpu", "max"),
+    "least_left_out": ("not_recorded", "min"),
+    "most_left_out": ("not_recorded", "max"),
+}
+
+
+def stored_by_broker(records: Stored) -> DataFrame:
+    """A broker may have several rows for a window."""
+    return counted(records.session, tasks(records, KINDS), _count, BY_BROKER)
+
+
+def _count(task: Task) -> Iterator[Columns]:
+    for batch in read(task, KINDS, ("broker", *dict.fromkeys(name for name, _ in _SUMS.values()))):
+        table = pa.table(
+            {
+                name: column.cast(pa.string()) if name in _TEXTS else column
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            }
+        )
+        groups = table.group_by(["window", *_TEXTS], use_threads=False)
+        sums = groups.aggregate([([], "count_all"), *_SUMS.values()]).combine_chunks()
+        published = pc.equal(sums["kind"], "publication")
+        yield {
+            "window": sums["window"].chunk(0),
+            "broker": sums["broker"].chunk(0),
+            "publications": pc.if_else(published, sums["count_all"], None).chunk(0),
+            "deliveries": pa.nulls(len(sums)),
+            **{name: sums["_".join(source)].chunk(0) for name, source in _SUMS.items()},
+        }

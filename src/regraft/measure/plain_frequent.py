@@ -1,0 +1,127 @@
+"""Hops and deliveries, as brokers write them, read by Arrow.
+
+Spark's reader of JSON and the checks (`checks`) take ten times as long for a line. What is read here is what
+they would make of it; a line about which there is any doubt is left to them, as it stands.
+"""
+
+import time
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+_KINDS = ("hop", "delivery")
+_MARK = '"kind":"(hop|delivery)"'
+TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$"
+_SCHEMA = pa.schema(
+    [
+        ("v", pa.int32()),
+        ("kind", pa.string()),
+        ("at", pa.string()),
+        ("broker", pa.string()),
+        ("publisher", pa.string()),
+        ("seq", pa.int64()),
+        ("from", pa.string()),
+        ("to", pa.string()),
+        ("queue", pa.int64()),
+        ("transformation", pa.string()),
+        ("subscriber", pa.string()),
+        # As `checks`: a latency may have a fraction.
+        ("latency", pa.float64()),
+    ]
+)
+AT = pa.timestamp("us", tz="UTC")
+_TYPES = {"at": AT, "latency": pa.int64()}
+PLAIN = pa.schema([(field.name, _TYPES.get(field.name, field.type)) for field in _SCHEMA])
+"""The columns of records that can be read here."""
+_NEEDED = {
+    "hop": ("publisher", "seq", "from", "to", "queue"),
+    "delivery": ("publisher", "seq", "subscriber", "latency"),
+}
+_LARGEST = 1 << 53
+FEW = 64
+"""Lines among which one that is not plain is no longer looked for."""
+
+
+def frequent(text: pa.StringArray) -> tuple[pa.RecordBatch, pa.BooleanArray]:
+    """The records of the plain lines among these, each with its end, and which lines those are."""
+    chosen = pc.match_substring_regex(text, _MARK)
+    found, plain = _read(text.filter(chosen))
+    return found, pc.replace_with_mask(chosen, chosen, plain)
+
+
+def _read(text: pa.StringArray) -> tuple[pa.RecordBatch, pa.BooleanArray]:
+    """Of lines that look plain. Where one can not be read, the lines before and after it still can."""
+    count = len(text)
+    if count and (records := _parsed(text)) is not None:
+        plain = _is_plain(records)
+        return _typed(records.filter(plain)), plain
+    if count <= FEW:
+        return _typed(_SCHEMA.empty_table()), pa.array([False] * count, pa.bool_())
+    parts = [_read(text.slice(start, count // 2 + 1)) for start in (0, count // 2 + 1)]
+    records = pa.Table.from_batches([batch for batch, _ in parts]).combine_chunks()
+    return _one(records), pa.concat_arrays([plain for _, plain in parts])
+
+
+def _parsed(text: pa.StringArray) -> pa.Table | None:
+    """One record for each line, or nothing."""
+    whole = pc.and_(pc.starts_with(text, "{"), pc.ends_with(text, "}\n"))
+    if not pc.all(whole).as_py():
+        return None
+    try:
+        text.validate(full=True)  # that it is UTF-8
+        buffer = _joined(text)
+        table = pj.read_json(
+            pa.BufferReader(buffer),
+            pj.ReadOptions(use_threads=False, block_size=buffer.size + 1),
+            pj.ParseOptions(explicit_schema=_SCHEMA, unexpected_field_behavior="error"),
+        )
+        if table.num_rows != len(text) or not pc.all(pc.match_substring_regex(table["at"], TIME)).as_py():
+            return None
+        return table.set_column(2, "at", table["at"].cast(AT)).combine_chunks()
+    except pa.ArrowInvalid:
+        return None
+
+
+def _joined(text: pa.StringArray) -> pa.Buffer:
+    """The bytes of all lines, which lie behind each other."""
+    _, ends, data = text.buffers()
+    first, last = (
+        int.from_bytes(ends[4 * n : 4 * n + 4].to_pybytes(), "little")
+        for n in (text.offset, text.offset + len(text))
+    )
+    return data.slice(first, last - first)
+
+
+def _is_plain(records: pa.Table) -> pa.BooleanArray:
+    """All that `checks` asks of these kinds. No time is later than now: what the future is, is said there."""
+    at, latency = records["at"].cast(pa.int64()), records["latency"]
+    rules = [
+        pc.and_(pc.greater_equal(at, 0), pc.less_equal(at, time.time_ns() // 1000)),
+        pc.not_equal(records["broker"], ""),
+        *(pc.greater_equal(pc.fill_null(records[name], 0), 0) for name in ("seq", "queue", "latency")),
+        pc.equal(pc.fill_null(pc.floor(latency), 0), pc.fill_null(latency, 0)),
+        pc.less_equal(pc.fill_null(latency, 0), _LARGEST),
+    ]
+    of_kind = []
+    for kind in _KINDS:
+        there = [pc.is_valid(records[name]) for name in _NEEDED[kind]]
+        of_kind.append(_all([pc.equal(records["kind"], kind), *there]))
+    plain = pc.fill_null(_all([*rules, pc.or_(*of_kind)]), False)
+    return plain.combine_chunks() if isinstance(plain, pa.ChunkedArray) else plain
+
+
+def _all(rules: list[pa.ChunkedArray]) -> pa.ChunkedArray:
+    found = rules[0]
+    for rule in rules[1:]:
+        found = pc.and_kleene(found, rule)
+    return found
+
+
+def _typed(records: pa.Table) -> pa.RecordBatch:
+    return _one(records.cast(PLAIN))
+
+
+def _one(records: pa.Table) -> pa.RecordBatch:
+    batches = records.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], PLAIN)
