@@ -48,9 +48,7 @@ def content_of_much(stored: DataFrame, key: tuple[str, ...]) -> list[Content]:
     )
     twice = stored.groupBy(f.xxhash64(*key).alias("key")).count().where("count > 1").limit(1)
     different = not twice.collect()
-    return [
-        Content(**row.asDict(), different=row["records"] if different else 0) for row in table.collect()
-    ]
+    return [Content(**row.asDict(), different=row["records"] if different else 0) for row in table.collect()]
 
 
 def _counted(part: str, paths: list[Path]) -> Iterator[Content]:
