@@ -34,7 +34,7 @@ from regraft.model import RegraftError
 from regraft.model.snapshot import CURRENT, MANIFEST, Counts, Snapshot, read_snapshot
 
 ALL_TABLES = (*TABLES, "rejected")
-AT_ONCE = 3
+AT_ONCE = 5
 MANY = 100_000
 """Records that are counted file by file: for fewer, workers take longer to start than Spark to count."""
 _NO_WINDOW = "window=1970-01-01 00%3A00%3A00"

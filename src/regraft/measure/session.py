@@ -77,10 +77,12 @@ WORKERS = {
 }
 """The environment of Python's workers."""
 
-QUICK = {JAVA: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:NewSize=256m"}
-"""For what takes a minute or two on this machine: Java compiles once; to do it well would take longer."""
+_ONCE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK = {JAVA: f"{_ONCE} -XX:CompileThresholdScaling=3 -XX:NewSize=400m -XX:InitialRAMPercentage=5"}
+"""For what takes a minute or two on this machine: Java compiles what is used often, and only once; to do it
+well would take longer."""
 QUICK_BYTES = 1 << 30
-SMALL = QUICK | {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
+SMALL = {JAVA: _ONCE, "spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
 """For little to read: planning again, and compiling at all, take longer than that."""
 SMALL_BYTES = 32 << 20
 HUMBLE = 10
