@@ -1,7 +1,9 @@
 """How Java is started: beside brokers, it gives way to them, and who starts it does not."""
 
 import os
+import shlex
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,3 +31,30 @@ def test_a_humble_spark_gives_way_and_who_starts_it_does_not(
     assert started == [max(before, least)]
     assert os.nice(0) == before
     assert int(subprocess.check_output(["nice"])) == before
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive" * 1000])
+def test_an_archive_of_classes_that_is_none_is_passed_over(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "with a space" / "spark.jsa"
+    archive.parent.mkdir()
+    archive.write_bytes(content)
+    monkeypatch.setattr(session, "ARCHIVE", archive)
+    options = shlex.split(session._java_options("-XX:+UseSerialGC", None))
+    assert f"-XX:SharedArchiveFile={archive}" in options
+    ran = subprocess.run(["java", *options, "-version"], capture_output=True, check=True)
+    assert ran.stdout == b""
+
+
+def test_without_an_archive_java_is_not_told_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "ARCHIVE", tmp_path / "spark.jsa")
+    assert "SharedArchiveFile" not in session._java_options("", None)
+    assert "SharedArchiveFile" not in session._java_options("", tmp_path / "new")
+    assert f"-XX:ArchiveClassesAtExit={tmp_path / 'new'}" in session._java_options("", tmp_path / "new")
+
+
+def test_the_more_there_is_to_read_the_better_java_compiles() -> None:
+    assert session.settings_for(session.SMALL_BYTES) is session.SMALL
+    assert session.settings_for(session.SMALL_BYTES + 1) is session.QUICK
+    assert session.settings_for(session.QUICK_BYTES + 1) == {}
