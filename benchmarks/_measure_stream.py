@@ -23,7 +23,7 @@ from benchmarks._measure_child import cpu_seconds
 
 from regraft.measure.follow import GRACE, follow
 from regraft.measure.run import Job
-from regraft.measure.session import start
+from regraft.measure.session import QUICK, start
 
 BROKERS = 16
 STEP = 0.1
@@ -48,7 +48,7 @@ def main() -> None:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     spool, out = options.folder / "spool", options.folder / "tables"
     spool.mkdir(parents=True)
-    session = start("local[2]", memory=options.memory)
+    session = start("local[2]", memory=options.memory, settings=QUICK)
     width = round(options.window * 1e6)
     spawning = multiprocessing.get_context("spawn")
     ready, began, before = spawning.Event(), spawning.Value("d", 0.0), spawning.Value("q", 0)

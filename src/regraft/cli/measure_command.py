@@ -138,10 +138,12 @@ def _run(job: "Job", follow: bool, quiet: bool, options: dict[str, Any]) -> "Ran
 
 def _settings(job: "Job", follow: bool, options: dict[str, Any]) -> Mapping[str, str]:
     from regraft.measure.inputs import parquet_files, spool_files
-    from regraft.measure.session import settings_for
+    from regraft.measure.session import QUICK, settings_for
 
-    if follow or not options["spark"].startswith("local"):
+    if not options["spark"].startswith("local"):
         return {}
+    if follow:
+        return QUICK
     return settings_for(sum(each.size for each in spool_files(job.source) + parquet_files(job.source)))
 
 

@@ -21,7 +21,7 @@ from regraft.measure.faults import one_line
 from regraft.measure.ingest import ingest
 from regraft.measure.inputs import spool_files, unread
 from regraft.measure.publish import Say, publish
-from regraft.measure.run import Job, Ran, alone, take_new
+from regraft.measure.run import Job, Ran, alone, reading, take_new
 from regraft.measure.spool_source import NAME, Spools
 from regraft.measure.state import CHECKPOINT, State, load, save
 from regraft.model.files import shown
@@ -68,34 +68,34 @@ def follow(
 def _start(job: Job, state: State, spark: "SparkSession", every: float) -> "StreamingQuery":
     checkpoint = job.out.absolute() / CHECKPOINT / str(state.stream)
     spark.dataSource.register(Spools)
-    lines = (
+    files = (
         spark.readStream.format(NAME)
-        .option("source", str(job.source.absolute()))
+        .options(**reading(job))
         .option("start", json.dumps(state.spools))
         .option("most_bytes", str(MOST_BYTES))
         .load()
     )
     return (
-        lines.writeStream.foreachBatch(partial(take_in, job=job, stream=state.stream))
+        files.writeStream.foreachBatch(partial(take_in, job=job, stream=state.stream))
         .option("checkpointLocation", str(checkpoint))
         .trigger(processingTime=f"{every} seconds")
         .start()
     )
 
 
-def take_in(lines: "DataFrame", batch: int, *, job: Job, stream: int) -> None:
+def take_in(files: "DataFrame", batch: int, *, job: Job, stream: int) -> None:
     """One micro-batch: its records, and the windows that have closed."""
     with _busy(job.out):
         state = load(job.out, job.width)
         if state.stream != stream:
             return
         if batch > state.batch:
-            state, _ = ingest([lines], job.out, state, job.lateness)
+            state, _ = ingest([files], job.out, state, job.lateness)
             read = _read_until(job.out / CHECKPOINT / str(stream), batch)
             state = msgspec.structs.replace(state, batch=batch, spools=read)
             save(job.out, state)
         if closed := closed_windows(state):
-            publish(lines.sparkSession, job.out, state, closed, job.asked, lambda stage: None, job.keep)
+            publish(files.sparkSession, job.out, state, closed, job.asked, lambda stage: None, job.keep)
 
 
 def closed_windows(state: State) -> list[int]:

@@ -20,15 +20,23 @@ from pyspark.sql.types import StringType, StructField, StructType
 from regraft.measure.checks import checked_lines
 from regraft.measure.conform import conform
 from regraft.measure.content import Content, content_of_little, content_of_much
-from regraft.measure.schemas import CLEAN, LINES, REJECTED, WHOLE
-from regraft.measure.state import RECORDS, State, WindowState, reserve
+from regraft.measure.schemas import (
+    CLEAN,
+    INTEREST,
+    LATE,
+    LINES,
+    REJECT,
+    REJECTED,
+    TRAFFIC,
+    UNREAD,
+)
+from regraft.measure.spool_store import LEFT
+from regraft.measure.state import INCOMING, RECORDS, State, WindowState, reserve
 from regraft.measure.windows import published, window_of
 from regraft.model.snapshot import Counts
 
-TRAFFIC, INTEREST, REJECT, LATE, UNREAD = "traffic", "interest", "rejected", "late", "unread"
 GOOD = (TRAFFIC, INTEREST)
-_UNREAD = StructType([*LINES.fields, StructField("read_at", WHOLE)])
-_STORED = StructType([*CLEAN.fields, *_UNREAD.fields, StructField("reason", StringType())])
+_STORED = StructType([*CLEAN.fields, *LEFT.fields, StructField("reason", StringType())])
 _PARTED = StructType([*_STORED.fields, StructField("part", StringType())])
 
 KEY = (
@@ -41,25 +49,26 @@ KEY = (
 
 def ingest(new: Sequence[DataFrame], out: Path, state: State, lateness: int) -> tuple[State, Counts]:
     """The state after the records are in, which the caller saves, and what became of them. `new`: tables of
-    spools (`SPOOLED`), or of records that were checked (`CHECKED`)."""
+    files that workers have stored (`STORED`), or of records that were checked (`CHECKED`)."""
     spark, state = new[0].sparkSession, reserve(out, state)
     number = state.commit
     folder = out / RECORDS / str(number)
     for table in new:
-        _parted(table, state, lateness).write.mode("append").partitionBy("part").parquet(str(folder))
+        if "file" in table.columns:
+            _put(table, out, folder)
+        else:
+            _write(table, state, folder)
     if (folder / f"part={UNREAD}").is_dir():
-        lines = spark.read.schema(_UNREAD).parquet(str(folder / f"part={UNREAD}"))
-        checked = _parted(checked_lines(lines), state, lateness)
-        checked.write.mode("append").partitionBy("part").parquet(str(folder))
+        _write(checked_lines(spark.read.schema(LEFT).parquet(str(folder / f"part={UNREAD}"))), state, folder)
         shutil.rmtree(folder / f"part={UNREAD}")
     content = _content(spark, folder)
     before = _records(content, *GOOD)
     if _doubled(content) or _old_windows(content, state):
-        _remove_duplicates(spark, out, number, content, state)
+        _sort_out(spark, out, number, content, state, lateness)
         content = _content(spark, folder)
     kept = _records(content, *GOOD)
     rejected, late = _records(content, REJECT), _records(content, LATE)
-    counts = Counts(before + rejected + late, kept, rejected, before - kept, late)
+    counts = Counts(before + rejected, kept, rejected, before - late - kept, late)
     return _after(state, number, content, counts, _reasons(spark, folder, rejected)), counts
 
 
@@ -76,28 +85,34 @@ def read_rejected(spark: SparkSession, folder: Path) -> DataFrame:
     return conform(table, REJECTED).drop("run")
 
 
-def _parted(table: DataFrame, state: State, lateness: int) -> DataFrame:
-    """Lines that were not read yet are a part of their own: in most commits there are none, and planning what
-    becomes of them takes longer than writing the others."""
-    spooled = "reason" not in table.columns
-    good = f.col("text").isNull() if spooled else f.col("reason").isNull()
+def _put(files: DataFrame, out: Path, folder: Path) -> None:
+    """Where they belong; of others that lie there, nobody knows any more."""
+    for part, file in files.collect():
+        place = folder / f"part={part}"
+        place.mkdir(parents=True, exist_ok=True)
+        (out / INCOMING / file).rename(place / file)
+    shutil.rmtree(out / INCOMING, ignore_errors=True)
+
+
+def _write(table: DataFrame, state: State, folder: Path) -> None:
+    """Records that were checked, by part."""
+    good = f.col("reason").isNull()
     start = window_of(published(f.col("kind"), f.col("at"), f.col("latency")), state.width)
-    late = _is_late(state, lateness) | f.coalesce(f.unix_micros(start) < state.closed, f.lit(False))
-    part = f.when(~good, UNREAD if spooled else REJECT).when(late, LATE)
-    part = part.when(f.col("kind") == "interest", INTEREST).otherwise(TRAFFIC)
+    part = f.when(~good, REJECT).when(f.col("kind") == "interest", INTEREST).otherwise(TRAFFIC)
     placed = table.withColumn("window", f.when(good, start)).withColumn("part", part)
     # Where a good record stood is of no use any more.
     for name in LINES.fieldNames():
         placed = placed.withColumn(name, f.when(~good, f.col(name)))
-    return conform(placed, _PARTED)
+    conform(placed, _PARTED).write.mode("append").partitionBy("part").parquet(str(folder))
 
 
 def _is_late(state: State, lateness: int) -> Column:
+    closed = f.unix_micros("window") < state.closed
     if not state.brokers:
-        return f.lit(False)
+        return closed
     pairs = [f.lit(cell) for name, last in state.brokers.items() for cell in (name, last - lateness)]
     oldest = f.try_element_at(f.create_map(*pairs), f.col("broker"))
-    return f.coalesce(f.unix_micros("at") < oldest, f.lit(False))
+    return closed | f.coalesce(f.unix_micros("at") < oldest, f.lit(False))
 
 
 def _stored(spark: SparkSession, folder: Path) -> DataFrame:
@@ -128,20 +143,23 @@ def _doubled(content: list[Content]) -> bool:
 
 
 def _old_windows(content: list[Content], state: State) -> set[int]:
-    """Windows with records that are not newer than what is known of their broker."""
+    """Windows that were let go of, or with records that are not newer than what is known of their broker."""
     return {
         each.window
         for each in content
         if each.part in GOOD and each.window is not None and each.first is not None
-        if each.first <= state.brokers.get(each.broker or "", -1)
+        if each.window < state.closed or each.first <= state.brokers.get(each.broker or "", -1)
     }
 
 
-def _remove_duplicates(
-    spark: SparkSession, out: Path, number: int, content: list[Content], state: State
+def _sort_out(
+    spark: SparkSession, out: Path, number: int, content: list[Content], state: State, lateness: int
 ) -> None:
+    """What is late, and what was there already."""
     folder = out / RECORDS / str(number)
-    good = _stored(spark, folder).where(f.col("part").isin(*GOOD))
+    late = _is_late(state, lateness)
+    all_good = _stored(spark, folder).where(f.col("part").isin(*GOOD))
+    good = all_good.where(~late)
     # Of records that agree on the key but not on all else, the same one is kept on every run.
     order = Window.partitionBy(*KEY).orderBy("latency", "queue", "size", "memory")
     once = good.withColumn("nth", f.row_number().over(order)).where("nth = 1").drop("nth")
@@ -154,8 +172,9 @@ def _remove_duplicates(
         same = [f.col(f"new.`{name}`").eqNullSafe(f.col(f"old.`{name}`")) for name in KEY]
         once = once.alias("new").join(known.alias("old"), same, "left_anti")
     clean = folder.with_name(f"{number}.clean")
-    conform(once, _PARTED).write.mode("overwrite").partitionBy("part").parquet(str(clean))
-    for part in GOOD:
+    both = conform(once, _PARTED).union(all_good.where(late).withColumn("part", f.lit(LATE)))
+    both.write.mode("overwrite").partitionBy("part").parquet(str(clean))
+    for part in (*GOOD, LATE):
         shutil.rmtree(folder / f"part={part}", ignore_errors=True)
         if (clean / f"part={part}").is_dir():
             (clean / f"part={part}").rename(folder / f"part={part}")

@@ -23,10 +23,17 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from regraft.measure.counting.pieces import Piece, pieces_in
-from regraft.measure.ingest import INTEREST, TRAFFIC, read_records, read_rejected
+from regraft.measure.ingest import read_records, read_rejected
 from regraft.measure.members import Brokers
 from regraft.measure.retention import forget, interest_together
-from regraft.measure.schemas import RECORD_VERSION, REJECTED, SNAPSHOT_VERSION, TABLES
+from regraft.measure.schemas import (
+    INTEREST,
+    RECORD_VERSION,
+    REJECTED,
+    SNAPSHOT_VERSION,
+    TABLES,
+    TRAFFIC,
+)
 from regraft.measure.state import RECORDS, SNAPSHOTS, VERSIONS, State, reserve, save, tidy
 from regraft.measure.tables import Asked, Kept, Ready, compute
 from regraft.measure.windows import folder_name, shown

@@ -13,8 +13,9 @@ from pathlib import Path
 import msgspec
 from pyspark.sql import SparkSession
 
-from regraft.measure.ingest import INTEREST, read_records
+from regraft.measure.ingest import read_records
 from regraft.measure.inputs import DONE, Read, spool_files
+from regraft.measure.schemas import INTEREST
 from regraft.measure.state import RECORDS, State
 from regraft.measure.transforms.interest import last_added
 from regraft.measure.windows import folder_name

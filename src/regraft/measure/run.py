@@ -20,7 +20,7 @@ from regraft.measure.publish import Say, make_current, publish
 from regraft.measure.retention import gone_forgotten
 from regraft.measure.schemas import RECORDS
 from regraft.measure.spool_source import NAME, Spools
-from regraft.measure.state import State, load, prepare, save, tidy
+from regraft.measure.state import INCOMING, State, load, prepare, save, tidy
 from regraft.measure.tables import ALL, Asked
 from regraft.model import BadInput, Topology
 from regraft.model.files import shown
@@ -136,7 +136,7 @@ def _new_records(
     found = []
     if spans:
         spark.dataSource.register(Spools)
-        reader = spark.read.format(NAME).option("source", str(job.source.absolute()))
+        reader = spark.read.format(NAME).options(**reading(job))
         found.append(reader.option("spans", json.dumps(spans)).load())
     if tables:
         folder = job.source if job.source.is_dir() else job.source.parent
@@ -146,6 +146,12 @@ def _new_records(
     known = state.spools if job.keep is None else gone_forgotten(state.spools, job.source)
     spools = known | {span.name: span.end for span in spans}
     return found, _Read(spools, state.parquet | dict(tables))
+
+
+def reading(job: Job) -> dict[str, str]:
+    """How workers read the spools: options of the data source."""
+    into = job.out.absolute() / INCOMING
+    return {"source": str(job.source.absolute()), "into": str(into), "width": str(job.width)}
 
 
 def _checked_parquet(spark: "SparkSession", paths: list[str], now: int) -> "DataFrame":

@@ -78,6 +78,9 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 LINES = struct(source=TEXT, line=WHOLE, text=TEXT)
 """What the spools are read as: file, number of the line (from 1), the line."""
 
+TRAFFIC, INTEREST, REJECT, LATE, UNREAD = "traffic", "interest", "rejected", "late", "unread"
+"""The parts of a commit: good records, those of no use, those too late, lines that were not read yet."""
+
 CLEAN = StructType([StructField("window", TIME), *RECORDS.fields])
 """`window` is the start of the window in which the record counts: a delivery in that of its publication."""
 

@@ -80,7 +80,7 @@ WORKERS = {
 _ONCE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 QUICK = {JAVA: f"{_ONCE} -XX:CompileThresholdScaling=3 -XX:NewSize=400m -XX:InitialRAMPercentage=5"}
 """For what takes a minute or two on this machine: Java compiles what is used often, and only once; to do it
-well would take longer."""
+well would take longer. And for a stream: workers read and count, Java does little but plan."""
 QUICK_BYTES = 1 << 30
 SMALL = {JAVA: _ONCE, "spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
 """For little to read: planning again, and compiling at all, take longer than that."""

@@ -1,15 +1,17 @@
 """Spools as a Spark data source, for batches and for streams: lines, or the records that they are.
 
 A line is told by its file, its number and its text; of a line that needs no further look (`plain_frequent`,
-`plain_rare`) there is the record instead. An offset says for each file how many bytes were read. Files that
-have gone are forgotten with them. Spark asks the driver for offsets and the workers for the lines between two
-of them; workers see the same folder.
+`plain_rare`) there is the record instead. With the option `into`, workers store what they read themselves
+(`spool_store`), and the rows tell the files. An offset says for each file how many bytes were read. Files
+that have gone are forgotten with them. Spark asks the driver for offsets and the workers for the lines
+between two of them; workers see the same folder.
 """
 
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,7 +26,8 @@ from pyspark.sql.types import StructField, StructType
 from regraft.measure.inputs import Span, at_most, open_spool, spool_files, unread
 from regraft.measure.plain_frequent import frequent
 from regraft.measure.plain_rare import rare
-from regraft.measure.schemas import LINES, RECORDS, WHOLE
+from regraft.measure.schemas import LINES, RECORDS, TEXT, WHOLE, struct
+from regraft.measure.spool_store import store
 
 NAME = "regraft_spool"
 PIECE, LEAST_PIECE = 32 << 20, 1 << 20
@@ -37,27 +40,37 @@ SPOOLED = StructType([*LINES.fields, StructField("read_at", WHOLE), *RECORDS.fie
 _counted: dict[str, tuple[int, int]] = {}
 """How many lines there are before a place of a file."""
 _ARROW = to_arrow_schema(SPOOLED, timezone="UTC")
+STORED = struct(part=TEXT, file=TEXT)
+"""A file that was stored, and the part that it belongs to (`spool_store`)."""
+_FILES = to_arrow_schema(STORED, timezone="UTC")
+
+Reading = Callable[[Sequence[Span]], Iterator[pa.RecordBatch]]
 
 
 class Spools(DataSource):
-    """Options: `source`, the folder; `spans` (batch) or `start` and `most_bytes` (stream) as JSON."""
+    """Options: `source`, the folder; `spans` (batch) or `start` and `most_bytes` (stream) as JSON; `into`, a
+    folder, and `width`, the microseconds of a window: to store what is read."""
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def schema(self) -> StructType:
-        return SPOOLED
+        return STORED if "into" in self.options else SPOOLED
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _Batch(
-            Path(self.options["source"]), [Span(*span) for span in json.loads(self.options["spans"])]
-        )
+        return _Batch(self._reading(), [Span(*span) for span in json.loads(self.options["spans"])])
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         most = self.options.get("most_bytes")
         start = json.loads(self.options.get("start", "{}"))
-        return _Stream(Path(self.options["source"]), start, int(most) if most else None)
+        source = Path(self.options["source"])
+        return _Stream(source, self._reading(), start, int(most) if most else None)
+
+    def _reading(self) -> Reading:
+        read = partial(read_spools, Path(self.options["source"]))
+        into = self.options.get("into")
+        return partial(_stored, read, Path(into), int(self.options["width"])) if into else read
 
 
 class Pieces(InputPartition):
@@ -66,19 +79,22 @@ class Pieces(InputPartition):
 
 
 class _Batch(DataSourceReader):
-    def __init__(self, source: Path, spans: list[Span]) -> None:
-        self._source, self._spans = source, spans
+    def __init__(self, reading: Reading, spans: list[Span]) -> None:
+        self._reading, self._spans = reading, spans
 
     def partitions(self) -> Sequence[InputPartition]:
         return pieces(self._spans)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_spools(self._source, partition.value)
+        return self._reading(partition.value)
 
 
 class _Stream(DataSourceStreamReader):
-    def __init__(self, source: Path, start: Mapping[str, int], most_bytes: int | None) -> None:
-        self._source, self._start, self._most_bytes = source, dict(start), most_bytes
+    def __init__(
+        self, source: Path, reading: Reading, start: Mapping[str, int], most_bytes: int | None
+    ) -> None:
+        self._source, self._reading = source, reading
+        self._start, self._most_bytes = dict(start), most_bytes
 
     def initialOffset(self) -> dict[str, Any]:
         return {"read": self._start}
@@ -104,7 +120,7 @@ class _Stream(DataSourceStreamReader):
         return pieces([span for span in spans if span.end > span.start])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_spools(self._source, partition.value)
+        return self._reading(partition.value)
 
 
 def pieces(spans: list[Span], size: int | None = None) -> list[InputPartition]:
@@ -136,6 +152,10 @@ def read_spools(source: Path, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]
         for rows in (records, *others, left.append_column("read_at", now)):
             if rows.num_rows:
                 yield _filled(rows)
+
+
+def _stored(read: Reading, into: Path, width: int, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_pylist([file._asdict() for file in store(read(spans), into, width)], _FILES)
 
 
 def _filled(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -21,6 +21,8 @@ from regraft.model.files import shown, write_bytes
 
 STATE = "_state.json"
 RECORDS, VERSIONS, SNAPSHOTS = "_records", "_versions", "snapshots"
+INCOMING = f"{RECORDS}/incoming"
+"""Where workers store what they read, until it is part of a commit."""
 CHECKPOINT = "_checkpoint"
 KEPT = 3
 """Snapshots that stay for readers that have not finished."""

@@ -70,9 +70,10 @@ class Kept:
     one_in: int = 1
     _between: list[DataFrame] = field(default_factory=list)
 
-    def give(self, name: str, table: DataFrame) -> None:
+    def give(self, name: str, make: Callable[[], DataFrame]) -> None:
+        """A table, if it was asked for: planning one takes its time."""
         if name in self.asked.tables:
-            self.ready(name, table)
+            self.ready(name, make())
 
     def keep(self, table: DataFrame) -> DataFrame:
         self._between.append(table.persist(StorageLevel.MEMORY_AND_DISK))
@@ -120,7 +121,7 @@ def _traffic(records: DataFrame, sums: Sums, windows: Sequence[int], kept: Kept)
     asked, brokers = kept.asked, sums.brokers
     if "topic_popularity" in asked.tables:
         counted = kept.keep(sums.by_class_and_topic())
-        kept.give("topic_popularity", topic_popularity(records, counted))
+        kept.give("topic_popularity", lambda: topic_popularity(records, counted))
         exact = class_sets(counted, brokers)
     else:
         exact = sums.class_sets()
@@ -131,49 +132,49 @@ def _traffic(records: DataFrame, sums: Sums, windows: Sequence[int], kept: Kept)
         exact = kept.keep(exact)
         shown = kept.keep(top_classes(exact, brokers, asked.top))
         kept.merging = merging(exact, shown, brokers)
-    kept.give("traffic_classes", traffic_classes(shown, brokers))
+    kept.give("traffic_classes", lambda: traffic_classes(shown, brokers))
     if "local_views" in asked.tables:
         known = dict.fromkeys(windows, asked.topology) if asked.topology else trees(links(records))
         around = sides(records.sparkSession, known, brokers)
-        kept.give("local_views", local_views(shown, around, brokers))
+        kept.give("local_views", lambda: local_views(shown, around, brokers))
 
 
 def _load(records: DataFrame, sums: Sums, kept: Kept) -> None:
     asked = kept.asked
     if asked.some("publisher_rates", "overlap"):
         rates = kept.keep(publisher_rates(records, asked.width))
-        kept.give("publisher_rates", rates)
-        kept.give("overlap", overlap(records, rates, asked.width))
+        kept.give("publisher_rates", lambda: rates)
+        kept.give("overlap", lambda: overlap(records, rates, asked.width))
     if asked.some("link_load", "broker_load"):
         carried = kept.keep(sums.hops())
-        kept.give("link_load", link_load(carried, asked.width))
-        kept.give("broker_load", broker_load(sums.by_broker(), carried, asked.width))
+        kept.give("link_load", lambda: link_load(carried, asked.width))
+        kept.give("broker_load", lambda: broker_load(sums.by_broker(), carried, asked.width))
 
 
 def _delays(records: DataFrame, sums: Sums, kept: Kept) -> None:
     asked = kept.asked
     if asked.some("transformations", "queue_growth"):
-        kept.give("transformations", transformations(records))
-        kept.give("queue_growth", queue_growth(records))
+        kept.give("transformations", lambda: transformations(records))
+        kept.give("queue_growth", lambda: queue_growth(records))
     if asked.some("latency", "latency_histogram"):
         counts = sums.latency_counts()
-        kept.give("latency", latency(counts))
-        kept.give("latency_histogram", latency_histogram(counts))
+        kept.give("latency", lambda: latency(counts))
+        kept.give("latency_histogram", lambda: latency_histogram(counts))
 
 
 def _content(records: DataFrame, interests: DataFrame, windows: Sequence[int], kept: Kept) -> None:
     asked = kept.asked
     if not asked.some("attributes", "dimensions", "filter_similarity"):
-        kept.give("interest", interest(interests, filters_read(interests), asked.width))
+        kept.give("interest", lambda: interest(interests, filters_read(interests), asked.width))
         return
     read = kept.keep(filters_read(interests))
     held = kept.keep(interest(interests, read, asked.width))
-    kept.give("interest", held)
+    kept.give("interest", lambda: held)
     published = of_kind(records, "publication").count()
     kept.one_in = max(1, -(-published // MOST_SAMPLED))
     sample = sampled(records, kept.one_in)
     seen = kept.keep(attributes(sample))
     used = kept.keep(in_force(held, windows, asked.width))
-    kept.give("attributes", seen)
-    kept.give("dimensions", dimensions(seen, asked_for(used, read)))
-    kept.give("filter_similarity", filter_similarity(sample, used))
+    kept.give("attributes", lambda: seen)
+    kept.give("dimensions", lambda: dimensions(seen, asked_for(used, read)))
+    kept.give("filter_similarity", lambda: filter_similarity(sample, used))
