@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._measure_clock import WIDTH, Clock
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from regraft.measure.counting.interests import stored_interests
 from regraft.measure.counting.pieces import Piece, Task, pieces_in, read
 from regraft.measure.members import Brokers, names_in
 from regraft.measure.publish import writing
@@ -35,9 +37,14 @@ def run(records: Path, out: Path, built_in: bool) -> dict[str, Any]:
     pieces = () if built_in else pieces_in([records])
     windows = _windows(pieces) or windows_in(rows)
     brokers = Brokers.of(_brokers(pieces, windows) or names_in(rows.where(f.col("kind") == "health")))
+
+    def interests() -> DataFrame:
+        few = stored_interests(session, pieces)
+        return rows.where(f.col("kind") == "interest") if few is None else few
+
     clock.done("opened")
     with Kept(Asked(WIDTH, tables=TABLES)) as kept, writing(out, clock.done, by=()) as kept.ready:
-        compute(kept, rows, rows.where(f.col("kind") == "interest"), brokers, windows, pieces)
+        compute(kept, rows, interests, brokers, windows, pieces)
         clock.done("planned")
     answer = clock.answer()
     session.stop()

@@ -83,7 +83,7 @@ def large(spark: "SparkSession", folder: Path, records: list[Record]) -> dict[st
         compute(
             kept,
             wanted.where("kind != 'interest'"),
-            wanted.where("kind = 'interest'"),
+            lambda: wanted.where("kind = 'interest'"),
             Brokers.of({each["broker"] for each in records}),
             [start + BEGIN for start in starts],
             pieces_in([folder]),
@@ -144,6 +144,24 @@ def test_more_touched_publications_than_a_worker_can_hold_are_left_to_spark(
     few = large(spark, tmp_path / "few", traffic)
     monkeypatch.setattr(sums, "MOST_TOUCHED", 0)
     assert large(spark, tmp_path / "many", traffic) == few
+
+
+def test_few_interest_records_are_read_without_spark_and_many_are_not(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from regraft.measure.counting import interests
+    from regraft.measure.counting.pieces import pieces_in
+
+    table = stored(spark, tmp_path / "records", network(4, 30)).where("kind = 'interest'")
+    pieces = pieces_in([tmp_path / "records"])
+    few = interests.stored_interests(spark, pieces)
+    assert few is not None
+    assert few.schema == interests.INTERESTS
+    assert rows(few) == rows(table, *few.columns)
+    assert table.count() > 0
+    assert interests.stored_interests(spark, ()) is None
+    monkeypatch.setattr(interests, "FEW", table.count() - 1)
+    assert interests.stored_interests(spark, pieces) is None
 
 
 def test_row_groups_without_the_kind_or_the_window_are_not_read(

@@ -59,7 +59,7 @@ def computed(spark: "SparkSession", records: list[Record]) -> Iterator[Tables]:
     windows = [start + begin for start in starts]
     found: dict[str, DataFrame] = {}
     with Kept(Asked(WIDTH), found.__setitem__) as kept:
-        compute(kept, traffic, interests, Brokers.of(names), windows)
+        compute(kept, traffic, lambda: interests, Brokers.of(names), windows)
         yield {name: rows(each) for name, each in found.items()}
     table.unpersist()
 

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from regraft.measure.counting.interests import stored_interests
 from regraft.measure.counting.pieces import Piece, pieces_in
 from regraft.measure.ingest import read_records, read_rejected
 from regraft.measure.members import Brokers
@@ -64,7 +66,7 @@ def publish(
     state = reserve(out, state)
     number = state.commit
     records = _of_windows(spark, out, state, windows)
-    interests = read_records(spark, out, state.interests, INTEREST)
+    interests = partial(_interests, spark, out, state)
     pieces = _pieces(out, state, windows)
     with Kept(asked) as kept, writing(out / VERSIONS / str(number), say) as kept.ready:
         compute(kept, records, interests, Brokers.of(state.brokers), windows, pieces)
@@ -75,6 +77,12 @@ def publish(
     make_current(out, number)
     tidy(out, after)
     return after, read_snapshot(out)
+
+
+def _interests(spark: SparkSession, out: Path, state: State) -> DataFrame:
+    places = (out / RECORDS / str(commit) / f"part={INTEREST}" for commit in sorted(state.interests))
+    few = stored_interests(spark, pieces_in(places))
+    return read_records(spark, out, state.interests, INTEREST) if few is None else few
 
 
 def _pieces(out: Path, state: State, windows: list[int]) -> tuple[Piece, ...]:

@@ -91,7 +91,7 @@ class Kept:
 def compute(
     kept: Kept,
     records: DataFrame,
-    interests: DataFrame,
+    interests: Callable[[], DataFrame],
     brokers: Brokers,
     windows: Sequence[int],
     pieces: Sequence[Piece] = (),
@@ -108,7 +108,7 @@ def compute(
     if asked.some("transformations", "queue_growth", "latency", "latency_histogram"):
         _delays(records, sums, kept)
     if asked.some("interest", "attributes", "dimensions", "filter_similarity"):
-        _content(records, interests, windows, kept)
+        _content(records, interests(), windows, kept)
 
 
 def windows_in(records: DataFrame) -> list[int]:

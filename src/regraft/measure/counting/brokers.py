@@ -32,7 +32,7 @@ def _count(task: Task) -> Iterator[Columns]:
     for batch in read(task, KINDS, ("broker", *dict.fromkeys(name for name, _ in _SUMS.values()))):
         table = pa.table(
             {
-                name: column.cast(pa.string()) if name in _TEXTS else column
+                name: column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
                 for name, column in zip(batch.schema.names, batch.columns, strict=True)
             }
         )

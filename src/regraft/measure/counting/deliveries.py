@@ -93,16 +93,16 @@ def _touched(windows: tuple[int, ...], under: tuple[Piece, ...]) -> Touched | No
         hops = batch.filter(batch.column("transformation").is_valid())
         if hops.num_rows:
             found.append(np.unique(_numbers(hops)))
-            starts, at = coded(hops.column("window").cast(pa.int64())), whole(hops.column("at"))
-            for code, start in enumerate(starts.values.to_pylist()):
-                first = at[starts.codes == code].min(initial=np.iinfo(np.int64).max)
-                begun[start] = min(int(first), begun.get(start, int(first)))
+            starts, at = coded(hops.column("window")), whole(hops.column("at"))
+            for code in np.unique(starts.codes):
+                start, first = int(whole(starts.values)[code]), int(at[starts.codes == code].min())
+                begun[start] = min(first, begun.get(start, first))
     return Touched(begun, np.unique(np.concatenate(found))) if found else None
 
 
 def _phases(batch: pa.RecordBatch, touched: Touched) -> Ints:
-    starts = coded(batch.column("window").cast(pa.int64()))
-    begun = np.array([touched.begun.get(start, _NEVER) for start in starts.values.to_pylist()])
+    starts = coded(batch.column("window"))
+    begun = np.array([touched.begun.get(start, _NEVER) for start in whole(starts.values).tolist()])
     before = whole(batch.column("at")) < begun[starts.codes]
     numbers = _numbers(batch)
     place = np.searchsorted(touched.publications, numbers)
@@ -112,7 +112,7 @@ def _phases(batch: pa.RecordBatch, touched: Touched) -> Ints:
 
 def _numbers(batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
     """A publication as a number; that two share one is as unlikely as in `transforms.publications`."""
-    windows, publishers = coded(batch.column("window").cast(pa.int64())), coded(batch.column("publisher"))
+    windows, publishers = coded(batch.column("window")), coded(batch.column("publisher"))
     names = [blake2b(name.encode(), digest_size=8).digest() for name in publishers.values.to_pylist()]
     hashes = np.frombuffer(b"".join(names), np.uint64)
     of_both = mixed(whole(windows.values).astype(np.uint64)[:, None] + hashes[None, :]).reshape(-1)

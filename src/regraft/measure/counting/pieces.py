@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from regraft.measure.counting.groups import coded
+from regraft.measure.counting.groups import Ints, coded, whole
 
 ROWS = 1 << 21
 """That are read, and as a rule looked at, together."""
@@ -104,7 +106,7 @@ def read(task: Task, kinds: Sequence[str], columns: Sequence[str]) -> Iterator[p
     for piece in task.pieces:
         with pq.ParquetFile(piece.path, read_dictionary=texts, memory_map=True) as file:
             for batch in file.iter_batches(ROWS, row_groups=[piece.group], columns=wanted, use_threads=False):
-                rows = _only(_only(batch, "kind", kinds), "window", task.windows)
+                rows = _of_windows(_of_kinds(batch, kinds), task.windows)
                 if rows.num_rows:
                     yield rows
 
@@ -117,11 +119,21 @@ def read_together(task: Task, kinds: Sequence[str], columns: Sequence[str]) -> p
     return batches[0] if batches else None
 
 
-def _only(batch: pa.RecordBatch, column: str, wanted: Sequence[str] | Sequence[int]) -> pa.RecordBatch:
-    """The rows with one of these values, of a column of few; none of them is null."""
-    found = batch.column(column)
-    codes, _, values = coded(found if column == "kind" else found.cast(pa.int64()))
-    right = np.isin(np.array(values.to_pylist()), np.array(wanted))
+def _of_kinds(batch: pa.RecordBatch, kinds: Sequence[str]) -> pa.RecordBatch:
+    codes, _, values = coded(batch.column("kind"))
+    return _only(batch, codes, np.array([kind in kinds for kind in values.to_pylist()]))
+
+
+def _of_windows(batch: pa.RecordBatch, windows: Sequence[int]) -> pa.RecordBatch:
+    """Windows are coded once, for all who look at them."""
+    column = pc.dictionary_encode(batch.column("window"))
+    batch = batch.set_column(batch.schema.get_field_index("window"), "window", column)
+    codes, _, values = coded(column)
+    return _only(batch, codes, np.isin(whole(values), np.array(windows)))
+
+
+def _only(batch: pa.RecordBatch, codes: Ints, right: npt.NDArray[np.bool_]) -> pa.RecordBatch:
+    """The rows whose code is a right one."""
     return batch if right.all() else batch.filter(pa.array(right[codes]))
 
 
