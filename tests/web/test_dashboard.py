@@ -128,12 +128,13 @@ def test_a_plan_is_played_step_by_step_before_it_is_approved(page: Page, service
 
 
 def test_an_approved_plan_is_seen_being_carried_out(page: Page, service: MemoryService) -> None:
+    service.step_seconds = 1.0  # a busy machine's browser needs its time to look
     page.goto(f"{page.url}#plans")
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_role("dialog")).to_contain_text(service.made_plan.sha256[:8])
     page.get_by_role("dialog").get_by_role("button", name="Approve").click()
     expect(page.locator(".running progress")).to_be_visible()
-    expect(page.locator(".detail .badge", has_text="done")).to_be_visible()
+    expect(page.locator(".detail .badge", has_text="done")).to_be_visible(timeout=20_000)
     page.get_by_role("link", name="Overlay", exact=True).click()
     expect(page.get_by_text(f"epoch {7 + len(service.made_plan.steps)}")).to_be_visible()
     until_brokers(page, 12)

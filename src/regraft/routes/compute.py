@@ -4,6 +4,7 @@
 subscribers or cables come and go: only what that touches is computed again (Content routes §8, outlook).
 """
 
+import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -214,7 +215,7 @@ def _figures(run: Run, laid: list[Laid], tables: Tables, bound: float) -> RouteF
     return RouteFigures(
         sum(map(len, tables.values())),
         load.data_rate,
-        float(load.edges @ problem.graph.weights),
+        math.fsum(load.edges * problem.graph.weights),  # a dot product depends on where arrays lie
         bound,
         foreign,
         longest_path(laid),
