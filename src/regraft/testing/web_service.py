@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
-from random import Random
 from typing import Any
 
 import msgspec
@@ -12,8 +11,7 @@ from regraft.app import views as v
 from regraft.model import Topology
 from regraft.model.workload import Workload
 from regraft.testing import web_overlay as made
-
-WINDOW = 10.0
+from regraft.testing.web_past import PAST, WINDOW, changed, healed, past, proposed, snapshot
 
 
 class MemoryService:
@@ -33,15 +31,16 @@ class MemoryService:
         self._operations: dict[str, v.OperationView] = {}
         self._decisions: list[v.DecisionView] = []
         self._adaptations: list[v.AdaptationView] = []
-        self._marks: list[v.RunMark] = []
         self._events: list[v.EventView] = []
         self._more = asyncio.Event()
         self._rules = {
             "deleteBrokerRules": "type oblig deleteBrokerRules(target database, Broker<T> broker){}"
         }
         self._running: asyncio.Task[None] | None = None
-        self._points = self._past()
-        self._proposal = self._proposed()
+        cost = made.numbers(current, self.workload)["routing_cost"] or 1.0
+        self._points = past(cost, self.started)
+        self._marks = [changed(self._points)]
+        self._proposal = proposed(self.made_plan, current, goal, self.workload, self.started, self.epoch)
         for n, (kind, text) in enumerate(PAST):
             self._decide(kind, text, "loop", kind == "proposed", at=self.started - (len(PAST) - n) * WINDOW)
 
@@ -104,7 +103,8 @@ class MemoryService:
 
     def snapshots(self, limit: int = 50, before: float | None = None) -> tuple[v.SnapshotView, ...]:
         points = [point for point in self._points if before is None or point.at < before]
-        return tuple(map(self._snapshot, points[::-1][:limit]))
+        classes = len(self.workload.traffic)
+        return tuple(snapshot(point, classes) for point in points[::-1][:limit])
 
     def snapshot(self, id: str) -> v.SnapshotView | v.Refused:
         found = [each for each in self.snapshots(1000) if each.id == id]
@@ -228,7 +228,7 @@ class MemoryService:
         for broker in sorted(self.dead):
             self.current = made.without(self.current, broker)
             self.epoch += 1
-            self._adaptations.append(_healed(broker, self.now(), len(self._adaptations)))
+            self._adaptations.append(healed(broker, self.now(), len(self._adaptations)))
             self._decide("healed", f"{broker} died; its neighbours were joined", "healing", True)
             self._tell("adaptation", msgspec.to_builtins(self._adaptations[-1]))
         ids = set(self.current.ids)
@@ -322,128 +322,6 @@ class MemoryService:
         self._events.append(v.EventView(id=len(self._events) + 1, at=self.now(), kind=kind, data=data))
         self._more.set()
 
-    def _past(self) -> list[v.Point]:
-        cost = made.numbers(self.current, self.workload)["routing_cost"] or 1.0
-        rng = Random(5)
-        points = []
-        for n in range(60):
-            before = n < 20
-            points.append(
-                v.Point(
-                    at=self.started - (60 - n) * WINDOW,
-                    routing_cost=cost * (1.4 if before else 1.0) * rng.uniform(0.97, 1.03),
-                    cost_per_publication=7.0 * (1.4 if before else 1.0),
-                    publications_per_second=240 * rng.uniform(0.9, 1.1),
-                    deliveries_per_second=900 * rng.uniform(0.9, 1.1),
-                    p50_ms=14 * rng.uniform(0.9, 1.2) * (1.3 if before else 1.0),
-                    p99_ms=62 * rng.uniform(0.9, 1.2) * (1.3 if before else 1.0),
-                    p999_ms=90 * rng.uniform(0.9, 1.2),
-                    queue=rng.randrange(5, 40) + (160 if 19 <= n <= 21 else 0),
-                    epoch=6 if before else 7,
-                )
-            )
-        self._marks.append(
-            v.RunMark(
-                run="2-past",
-                plan="0" * 64,
-                began=points[19].at,
-                ended=points[20].at,
-                state="done",
-                cause="loop",
-                back=False,
-                actions=14,
-                published=300,
-                delivered=900,
-                lost=0,
-                duplicated=0,
-                reordered=0,
-            )
-        )
-        return points
-
-    def _snapshot(self, point: v.Point) -> v.SnapshotView:
-        return v.SnapshotView(
-            id=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(point.at - WINDOW)),
-            start=point.at - WINDOW,
-            end=point.at,
-            measured_at=point.at + 1,
-            seconds=0.8,
-            publications=2400,
-            deliveries=9000,
-            records=31_000,
-            rejected=0,
-            late=2,
-            classes=len(self.workload.traffic),
-            topics=12,
-            p50_ms=point.p50_ms,
-            p99_ms=point.p99_ms,
-            queue=point.queue,
-            epoch=point.epoch,
-            numbers={"routing_cost": point.routing_cost},
-        )
-
-    def _proposed(self) -> v.ProposalView:
-        before, after = (made.numbers(each, self.workload) for each in (self.current, self.goal))
-        one, two = before["routing_cost"] or 1.0, after["routing_cost"] or 0.0
-        return v.ProposalView(
-            sha256=self.made_plan.sha256,
-            state="waiting",
-            reason="",
-            cause="traffic",
-            made_at=self.started,
-            changed_at=self.started,
-            window=None,
-            windows=3,
-            initial=self.current.sha256,
-            goal=self.goal.sha256,
-            epoch=self.epoch,
-            planner="fast",
-            method="ocbr",
-            steps=len(self.made_plan.steps),
-            actions=self.made_plan.actions,
-            gain=1 - two / one,
-            saved_per_hour=(one - two) * 360,
-            price=420.0,
-            pays_back_after=420.0 / max(one - two, 1.0) * WINDOW,
-            needs_approval="the mode is propose: a person approves",
-            numbers_before=before,
-            numbers_after=after,
-            verdicts=(
-                v.VerdictView(goal="valid", hard=True, kept=True, reason="a tree over all brokers"),
-                v.VerdictView(
-                    goal="degree",
-                    hard=True,
-                    kept=True,
-                    reason="at most 12 neighbours",
-                    number=9,
-                    before=11,
-                    limit=12,
-                ),
-                v.VerdictView(
-                    goal="routing cost", hard=False, kept=True, reason="lower", number=two, before=one
-                ),
-            ),
-        )
-
-
-def _healed(broker: str, at: float, number: int) -> v.AdaptationView:
-    return v.AdaptationView(
-        id=f"a{number}",
-        kind="delete",
-        cause=f"{broker} does not answer",
-        at=at,
-        rules=("deleteBrokerRules",),
-        leader="b1",
-        intents=(),
-        said=(f"delete {broker}",),
-        timeout_ms=320.0,
-        vote_ms=40.0,
-        election_ms=25.0,
-        adaptation_ms=380.0,
-        outcome="done",
-        reason="",
-    )
-
 
 UNKNOWN_PLAN = v.Refused(code="unknown", reason="there is no plan with this hash")
 NOTHING_RUNS = v.Refused(code="unknown", reason="no run is under way")
@@ -454,9 +332,3 @@ SENTENCES = {
     "healing": "A broker died; its neighbours are being joined.",
     "paused": "Paused by a person.",
 }
-PAST = (
-    ("kept", "gain 3 % is below the 10 % that a change needs"),
-    ("kept", "gain 14 %, seen in 1 of 3 windows"),
-    ("kept", "gain 19 %, seen in 2 of 3 windows"),
-    ("proposed", "gain 21 % in 3 windows pays back the change in 40 s"),
-)
