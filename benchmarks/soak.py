@@ -17,6 +17,8 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 
+from benchmarks._table import Line
+from benchmarks._table import show as table
 from rich.console import Console
 from rich.progress import track
 
@@ -79,10 +81,17 @@ def main() -> int:
             totals += Counter(runs=1, publications=outcome.publications, deliveries=outcome.deliveries)
             if chosen.bug and failed:
                 break
-    passed = totals["runs"] - len(failed)
-    print(f"{passed} of {totals['runs']} seeds passed in {time.perf_counter() - started:.1f} s")
-    print(", ".join(f"{totals[what]} {what}" for what in ("publications", "deliveries")))
-    print("faults: " + ", ".join(f"{number} {kind}" for kind, number in faults.most_common()))
+    passed = f"{totals['runs'] - len(failed):,} of {totals['runs']:,}"
+    happened = ", ".join(f"{number:,} {what}" for what, number in faults.most_common())
+    counted = f"{totals['publications']:,} publications, {totals['deliveries']:,} deliveries; {happened}"
+    line = Line(
+        f"seeds{kind(chosen)[1]}: nothing lost, repeated, reordered",
+        "all",
+        f"{passed}: {counted}",
+        not failed,
+        {},
+    )
+    table([line], f"{time.perf_counter() - started:.1f} s", None)
     if failed:
         print(f"failed: {failed}")
     return 1 if failed else 0

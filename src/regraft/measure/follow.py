@@ -37,6 +37,9 @@ MOST_BYTES = 256 << 20
 """Of one micro-batch, when there is much to catch up with."""
 _LOOK = 0.25
 _FINISH = 120.0
+_SLOW_WORKER = "waiting for the Python worker to connect back"
+_MOST_SLOW = 10
+"""Queries that end for that reason one after the other, before it is a fault."""
 
 
 def follow(
@@ -50,19 +53,38 @@ def follow(
 ) -> Ran:
     """Until `ended` says so, or nothing new has come for `idle` seconds; then all windows are published."""
     with alone(job) as before, one_line(shown(job.source)):
-        state, _ = take_new(job, before, spark, say, spools=False)
-        query = _start(job, state, spark, every)
-        try:
-            _watch(query, job, say, ended, idle)
-        finally:
-            _stop(query)
-        if fault := query.exception():
-            raise fault
+        take_new(job, before, spark, say, spools=False)
+        _stream(job, spark, every, lambda query: _watch(query, job, say, ended, idle))
         with _busy(job.out):
             state = load(job.out, job.width)
             if state.dirty() or not (job.out / CURRENT).exists():
                 state, _ = publish(spark, job.out, state, state.dirty(), job.asked, say, job.keep)
         return Ran(read_snapshot(job.out), _minus(state.counts, before.counts))
+
+
+def _stream(job: Job, spark: "SparkSession", every: float, watch: Callable[["StreamingQuery"], None]) -> None:
+    """Run the query for as long as `watch` lasts.
+
+    Spark gives a Python process of a stream ten seconds to start, which no setting changes; on a busy machine
+    that is too short. Nothing is lost with such a query, so it is started again.
+    """
+    slow, seen = 0, -1
+    while True:
+        state = load(job.out, job.width)
+        slow, seen = (slow if state.commit == seen else 0), state.commit
+        try:
+            query = _start(job, state, spark, every)
+            try:
+                watch(query)
+            finally:
+                _stop(query)
+            if fault := query.exception():
+                raise fault
+            return
+        except Exception as fault:
+            slow += 1
+            if _SLOW_WORKER not in str(fault) or slow == _MOST_SLOW:
+                raise
 
 
 def _start(job: Job, state: State, spark: "SparkSession", every: float) -> "StreamingQuery":

@@ -51,6 +51,8 @@ STATIC = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.streaming.stopTimeout": "60s",
+    # A busy machine may need longer than the default of 15 s until a worker has said who it is.
+    "spark.python.authenticate.socketTimeout": "120s",
 }
 """Of a driver that is started here."""
 
