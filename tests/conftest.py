@@ -1,11 +1,40 @@
 """Settings that all tests share."""
 
+import os
+import subprocess
+import sys
+from uuid import uuid4
+
 import pytest
 from hypothesis import settings
 
 # A deadline is a test on the wall clock: it fails on a busy machine and says nothing about the code.
 settings.register_profile("regraft", deadline=None)
 settings.load_profile("regraft")
+
+
+_MARK = "REGRAFT_TEST_RUN"
+_GUARD = """
+import os, sys
+sys.stdin.read()  # ends when the process that started this one has gone
+mark = sys.argv[1].encode()
+for name in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        with open(f"/proc/{name}/environ", "rb") as file:
+            if mark in file.read().split(bytes(1)) and int(name) != os.getpid():
+                os.kill(int(name), 9)
+    except OSError:
+        pass
+"""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A run that is killed leaves no broker, ZooKeeper or Spark behind: a guard looks for the mark that all
+    processes inherit from this one."""
+    os.environ[_MARK] = str(uuid4())
+    command = [sys.executable, "-S", "-c", _GUARD, f"{_MARK}={os.environ[_MARK]}"]
+    guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    config.add_cleanup(guard.communicate)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -6,14 +6,18 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted([*(ROOT / "scripts").iterdir(), ROOT / ".ci" / "run"])
 LOCKS = sorted(ROOT.glob("requirements*.lock"))
@@ -318,3 +322,33 @@ def test_every_pure_package_that_exists_is_kept_from_network_cluster_and_clock()
     kept = contracts["importlinter:contract:pure"]["source_modules"].split()
     there = [name for name in PURE if (ROOT / "src" / "regraft" / name).is_dir()]
     assert {f"regraft.{name}" for name in there} <= set(kept)
+
+
+def test_a_test_run_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_long.py").write_text(
+        "import subprocess\ndef test_long():\n    subprocess.run(['sleep', '1000'], start_new_session=True)\n"
+    )
+    here = ["-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    with subprocess.Popen([sys.executable, "-m", "pytest", *here], cwd=tmp_path) as run:
+        sleeper = _until(lambda: _processes("sleep", str(run.pid)))
+        run.kill()
+    _until(lambda: not Path(f"/proc/{sleeper}").exists())
+
+
+def _processes(name: str, parent: str) -> str | None:
+    """The process of this name and parent, if there is one."""
+    for each in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            before, _, after = each.read_text().partition(") ")
+            if before.endswith(f"({name}") and after.split()[1] == parent:
+                return each.parent.name
+    return None
+
+
+def _until(found: Callable[[], T]) -> T:
+    deadline = time.monotonic() + 120
+    while not (there := found()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return there
