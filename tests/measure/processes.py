@@ -21,8 +21,13 @@ _WAIT = 900.0
 
 
 def environment() -> dict[str, str]:
-    home = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    return os.environ | home | {"JAVA_TOOL_OPTIONS": QUICK, "SPARK_CONF_DIR": str(SETTINGS)}
+    """As users have it: Java then finds the archive of classes, which holds for its own settings only."""
+    return os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def clustered() -> dict[str, str]:
+    home = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable}
+    return environment() | home | {"JAVA_TOOL_OPTIONS": QUICK, "SPARK_CONF_DIR": str(SETTINGS)}
 
 
 def command(*arguments: str) -> list[str]:
@@ -32,7 +37,7 @@ def command(*arguments: str) -> list[str]:
 def measure(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(*arguments),
-        env=environment(),
+        env=clustered() if any(each.startswith("spark://") for each in arguments) else environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -61,8 +66,22 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
         yield address
 
 
+def slow_python(folder: Path) -> Path:
+    """Python that takes longer to start than Spark waits, the first time that a stream asks for it."""
+    path = folder / "python"
+    path.write_text(
+        f"""#!/bin/sh
+case "$*" in *streaming*) if mkdir '{folder}/slow' 2>/dev/null; then sleep 12; fi ;; esac
+exec '{sys.executable}' "$@"
+"""
+    )
+    path.chmod(0o755)
+    return path
+
+
 @contextmanager
 def connect_server(folder: Path) -> Iterator[str]:
+    """Its address. The first process of a stream starts slowly, as on a machine with much else to do."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -76,16 +95,17 @@ def connect_server(folder: Path) -> Iterator[str]:
     server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
     submit = [str(HOME / "bin" / "spark-submit"), "--master", "local[2]", *confs, *server]
     log = folder / "connect.log"
-    with running(submit, log):
+    with running(submit, log, PYSPARK_PYTHON=str(slow_python(folder))):
         logged(log, r"(Spark Connect server started)")
         yield f"sc://127.0.0.1:{port}"
 
 
 @contextmanager
-def running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(command: list[str], log: Path, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
+    around = clustered() | variables
     with log.open("wb") as file:
         process = subprocess.Popen(
-            command, env=environment(), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
+            command, env=around, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
         )
     try:
         yield process

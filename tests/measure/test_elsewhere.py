@@ -64,5 +64,6 @@ def test_spark_connect_gives_the_identical_tables_as_a_batch_and_as_a_stream(
         stream = measure(str(source), "--out", str(tmp_path / "stream"), *there, *follow)
     assert (batch.returncode, stream.returncode) == (0, 0), batch.stderr + stream.stderr
     assert json.loads(batch.stdout)["counts"] == json.loads(stream.stdout)["counts"]
+    assert (tmp_path / "slow").exists()  # a process of the stream was too slow for Spark, and began again
     for out in ("batch", "stream"):
         assert_same(here, tmp_path / out)

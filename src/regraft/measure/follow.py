@@ -38,7 +38,7 @@ MOST_BYTES = 256 << 20
 _LOOK = 0.25
 _FINISH = 120.0
 _SLOW_WORKER = "waiting for the Python worker to connect back"
-_MOST_SLOW = 10
+_MOST_SLOW = 30
 """Queries that end for that reason one after the other, before it is a fault."""
 
 
