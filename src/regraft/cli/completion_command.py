@@ -5,11 +5,13 @@ import json
 import click
 from click.shell_completion import get_completion_class
 
+from regraft.cli.grouped import Command
+
 VARIABLE = "_REGRAFT_COMPLETE"
 """What click looks for when `regraft` is asked to complete a line."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command, Group
+
 if TYPE_CHECKING:
     from regraft.lab import Experiment, Option
 
 
-class Experiments(click.Group):
+class Experiments(Group):
     """One command for each experiment, with the options that the experiment declares."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -73,7 +75,7 @@ def _command(name: str, experiment: "Experiment") -> click.Command:
     )
     as_json = click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object on success.")
     declared = [_option(option) for option in experiment.options]
-    return click.Command(name, params=[*declared, where, as_json], callback=run, help=experiment.summary)
+    return Command(name, params=[*declared, where, as_json], callback=run, help=experiment.summary)
 
 
 def _option(option: "Option") -> click.Option:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command
 from regraft.cli.running_directory import addresses, connection_options, context
 from regraft.model import BadInput
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from regraft.client import Event
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("attributes", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--data", default="", metavar="TEXT", help="Data of the event.")
 @click.option("--advertise", metavar="FILTER", help="What will be published.  [default: TRUE, everything]")
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @connection_options
 @click.option("--json", "as_json", is_flag=True, help="On success, print one JSON object.")
 def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Publish events; returns when all of them have reached everybody who subscribed.
+    """Publish events, and return when every subscriber has them.
 
     The event is made of KEY=VALUE (a value that reads as a number or as true or false is one; quotes make
     it text) and --data. Without arguments, events are read from standard input, one JSON object on a line:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command
 from regraft.cli.running_directory import addresses, connection_options, context
 
 if TYPE_CHECKING:
     from regraft.client import Event
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("filter", metavar="FILTER")
 @click.option("--count", type=click.IntRange(1), metavar="N", help="End after N events.")
 @click.option(
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 @connection_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end, instead of lines.")
 def sub(filter: str, count: int | None, durable: bool, as_json: bool, **options: Any) -> None:
-    """Print the events that match FILTER, a CloudEvents SQL expression, one JSON object on a line.
+    """Print the events that match FILTER, one JSON object a line.
 
-    "subscribed" on standard error says that from now on nothing is missed. Ctrl-C ends it.
+    FILTER is a CloudEvents SQL expression. "subscribed" on standard error says that from now on nothing is
+    missed. Ctrl-C ends it.
 
     \b
     Examples:
