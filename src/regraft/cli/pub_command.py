@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.filter_option import checked_filter
 from regraft.cli.grouped import Command
 from regraft.cli.running_directory import addresses, connection_options, context
 from regraft.model import BadInput
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @click.argument("attributes", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--data", default="", metavar="TEXT", help="Data of the event.")
-@click.option("--advertise", metavar="FILTER", help="What will be published.  [default: TRUE, everything]")
+@click.option(
+    "--advertise",
+    metavar="FILTER",
+    callback=checked_filter,
+    help="What will be published.  [default: TRUE, everything]",
+)
 @click.option("--count", type=click.IntRange(1), metavar="N", help="Publish the event N times.")
 @click.option("--rate", type=click.FloatRange(0.001), metavar="N", help="At most N events in a second.")
 @connection_options

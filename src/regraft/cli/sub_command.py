@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.filter_option import checked_filter
 from regraft.cli.grouped import Command
 from regraft.cli.running_directory import addresses, connection_options, context
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.argument("filter", metavar="FILTER")
+@click.argument("filter", metavar="FILTER", callback=checked_filter)
 @click.option("--count", type=click.IntRange(1), metavar="N", help="End after N events.")
 @click.option(
     "--durable",
@@ -36,9 +37,7 @@ def sub(filter: str, count: int | None, durable: bool, as_json: bool, **options:
       regraft sub "EXISTS alarm" --name desk --durable --at 127.0.0.1:7000,127.0.0.1:7001
     """
     from regraft.broker.io.running import run
-    from regraft.filters import parse
 
-    parse(filter)
     if durable and not options["name"]:
         raise click.UsageError("--durable needs a --name to come back under")
     tls = context(options["ca"], options["certificate"])
