@@ -1,32 +1,14 @@
 """Help: commands in groups, whole summaries, rare options on demand, names nearly right."""
 
-from collections.abc import Iterator
-
 import click
 import pytest
 from tests.cli.conftest import Run, refused
+from tests.cli.help_examples import WIDTH, commands
 
-from regraft.cli.entry import COMMANDS, SECTIONS, main
+from regraft.cli.entry import COMMANDS, SECTIONS
 from regraft.cli.grouped import Command, Group, Headed
 
-WIDTH = 80
-
-
-def contexts(
-    command: click.Command = main, name: str = "regraft", parent: click.Context | None = None
-) -> Iterator[click.Context]:
-    """Every command of the program, each as if it was called."""
-    settings = command.context_settings
-    context = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH - 2, **settings)
-    yield context
-    if isinstance(command, click.Group):
-        for each in command.list_commands(context):
-            below = command.get_command(context, each)
-            assert below is not None
-            yield from contexts(below, each, context)
-
-
-EVERY = list(contexts())
+EVERY = list(commands())
 LEAVES = [context for context in EVERY if not isinstance(context.command, click.Group)]
 
 

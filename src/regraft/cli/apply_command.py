@@ -131,13 +131,13 @@ def apply(
     \b
     Ctrl-C stops after the changes that are under way; again, and it leaves at once.
     Whatever happens to it, --resume goes on and --rollback takes back.
+    From another terminal, --pause, --continue and --stop steer the run.
 
     \b
     Examples:
-      regraft apply plan.json
       regraft apply plan.json --dry-run
+      regraft apply plan.json
       regraft apply --rollback
-      regraft apply --pause; regraft apply --continue
     """
     from regraft.cli.running_zookeeper import connected
     from regraft.model.plan_files import read_plan

@@ -19,10 +19,10 @@ def completion(context: click.Context, shell: str, as_json: bool) -> None:
     """Print the script that teaches SHELL to complete `regraft`.
 
     \b
-    To have it in every new shell:
-      bash  regraft completion bash >~/.local/share/bash-completion/completions/regraft
-      zsh   regraft completion zsh >DIR/_regraft       with DIR in fpath, before compinit
-      fish  regraft completion fish >~/.config/fish/completions/regraft.fish
+    Examples:
+      regraft completion bash >~/.local/share/bash-completion/completions/regraft
+      regraft completion zsh >_regraft        # to a folder in fpath, before compinit
+      regraft completion fish >~/.config/fish/completions/regraft.fish
     """
     kind = get_completion_class(shell)
     assert kind is not None  # click knows the three names above

@@ -32,6 +32,14 @@ def components() -> None:
 
     What hosts ask of a caller is in the variables REGRAFT_COMPONENTS_TOKEN, _CERTIFICATE, _KEY, _AUTHORITY,
     and _ID (the name in the certificate).
+
+    \b
+    Examples:
+      regraft components key me.pem
+      regraft components pack examples/components/chat --key me.pem -o chat.zip
+      regraft components create chat chat.zip --at b1
+      regraft components call chat join ann
+      regraft components list
     """
 
 

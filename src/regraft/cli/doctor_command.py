@@ -32,7 +32,7 @@ def doctor(path: Path, as_json: bool) -> int:
     \b
     Examples:
       regraft doctor
-      regraft doctor -c /etc/regraft.toml --json
+      regraft doctor -c regraft.toml --json
     """
     import os
 

@@ -165,7 +165,7 @@ def main() -> None:
     Start here:
       regraft demo                        # 24 brokers, the loop, a crash: three minutes
       regraft plan now.json better.json   # the steps from one tree to another
-      regraft up now.json                 # its brokers, here; in other terminals:
+      regraft up tree.json                # its brokers, here; in other terminals:
       regraft sub "temp > 20"             # print events that match
       regraft pub temp=21.5               # publish one
 

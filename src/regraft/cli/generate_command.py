@@ -28,10 +28,6 @@ def generate() -> None:
 
     Synthetic at any size, or from real data. The same arguments give the same rows, whatever the number of
     cores.
-
-    \b
-    Example:
-      regraft generate interest --nodes 1000 --topics 100 --format csv --out interest
     """
 
 
@@ -104,7 +100,7 @@ def interest(nodes: int, topics: int, subscriptions: int, distribution: Any, **o
 
     \b
     Example:
-      regraft generate interest --nodes 1000 --topics 100 --subscriptions 10 --out interest
+      regraft generate interest --nodes 1000 --topics 100 --format csv --out interest
     """
 
     def make(session: "SparkSession") -> "DataFrame":
@@ -156,7 +152,7 @@ def telemetry(rows: int, topology: Path | None, brokers: int, **options: Any) ->
 
     \b
     Example:
-      regraft generate telemetry --rows 10000 --brokers 10 --out telemetry
+      regraft generate telemetry --rows 1000 --brokers 10 --out telemetry
     """
 
     def make(session: "SparkSession") -> "DataFrame":
@@ -181,7 +177,7 @@ def real(source: Path, **options: Any) -> None:
 
     \b
     Example:
-      regraft generate real facebook_combined.txt --out interest
+      regraft generate real facebook_combined.txt --out friends
     """
 
     def make(session: "SparkSession") -> "DataFrame":
@@ -203,7 +199,7 @@ def events(source: Path, broker: str, **options: Any) -> None:
 
     \b
     Example:
-      regraft generate events YHOO.txt.gz --out events
+      regraft generate events padres_stockquotes/YHOO.txt.gz --out events
     """
 
     def make(session: "SparkSession") -> "DataFrame":

@@ -104,6 +104,9 @@ class Group(Command, click.Group):
     command_class = Command
     output_heading = GENERAL
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # as they are declared, which is how they are used; click sorts them
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
         Command.format_options(self, ctx, formatter)

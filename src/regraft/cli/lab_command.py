@@ -37,7 +37,7 @@ def lab(context: click.Context, as_json: bool) -> None:
     Examples:
       regraft lab
       regraft lab ipitt-planning --help
-      regraft lab ipitt-planning --sizes 20,30 --time-limit 60 --out results
+      regraft lab ipitt-planning --sizes 20 --ratios 10 --topologies 1 --planners fast --time-limit 1
     """
     if context.invoked_subcommand is None:
         from regraft.lab import EXPERIMENTS

@@ -96,9 +96,8 @@ def measure(source: Path, out: Path, follow: bool, as_json: bool, **options: Any
 
     \b
     Examples:
-      regraft measure spool --out tables
-      regraft measure spool --out tables --window 10s --follow
-      regraft measure telemetry.parquet --out tables --top 10000 --spark spark://10.0.0.1:7077
+      regraft measure out/telemetry --out tables
+      regraft measure out/telemetry --out tables --tables traffic_classes --follow
     """
     if options["stop_when_idle"] is not None and not follow:
         raise click.UsageError("--stop-when-idle goes with --follow")

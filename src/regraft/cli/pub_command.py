@@ -41,7 +41,7 @@ def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
     \b
     Examples:
       regraft pub topic=temp value=21.5 --data hello
-      regraft pub topic=temp value=21.5 --count 1000 --rate 100 --broker b3
+      regraft pub topic=temp value=21.5 --count 20 --rate 100 --broker b3
       regraft pub --at 127.0.0.1:7000 < events.jsonl
     """
     from regraft.broker.io.running import run

@@ -58,8 +58,8 @@ def rearrange(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: A
 
     \b
     Examples:
-      regraft up tree.json --telemetry spool &
-      regraft rearrange --telemetry spool --every 30
+      regraft up tree.json --telemetry out/telemetry     # in another terminal
+      regraft rearrange --telemetry out/telemetry --every 30
     """
     from regraft.cli.running_zookeeper import connected
 
@@ -135,6 +135,7 @@ async def _rearrange(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    click.echo("brokers watch their traffic; Ctrl-C ends it", err=True)
     running = asyncio.create_task(masters.run())
     stopped = asyncio.create_task(stop.wait())
     await asyncio.wait([running, stopped], timeout=options["seconds"], return_when=asyncio.FIRST_COMPLETED)

@@ -55,7 +55,7 @@ def routes(
     Examples:
       regraft routes Colt.graphml --workload work.json
       regraft routes Colt.graphml --workload work.json --config fast.json --json
-      regraft routes net.json --workload work.json --draw routes.svg --install switches.json
+      regraft routes net.json --workload work.json --draw routes.svg
     """
     from regraft.cli.routes_draw import check_suffix
 

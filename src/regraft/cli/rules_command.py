@@ -167,7 +167,7 @@ def raise_(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any)
     \b
     Examples:
       regraft rules raise deleteBrokerRequest b3
-      regraft rules raise transferBrokerRequest b0 --to b2 --to b4 --component update
+      regraft rules raise transferBrokerRequest b0 --to b2 --component chat
     """
     from regraft.cli.running_zookeeper import connected
     from regraft.heal.rules.vocabulary import EVENTS

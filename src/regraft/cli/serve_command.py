@@ -39,7 +39,7 @@ def serve(path: Path, no_web: bool, as_json: bool) -> int:
 
     \b
     Examples:
-      regraft up tree.json --telemetry out/telemetry     in another terminal
+      regraft up tree.json --telemetry out/telemetry     # in another terminal
       regraft init
       regraft serve
     """

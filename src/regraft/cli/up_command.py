@@ -55,9 +55,10 @@ def up(topology: Path, **options: Any) -> int:
     Examples:
       regraft up tree.json
       regraft up tree.json --processes --state state --telemetry spool
-      regraft up tree.json --heal --state state
+      regraft up tree.json --heal --state state --telemetry out/telemetry
       regraft up tree.json --no-agents
-      regraft up tree.json & regraft sub "temp > 20" --count 1 & regraft pub temp=21
+      regraft sub "temp > 20"                 # in another terminal
+      regraft pub temp=21                     # in a third one
     """
     from regraft.broker.io.running import run, undisturbed
     from regraft.model.topology_files import read_topology

@@ -60,9 +60,8 @@ def what_if(**options: Any) -> None:
     price of the changes is counted against it.
 
     \b
-    Examples:
-      regraft what-if --telemetry out/telemetry
-      regraft what-if --telemetry spool --from 2026-11-16T06:00:00Z --to 2026-11-16T09:00:00Z --mode propose
+    Example:
+      regraft what-if --telemetry out/telemetry --from 2026-01-05T12:00:00Z --mode propose
     """
     from regraft.model.topology_files import write_topology
 

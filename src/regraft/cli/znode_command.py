@@ -38,7 +38,7 @@ def show(path: str, zookeeper: Zookeeper, as_json: bool) -> None:
 
     \b
     Example:
-      regraft znode show /regraft/current --zookeeper 127.0.0.1:2181
+      regraft znode show /regraft/topology --zookeeper 127.0.0.1:2181
     """
     path = _checked(path or zookeeper.layout.root)
     nodes = _run(zookeeper, lambda coord: _below(coord, path))
