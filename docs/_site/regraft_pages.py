@@ -1,6 +1,6 @@
 """What the pages take from the program when the site is built, so that it can not go stale.
 
-    {commands}   the help of every command, as `regraft COMMAND --help` prints it
+    {commands}   the help of every command, as `regraft COMMAND --help-all` prints it
     {api}        every operation of the REST API, from its OpenAPI document
     mermaid      the picture of a diagram, drawn before by `scripts/docs --draw`
 
@@ -23,6 +23,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from regraft.cli.entry import main
+from regraft.cli.grouped import full_help
 from regraft.web.application import application
 from regraft.web.settings import WebSettings
 
@@ -71,10 +72,14 @@ class Commands(SphinxDirective):
 def helps(command: click.Command, name: str, parent: click.Context | None) -> Iterator[tuple[str, str]]:
     """Every command below, and itself."""
     context = click.Context(
-        command, info_name=name, parent=parent, terminal_width=WIDTH, max_content_width=WIDTH
+        command,
+        info_name=name,
+        parent=parent,
+        terminal_width=WIDTH,
+        max_content_width=WIDTH,
+        **command.context_settings,
     )
-    context.help_option_names = ["-h", "--help"]
-    yield context.command_path, command.get_help(context)
+    yield context.command_path, full_help(context)
     if isinstance(command, click.Group):
         for each in command.list_commands(context):
             below = command.get_command(context, each)

@@ -195,6 +195,30 @@ def test_too_many_brokers_for_a_picture_are_refused_before_planning(
     assert line.startswith("big.svg: a picture of more than 400 brokers")
 
 
+LONG = " AND ".join(f"a{number} = 1" for number in range(20)) + " AND AND b = 2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["sub", "temp > > 3"], "FILTER 'temp > > 3': position 8, at '> 3': found '>', expected "),
+        (["sub", "temp >"], "FILTER 'temp >': position 7, at the end: found the end, expected "),
+        (
+            ["pub", "a=1", "--advertise", "a = 'x"],
+            """--advertise "a = 'x": position 5, at "'x": the string""",
+        ),
+        (
+            ["sub", LONG],
+            "FILTER '…ND a17 = 1 AND a18 = 1 AND a19 = 1 AND AND b = 2': position 231, at ",
+        ),
+    ],
+)
+def test_a_broken_filter_is_shown_with_the_place_and_the_rule(
+    arguments: list[str], expected: str, regraft: Run
+) -> None:
+    assert refused(regraft(*arguments)).startswith(expected)
+
+
 @pytest.mark.parametrize(
     "arguments", [["plan"], ["plan", "now.json"], ["fly"], ["--fly"], ["lab", "no-such"]]
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command, advanced, under
 from regraft.cli.running_directory import directory_option
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, Plan, RegraftError, Topology
@@ -21,17 +22,41 @@ COUNT = click.IntRange(0)
 ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("plan", metavar="[PLAN]", type=FILE, required=False)
 @click.option("--dry-run", is_flag=True, help="Check and replay it on the topology of now; touch nothing.")
 @click.option(
-    "--resume", is_flag=True, help="Go on with the run that was interrupted, stopped or has failed."
+    "--resume",
+    is_flag=True,
+    help="Go on with the run that was interrupted, stopped or has failed.",
+    **under("A run that has begun"),
 )
-@click.option("--rollback", is_flag=True, help="Take back what the run has done.")
-@click.option("--pause", is_flag=True, help="Tell the deployer that runs to begin nothing new for now.")
-@click.option("--continue", "continue_", is_flag=True, help="Tell it to go on.")
-@click.option("--stop", is_flag=True, help="Tell it to stop after the changes that are under way.")
-@click.option("--at-once", type=COUNT, default=0, metavar="N", help="Changes at a time.  [default: no limit]")
+@click.option(
+    "--rollback", is_flag=True, help="Take back what the run has done.", **under("A run that has begun")
+)
+@click.option(
+    "--pause",
+    is_flag=True,
+    help="Tell the deployer that runs to begin nothing new for now.",
+    **under("A run that has begun"),
+)
+@click.option(
+    "--continue", "continue_", is_flag=True, help="Tell it to go on.", **under("A run that has begun")
+)
+@click.option(
+    "--stop",
+    is_flag=True,
+    help="Tell it to stop after the changes that are under way.",
+    **under("A run that has begun"),
+)
+@click.option(
+    "--at-once",
+    type=COUNT,
+    default=0,
+    metavar="N",
+    help="Changes at a time.  [default: no limit]",
+    **advanced("pace and safety"),
+)
 @click.option(
     "--per-broker",
     type=COUNT,
@@ -39,6 +64,7 @@ ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
     show_default=True,
     metavar="N",
     help="The same, at one broker. 0: no limit.",
+    **advanced("pace and safety"),
 )
 @click.option(
     "--seconds",
@@ -46,20 +72,48 @@ ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
     default=10.0,
     show_default=True,
     help="For a change to be ready; then it is aborted and tried again.",
+    **advanced("pace and safety"),
 )
-@click.option("--attempts", type=click.IntRange(1), default=3, show_default=True, help="For each change.")
-@click.option("--queue-bytes", type=COUNT, default=0, metavar="N", help="Wait while a broker holds more.")
+@click.option(
+    "--attempts",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="For each change.",
+    **advanced("pace and safety"),
+)
+@click.option(
+    "--queue-bytes",
+    type=COUNT,
+    default=0,
+    metavar="N",
+    help="Wait while a broker holds more.",
+    **advanced("pace and safety"),
+)
 @click.option(
     "--latency-ms",
     type=click.FloatRange(0),
     default=0.0,
     metavar="N",
     help="Wait while a canary takes longer.",
+    **advanced("pace and safety"),
 )
 @click.option(
-    "--canaries", type=COUNT, default=3, show_default=True, metavar="N", help="Subscribers that audit it."
+    "--canaries",
+    type=COUNT,
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Subscribers that audit it.",
+    **advanced("pace and safety"),
 )
-@click.option("--token", default="", envvar="REGRAFT_TOKEN", help="Secret that lets the canaries in.")
+@click.option(
+    "--token",
+    default="",
+    envvar="REGRAFT_TOKEN",
+    help="Secret that lets the canaries in.",
+    **advanced("TLS and tokens"),
+)
 @zookeeper_options
 @directory_option("Where `regraft up` says which ZooKeeper it uses.")
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Write the outcome there (JSON).")
@@ -77,13 +131,13 @@ def apply(
     \b
     Ctrl-C stops after the changes that are under way; again, and it leaves at once.
     Whatever happens to it, --resume goes on and --rollback takes back.
+    From another terminal, --pause, --continue and --stop steer the run.
 
     \b
     Examples:
-      regraft apply plan.json
       regraft apply plan.json --dry-run
+      regraft apply plan.json
       regraft apply --rollback
-      regraft apply --pause; regraft apply --continue
     """
     from regraft.cli.running_zookeeper import connected
     from regraft.model.plan_files import read_plan

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command
 from regraft.cli.up_options import FILE, Configure, broker_options, configuring
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, RegraftError, Topology
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 EVERYWHERE = {"0.0.0.0", "::"}
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("broker", metavar="ID")
 @click.argument("topology", metavar="TOPOLOGY", type=FILE)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen there.")
@@ -47,11 +48,12 @@ EVERYWHERE = {"0.0.0.0", "::"}
 @zookeeper_options
 @click.option("--json", "as_json", is_flag=True, help="When it runs, print one JSON object.")
 def broker(broker: str, topology: Path, **options: Any) -> int:
-    """Run the broker ID of TOPOLOGY, with its agent, until it is told to stop.
+    """Run one broker of an overlay that spans several machines.
 
-    For overlays on several machines: the others run elsewhere, and all meet in the ZooKeeper that --zookeeper
-    names. TOPOLOGY counts when the overlay starts for the first time; later, what ZooKeeper holds counts. An
-    ID that is not in it starts without links, for a plan to append.
+    It is the broker ID of TOPOLOGY, with its agent, and runs until it is told to stop. The others run
+    elsewhere, and all meet in the ZooKeeper that --zookeeper names. TOPOLOGY counts when the overlay starts
+    for the first time; later, what ZooKeeper holds counts. An ID that is not in it starts without links,
+    for a plan to append.
 
     \b
     Examples:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command
 from regraft.cli.running_directory import directory_option
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from regraft.coord import Coord, Layout
 
 
-@click.command()
+@click.command(cls=Command)
 @zookeeper_options
 @directory_option("Where `regraft up` says which ZooKeeper it uses.")
 @click.option(
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def brokers(zookeeper: Zookeeper, directory: Path, adaptations: int, as_json: bool) -> None:
-    """List the brokers that the destination database knows, and who holds what.
+    """List the brokers that the destination database knows.
+
+    It says who is alive, and which database holds whose record.
 
     \b
     Examples:

@@ -5,11 +5,13 @@ import json
 import click
 from click.shell_completion import get_completion_class
 
+from regraft.cli.grouped import Command
+
 VARIABLE = "_REGRAFT_COMPLETE"
 """What click looks for when `regraft` is asked to complete a line."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
@@ -17,10 +19,10 @@ def completion(context: click.Context, shell: str, as_json: bool) -> None:
     """Print the script that teaches SHELL to complete `regraft`.
 
     \b
-    To have it in every new shell:
-      bash  regraft completion bash >~/.local/share/bash-completion/completions/regraft
-      zsh   regraft completion zsh >DIR/_regraft       with DIR in fpath, before compinit
-      fish  regraft completion fish >~/.config/fish/completions/regraft.fish
+    Examples:
+      regraft completion bash >~/.local/share/bash-completion/completions/regraft
+      regraft completion zsh >_regraft        # to a folder in fpath, before compinit
+      regraft completion fish >~/.config/fish/completions/regraft.fish
     """
     kind = get_completion_class(shell)
     assert kind is not None  # click knows the three names above

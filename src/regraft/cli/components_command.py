@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from regraft.cli.grouped import Group, advanced
 from regraft.cli.running_directory import directory_option
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, RegraftError
@@ -23,12 +24,22 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obje
 WHERE = directory_option("Where `regraft up` says which ZooKeeper it uses.")
 
 
-@click.group()
+@click.group(cls=Group)
 def components() -> None:
-    """Application components: processes beside brokers that move with code and state.
+    """Run application components beside brokers, and move them.
+
+    A component is a process that moves with its code and its state.
 
     What hosts ask of a caller is in the variables REGRAFT_COMPONENTS_TOKEN, _CERTIFICATE, _KEY, _AUTHORITY,
     and _ID (the name in the certificate).
+
+    \b
+    Examples:
+      regraft components key me.pem
+      regraft components pack examples/components/chat --key me.pem -o chat.zip
+      regraft components create chat chat.zip --at b1
+      regraft components call chat join ann
+      regraft components list
     """
 
 
@@ -36,7 +47,14 @@ def components() -> None:
 @click.argument("file", type=FILE)
 @JSON
 def key(file: Path, as_json: bool) -> None:
-    """Make a key that signs bundles: FILE, and FILE.pub for the trusted folders of hosts."""
+    """Make a key that signs bundles.
+
+    FILE is the key, FILE.pub is for the trusted folders of hosts.
+
+    \b
+    Example:
+      regraft components key me.pem
+    """
     from regraft.heal.components.signing import make_key
 
     public = make_key(file)
@@ -71,7 +89,12 @@ def pack(folder: Path, key_file: Path, out: Path, as_json: bool) -> None:
 @click.option("--trusted", type=FILE, required=True, help="Folder of public keys (*.pub).")
 @JSON
 def verify(bundle: Path, trusted: Path, as_json: bool) -> None:
-    """Check a bundle as a host does: signature, content, manifest."""
+    """Check a bundle as a host does: signature, content, manifest.
+
+    \b
+    Example:
+      regraft components verify chat.zip --trusted trusted
+    """
     from regraft.heal.components.signing import Trust
 
     data = _read(bundle)
@@ -110,7 +133,12 @@ def _describe(data: bytes, path: Path, as_json: bool) -> None:
 @WHERE
 @JSON
 def list_(zookeeper: Zookeeper, directory: Path, as_json: bool) -> None:
-    """List all components and the places that own them."""
+    """List all components and the places that own them.
+
+    \b
+    Example:
+      regraft components list
+    """
     from rich.table import Table
 
     from regraft.cli.printing import console, shown
@@ -147,7 +175,12 @@ async def _entries(coord: "Coord", layout: "Layout") -> list[dict[str, Any]]:
 def create(
     name: str, bundle: Path, at: str, state: Path | None, zookeeper: Zookeeper, directory: Path, as_json: bool
 ) -> None:
-    """Start a component from a bundle, beside a broker."""
+    """Start a component from a bundle, beside a broker.
+
+    \b
+    Example:
+      regraft components create chat chat.zip --at b1
+    """
     import msgspec
 
     from regraft.heal.components.messages import Order
@@ -173,7 +206,12 @@ def create(
 @WHERE
 @JSON
 def migrate(name: str, target: str, zookeeper: Zookeeper, directory: Path, as_json: bool) -> None:
-    """Move a component to another broker, with code and state."""
+    """Move a component to another broker, with code and state.
+
+    \b
+    Example:
+      regraft components migrate chat b2
+    """
     from regraft.heal.components.messages import Order
 
     order = Order(number=0, kind="migrate", name=name, target=target)
@@ -192,7 +230,12 @@ def migrate(name: str, target: str, zookeeper: Zookeeper, directory: Path, as_js
 def clone(
     name: str, target: str, name_there: str | None, zookeeper: Zookeeper, directory: Path, as_json: bool
 ) -> None:
-    """Duplicate a component at a broker, with code and state, under a name of its own."""
+    """Duplicate a component, with code and state, at a broker.
+
+    \b
+    Example:
+      regraft components clone chat b2 --as chat2
+    """
     from regraft.heal.components.intents import clone_name
     from regraft.heal.components.messages import Order
 
@@ -209,7 +252,12 @@ def clone(
 @WHERE
 @JSON
 def terminate(name: str, zookeeper: Zookeeper, directory: Path, as_json: bool) -> None:
-    """End a component; its state is forgotten."""
+    """End a component; its state is forgotten.
+
+    \b
+    Example:
+      regraft components terminate chat
+    """
     from regraft.heal.components.messages import Order
 
     _order("", Order(number=0, kind="terminate", name=name), zookeeper, directory)
@@ -221,7 +269,13 @@ def terminate(name: str, zookeeper: Zookeeper, directory: Path, as_json: bool) -
 @click.argument("method")
 @click.argument("arguments", nargs=-1)
 @click.option(
-    "--patience", type=click.FloatRange(0.1, 3600), default=60.0, show_default=True, metavar="SECONDS"
+    "--patience",
+    type=click.FloatRange(0.1, 3600),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For an answer, also while the component moves.",
+    **advanced(),
 )
 @zookeeper_options
 @WHERE

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command
 from regraft.cli.up_options import make_folder
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 RATES = click.FloatRange(1.0, 5000.0)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -44,13 +45,18 @@ RATES = click.FloatRange(1.0, 5000.0)
 @click.option("--keep", is_flag=True, help="Leave it running, with the dashboard, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def demo(out: Path, rate: float, window: float, small: bool, keep: bool, as_json: bool) -> int:
-    """Show what Regraft does, on this machine, in two to three minutes.
+    """Watch Regraft work, on this machine, in two to three minutes.
 
     24 brokers are started, one for each of 24 cities of a European carrier's network, with its distances as
     latencies, joined by the fewest hops to one hub. Clients publish and subscribe as the demands between
     these cities are. The loop measures the traffic on Spark, finds a better tree, and changes the links while
     events flow. Then the broker with the most links is killed, and the others heal around it. Every event
     is counted from end to end: exit code 1 if one is lost, repeated or out of order.
+
+    \b
+    Examples:
+      regraft demo
+      regraft demo --small --keep     # eight brokers; the dashboard stays until Ctrl-C
     """
     from regraft.app.demo.network import SMALL
     from regraft.app.demo.show import Options

@@ -8,6 +8,8 @@ import importlib
 
 import click
 
+from regraft.cli.grouped import Group
+
 METHODS = {
     "gm": "design_mesh:gm",
     "gm2": "design_mesh:gm2",
@@ -18,7 +20,7 @@ METHODS = {
 }
 
 
-class Methods(click.Group):
+class Methods(Group):
     """The methods as commands, each loaded from a file of its own."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -34,7 +36,7 @@ class Methods(click.Group):
 
 @click.group(cls=Methods)
 def design() -> None:
-    """Design an overlay: a mesh for topics, or a tree for measured traffic.
+    """Design an overlay: a mesh for topics, or a tree for traffic.
 
     \b
     Examples:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command, advanced
 from regraft.cli.plan_options import MOST_LINKS, check_places
 from regraft.model import BadInput, Ends, Infeasible, RegraftError
 from regraft.model.interest_files import read_interest
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 ABOUT = {
     "gm": (1, "Greedy Merge: the next link joins the most components (k = 1)."),
-    "gm2": (2, "GM2: the next link helps the most topics towards two-connectivity (k = 2)."),
-    "harary": (2, "HararyPT: a Harary graph per topic over one sequence of the nodes (any k)."),
-    "cycle": (2, "CyclePT: a cycle per topic, nothing shared on purpose (k = 2); a yardstick."),
-    "greedy-k": (2, "Every subscription gets k links, the most useful link first (any k); the fewest links."),
+    "gm2": (2, "GM2: the next link helps the most topics (k = 2)."),
+    "harary": (2, "HararyPT: a Harary graph per topic over one sequence (any k)."),
+    "cycle": (2, "CyclePT: a cycle per topic, nothing shared (k = 2); a yardstick."),
+    "greedy-k": (2, "The most useful link first (any k); the fewest links."),
 }
 MORE = """
 
@@ -76,7 +77,7 @@ def command(method: str) -> click.Command:
     decorated: Callable[..., None] = run_it
     for option in reversed(options_of(k)):
         decorated = option(decorated)
-    return click.command(method)(decorated)
+    return click.command(method, cls=Command)(decorated)
 
 
 def options_of(k: int) -> list[Callable[..., Any]]:
@@ -85,7 +86,15 @@ def options_of(k: int) -> list[Callable[..., Any]]:
         click.option(
             "--interest", type=FILE, required=True, metavar="FILE", help="CSV or Parquet: node,topic."
         ),
-        click.option("-k", "--k", type=whole(1), default=k, show_default=True, metavar="K"),
+        click.option(
+            "-k",
+            "--k",
+            type=whole(1),
+            default=k,
+            show_default=True,
+            metavar="K",
+            help="Fewer than K failures never cut a topic.",
+        ),
         click.option("--max-degree", type=whole(1, MOST_LINKS), metavar="N", help="No node has more links."),
         click.option(
             "--network",
@@ -101,12 +110,30 @@ def options_of(k: int) -> list[Callable[..., Any]]:
             show_default=True,
             metavar="N",
             help="Exchanges tried per link; 0: redundant links are removed, nothing more.",
+            **advanced(),
         ),
-        click.option("--faithful", is_flag=True, help="The algorithm as it was published, nothing after it."),
         click.option(
-            "--part", type=whole(2, MOST_LINKS), metavar="N", help="Divide and conquer: parts of N nodes."
+            "--faithful",
+            is_flag=True,
+            help="The algorithm as it was published, nothing after it.",
+            **advanced(),
         ),
-        click.option("--seed", type=whole(0, 2**31 - 1), default=0, show_default=True, metavar="N"),
+        click.option(
+            "--part",
+            type=whole(2, MOST_LINKS),
+            metavar="N",
+            help="Divide and conquer: parts of N nodes.",
+            **advanced(),
+        ),
+        click.option(
+            "--seed",
+            type=whole(0, 2**31 - 1),
+            default=0,
+            show_default=True,
+            metavar="N",
+            help="The same seed gives the same mesh.",
+            **advanced(),
+        ),
         click.option("-o", "--output", type=FILE, metavar="TOPOLOGY", help="Write the mesh to this file."),
         click.option("--draw", "picture", type=FILE, metavar="FILE", help="Draw it (.svg, .png, .pdf)."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),

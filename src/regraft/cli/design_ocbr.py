@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regraft.cli import plan_options
+from regraft.cli.grouped import Command, advanced
 from regraft.cli.plan_options import check_places
 from regraft.model import BadInput, Topology
 from regraft.model.files import shown
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--traffic", type=FILE, required=True, metavar="FILE", help="Traffic classes, JSON or Parquet.")
 @click.option(
     "--topology", type=FILE, metavar="FILE", help="The tree as it is now; without it, one over the network."
@@ -60,8 +61,17 @@ FILE = click.Path(path_type=Path)
     type=click.IntRange(0, 10**12),
     metavar="N",
     help="Stop after N moves: with a generous --time-limit, the same seed gives the same tree.",
+    **advanced(),
 )
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, metavar="N")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="The same seed gives the same random choices.",
+    **advanced(),
+)
 @click.option("-o", "--output", type=FILE, metavar="TOPOLOGY", help="Write the tree to this file.")
 @click.option(
     "--draw",

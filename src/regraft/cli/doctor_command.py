@@ -5,11 +5,13 @@ from pathlib import Path
 
 import click
 
+from regraft.cli.grouped import Command
+
 FILE = click.Path(path_type=Path)
 MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  "}
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "-c",
     "--config",
@@ -22,14 +24,15 @@ MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  "}
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor(path: Path, as_json: bool) -> int:
-    """Check the machine and the configuration: Java, Spark, ZooKeeper, ports, clock, permissions, disk.
+    """Check that this machine has what `regraft serve` needs.
 
-    Exit code 0 if nothing is in the way (warnings allowed), 1 if something is.
+    Java, Spark, ZooKeeper, ports, clock, permissions, disk, and the configuration. Exit code 0 if nothing
+    is in the way (warnings allowed), 1 if something is.
 
     \b
     Examples:
       regraft doctor
-      regraft doctor -c /etc/regraft.toml --json
+      regraft doctor -c regraft.toml --json
     """
     import os
 

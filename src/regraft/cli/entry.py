@@ -15,38 +15,48 @@ import click
 
 from regraft import __version__
 from regraft.cli.extras import missing_extra
+from regraft.cli.grouped import Group
 from regraft.cli.watching import planner_is_running
 from regraft.model import BadInput, RegraftError
 
-COMMANDS = {
-    "design": "design_command:design",
-    "evaluate": "evaluate_command:evaluate",
-    "generate": "generate_command:generate",
-    "plan": "plan_command:plan",
-    "demo": "demo_command:demo",
-    "lab": "lab_command:lab",
-    "up": "up_command:up",
-    "broker": "broker_command:broker",
-    "pub": "pub_command:pub",
-    "sub": "sub_command:sub",
-    "apply": "apply_command:apply",
-    "rearrange": "rearrange_command:rearrange",
-    "topology": "topology_command:topology",
-    "measure": "measure_command:measure",
-    "routes": "routes_command:routes",
-    "rules": "rules_command:rules",
-    "brokers": "brokers_command:brokers",
-    "components": "components_command:components",
-    "znode": "znode_command:znode",
-    "init": "init_command:init",
-    "doctor": "doctor_command:doctor",
-    "serve": "serve_command:serve",
-    "what-if": "what_if_command:what_if",
-    "completion": "completion_command:completion",
+SECTIONS = {
+    "Try it": {"demo": "demo_command:demo"},
+    "Run an overlay": {
+        "up": "up_command:up",
+        "broker": "broker_command:broker",
+        "topology": "topology_command:topology",
+    },
+    "Publish and subscribe": {"pub": "pub_command:pub", "sub": "sub_command:sub"},
+    "Measure and design": {
+        "measure": "measure_command:measure",
+        "evaluate": "evaluate_command:evaluate",
+        "design": "design_command:design",
+    },
+    "Plan and change": {
+        "plan": "plan_command:plan",
+        "apply": "apply_command:apply",
+        "rearrange": "rearrange_command:rearrange",
+    },
+    "Run the loop": {"serve": "serve_command:serve", "what-if": "what_if_command:what_if"},
+    "Keep it healthy": {
+        "brokers": "brokers_command:brokers",
+        "rules": "rules_command:rules",
+        "components": "components_command:components",
+        "znode": "znode_command:znode",
+    },
+    "Program switches": {"routes": "routes_command:routes"},
+    "Do research": {"lab": "lab_command:lab", "generate": "generate_command:generate"},
+    "Set up": {
+        "init": "init_command:init",
+        "doctor": "doctor_command:doctor",
+        "completion": "completion_command:completion",
+    },
 }
+"""What people do, and with which commands."""
+COMMANDS = {name: place for commands in SECTIONS.values() for name, place in commands.items()}
 
 
-class OneLine(click.Group):
+class OneLine(Group):
     """A group whose commands are loaded when asked for, and whose faults are one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -58,6 +68,19 @@ class OneLine(click.Group):
         module, _, name = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(f"regraft.cli.{module}"), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, COMMANDS))
+        for heading, names in SECTIONS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.get_short_help_str(formatter.width - width - 4))
+                        for name, command in commands
+                        if command is not None
+                    ]
+                )
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Click's own way out prints several lines; ours is in the module's docstring."""
@@ -133,22 +156,21 @@ def _say(text: str, code: int) -> int:
     return code
 
 
-@click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("regraft", cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="regraft")
 def main() -> None:
     """Keep a publish/subscribe network in the shape that its traffic needs, while it runs.
 
     \b
     Start here:
-      regraft demo                          24 brokers, the loop, a crash, in three minutes
-      regraft plan now.json better.json     the steps from one tree to another
-      regraft plan --help                   files, options, examples
-      regraft up now.json                   its brokers, running here; in other terminals:
-      regraft sub "temp > 20"               print events that match
-      regraft pub temp=21.5                 publish one
+      regraft demo                        # 24 brokers, the loop, a crash: three minutes
+      regraft plan now.json better.json   # the steps from one tree to another
+      regraft up tree.json                # its brokers, here; in other terminals:
+      regraft sub "temp > 20"             # print events that match
+      regraft pub temp=21.5               # publish one
 
-    Every command takes --json: on success, one JSON object on standard output; everything else,
-    such as the one line of an error, is on standard error.
-
-    Exit codes: 0 success, 2 bad input (the line says where and why), 1 failure.
+    `regraft COMMAND --help` shows files, options and examples; --help-all, also the options that few
+    need. Every command takes --json: on success, one JSON object on standard output; everything else,
+    such as the one line of an error, is on standard error. Exit codes: 0 success, 2 bad input (the line
+    says where and why), 1 failure.
     """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command, advanced
 from regraft.model import BadInput, Topology
 from regraft.model.files import shown
 from regraft.model.interest_files import read_interest
@@ -31,7 +32,7 @@ def _weight(context: click.Context, parameter: click.Parameter, value: float) ->
     return value
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("topology", type=FILE)
 @click.argument("other", type=FILE, required=False)
 @click.option("--traffic", type=FILE, metavar="FILE", help="Traffic classes: JSON or Parquet. For trees.")
@@ -65,10 +66,11 @@ def _weight(context: click.Context, parameter: click.Parameter, value: float) ->
     "--spark",
     metavar="MASTER",
     help="Routing cost of very many classes, in Parquet, on Spark: local[N], spark://HOST:PORT, sc://HOST:PORT.",
+    **advanced("Spark"),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on success.")
 def evaluate(topology: Path, other: Path | None, as_json: bool, **options: Any) -> None:
-    """Judge TOPOLOGY for the traffic and the interest at hand; with OTHER, compare the two.
+    """Judge TOPOLOGY for its traffic and its topics, or compare two.
 
     The routing cost of a tree is that of every class' spanning subtree: alpha times the cost of its
     links plus beta times the cost of its brokers, times the class' demand. Costs of links and brokers

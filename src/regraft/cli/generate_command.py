@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Group, advanced
 from regraft.model import BadInput
 from regraft.model.files import shown
 
@@ -21,17 +22,12 @@ FILE = click.Path(path_type=Path)
 FORMATS = ("parquet", "json", "csv")
 
 
-@click.group()
+@click.group(cls=Group)
 def generate() -> None:
-    """Make telemetry, interest tables and event streams: synthetic at any size, or from real data.
+    """Make telemetry, interest tables and event streams.
 
-    The same arguments give the same rows, whatever the number of cores.
-
-    \b
-    Examples:
-      regraft generate interest --nodes 1000000 --topics 10000 --subscriptions 30 --out interest
-      regraft generate telemetry --rows 1000000 --brokers 60 --out telemetry
-      regraft generate events quotes/padres_stockquotes/YHOO.txt.gz --out events
+    Synthetic at any size, or from real data. The same arguments give the same rows, whatever the number of
+    cores.
     """
 
 
@@ -40,13 +36,36 @@ def _common(command: Any) -> Any:
         (
             click.option("--out", type=FILE, required=True, metavar="FOLDER", help="Where the files go."),
             click.option(
-                "--format", "form", type=click.Choice(FORMATS), default="parquet", show_default=True
+                "--format",
+                "form",
+                type=click.Choice(FORMATS),
+                default="parquet",
+                show_default=True,
+                help="Of the files.",
             ),
             click.option(
-                "--partitions", type=click.IntRange(1, 100_000), metavar="N", help="Files, about so many."
+                "--partitions",
+                type=click.IntRange(1, 100_000),
+                metavar="N",
+                help="Files, about so many.",
+                **advanced("Spark"),
             ),
-            click.option("--spark", default="local[*]", show_default=True, metavar="MASTER"),
-            click.option("--memory", default="4g", show_default=True, metavar="SIZE"),
+            click.option(
+                "--spark",
+                default="local[*]",
+                show_default=True,
+                metavar="MASTER",
+                help="local[N], spark://HOST:PORT or sc://HOST:PORT.",
+                **advanced("Spark"),
+            ),
+            click.option(
+                "--memory",
+                default="4g",
+                show_default=True,
+                metavar="SIZE",
+                help="Of a Spark started here.",
+                **advanced("Spark"),
+            ),
             click.option("--json", "as_json", is_flag=True, help="Print one JSON object on success."),
         )
     ):
@@ -54,20 +73,35 @@ def _common(command: Any) -> Any:
     return command
 
 
-SEED = click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+SEED = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=0,
+    show_default=True,
+    help="The same seed gives the same rows.",
+)
 
 
 @generate.command()
-@click.option("--nodes", type=click.IntRange(1), required=True)
-@click.option("--topics", type=click.IntRange(1), required=True)
+@click.option("--nodes", type=click.IntRange(1), required=True, metavar="N", help="How many nodes.")
+@click.option("--topics", type=click.IntRange(1), required=True, metavar="N", help="How many topics.")
 @click.option("--subscriptions", type=click.IntRange(1), default=30, show_default=True, help="Of each node.")
 @click.option(
-    "--distribution", type=click.Choice(["expo", "zipf", "unif"]), default="unif", show_default=True
+    "--distribution",
+    type=click.Choice(["expo", "zipf", "unif"]),
+    default="unif",
+    show_default=True,
+    help="How popular the topics are: exponential, Zipf with exponent 2, uniform.",
 )
 @SEED
 @_common
 def interest(nodes: int, topics: int, subscriptions: int, distribution: Any, **options: Any) -> None:
-    """An interest table (node, topic): topics popular by Expo, Zipf with exponent 2, or Unif."""
+    """Make an interest table: which node wants which topics.
+
+    \b
+    Example:
+      regraft generate interest --nodes 1000 --topics 100 --format csv --out interest
+    """
 
     def make(session: "SparkSession") -> "DataFrame":
         from regraft.measure.generate.interest import interest
@@ -86,8 +120,22 @@ def interest(nodes: int, topics: int, subscriptions: int, distribution: Any, **o
 @click.option(
     "--brokers", type=click.IntRange(1, 1000), default=60, show_default=True, help="Without a topology."
 )
-@click.option("--subscribers", type=click.IntRange(1), default=1000, show_default=True)
-@click.option("--publishers", type=click.IntRange(1), default=20, show_default=True)
+@click.option(
+    "--subscribers",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="How many clients subscribe.",
+)
+@click.option(
+    "--publishers",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="How many clients publish.",
+)
 @click.option(
     "--rate",
     type=click.FloatRange(0, min_open=True),
@@ -98,7 +146,14 @@ def interest(nodes: int, topics: int, subscriptions: int, distribution: Any, **o
 @SEED
 @_common
 def telemetry(rows: int, topology: Path | None, brokers: int, **options: Any) -> None:
-    """Telemetry of brokers in a tree: ten classes of events with two attributes, subscribers with ranges."""
+    """Make the telemetry of brokers in a tree.
+
+    There are ten classes of events with two attributes, and subscribers with ranges.
+
+    \b
+    Example:
+      regraft generate telemetry --rows 1000 --brokers 10 --out telemetry
+    """
 
     def make(session: "SparkSession") -> "DataFrame":
         from regraft.lab.workload import SHAPES, tree
@@ -116,7 +171,14 @@ def telemetry(rows: int, topology: Path | None, brokers: int, **options: Any) ->
 @click.argument("source", metavar="FILE", type=FILE)
 @_common
 def real(source: Path, **options: Any) -> None:
-    """The interest table in FILE: friends (.txt), JSON lists of topics (.jsonl), listeners (.tsv)."""
+    """Make an interest table of the real data in FILE.
+
+    Friends (.txt), JSON lists of topics (.jsonl), listeners (.tsv).
+
+    \b
+    Example:
+      regraft generate real facebook_combined.txt --out friends
+    """
 
     def make(session: "SparkSession") -> "DataFrame":
         from regraft.measure.generate.real_interest import real_interest
@@ -131,7 +193,14 @@ def real(source: Path, **options: Any) -> None:
 @click.option("--broker", default="b0", show_default=True, help="Where they are published.")
 @_common
 def events(source: Path, broker: str, **options: Any) -> None:
-    """The events in FILE as publication records: quotes, taxi trips, weather, air, motes."""
+    """Make publication records of the real events in FILE.
+
+    Quotes, taxi trips, weather, air, motes.
+
+    \b
+    Example:
+      regraft generate events padres_stockquotes/YHOO.txt.gz --out events
+    """
 
     def make(session: "SparkSession") -> "DataFrame":
         from regraft.measure.generate.real_events import real_events

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regraft.cli.grouped import Command
 from regraft.model import BadInput
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=FILE, default=Path("regraft.toml"), metavar="[FILE]")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @click.option(
@@ -33,7 +34,9 @@ def init(
     zookeeper: str | None,
     as_json: bool,
 ) -> None:
-    """Write a configuration FILE (default regraft.toml) with every key, its meaning and its default.
+    """Write a configuration file in which every key is explained.
+
+    FILE is regraft.toml if it is not given.
 
     \b
     Examples:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command, Group
+
 if TYPE_CHECKING:
     from regraft.lab import Experiment, Option
 
 
-class Experiments(click.Group):
+class Experiments(Group):
     """One command for each experiment, with the options that the experiment declares."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -35,7 +37,7 @@ def lab(context: click.Context, as_json: bool) -> None:
     Examples:
       regraft lab
       regraft lab ipitt-planning --help
-      regraft lab ipitt-planning --sizes 20,30 --time-limit 60 --out results
+      regraft lab ipitt-planning --sizes 20 --ratios 10 --topologies 1 --planners fast --time-limit 1
     """
     if context.invoked_subcommand is None:
         from regraft.lab import EXPERIMENTS
@@ -73,7 +75,7 @@ def _command(name: str, experiment: "Experiment") -> click.Command:
     )
     as_json = click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object on success.")
     declared = [_option(option) for option in experiment.options]
-    return click.Command(name, params=[*declared, where, as_json], callback=run, help=experiment.summary)
+    return Command(name, params=[*declared, where, as_json], callback=run, help=experiment.summary)
 
 
 def _option(option: "Option") -> click.Option:

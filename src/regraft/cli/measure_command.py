@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command, advanced
 from regraft.model import BadInput
 from regraft.model.files import shown
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("source", metavar="SOURCE", type=FILE)
 @click.option("--out", type=FILE, required=True, metavar="DIR", help="Where the tables go.")
 @click.option(
@@ -40,6 +41,7 @@ FILE = click.Path(path_type=Path)
     metavar="N",
     help="Keep the N heaviest traffic classes of a window; the rest are merged into supersets, so that no "
     "link's load is understated. The manifest says by how much it may be overstated.",
+    **advanced("tables"),
 )
 @click.option(
     "--lateness",
@@ -47,17 +49,26 @@ FILE = click.Path(path_type=Path)
     show_default=True,
     metavar="LENGTH",
     help="A record that much older than the newest one of its broker in earlier runs is late: counted only.",
+    **advanced("tables"),
 )
 @click.option(
     "--keep",
     metavar="LENGTH",
     help="Let go of windows that end so long before the newest record: 12h, 7d. Without it all stay.",
+    **advanced("tables"),
 )
 @click.option(
-    "--topology", type=FILE, metavar="FILE", help="The tree of local views; else the records say it."
+    "--topology",
+    type=FILE,
+    metavar="FILE",
+    help="The tree of local views; else the records say it.",
+    **advanced("tables"),
 )
 @click.option(
-    "--tables", metavar="LIST", help="Only these, such as traffic_classes,latency; the others stay empty."
+    "--tables",
+    metavar="LIST",
+    help="Only these, such as traffic_classes,latency; the others stay empty.",
+    **advanced("tables"),
 )
 @click.option(
     "--spark",
@@ -65,8 +76,16 @@ FILE = click.Path(path_type=Path)
     show_default=True,
     metavar="MASTER",
     help="local[N], spark://HOST:PORT, or sc://HOST:PORT (Spark Connect).",
+    **advanced("Spark"),
 )
-@click.option("--memory", metavar="SIZE", default="4g", show_default=True, help="Of a Spark started here.")
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    default="4g",
+    show_default=True,
+    help="Of a Spark started here.",
+    **advanced("Spark"),
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def measure(source: Path, out: Path, follow: bool, as_json: bool, **options: Any) -> None:
     """Turn the telemetry in SOURCE into tables of a snapshot.
@@ -77,9 +96,8 @@ def measure(source: Path, out: Path, follow: bool, as_json: bool, **options: Any
 
     \b
     Examples:
-      regraft measure spool --out tables
-      regraft measure spool --out tables --window 10s --follow
-      regraft measure telemetry.parquet --out tables --top 10000 --spark spark://10.0.0.1:7077
+      regraft measure out/telemetry --out tables
+      regraft measure out/telemetry --out tables --tables traffic_classes --follow
     """
     if options["stop_when_idle"] is not None and not follow:
         raise click.UsageError("--stop-when-idle goes with --follow")

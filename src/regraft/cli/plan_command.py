@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regraft.cli import plan_options
+from regraft.cli.grouped import Command, advanced, under
 from regraft.cli.plan_options import check_places
 from regraft.cli.plan_request import Request, check_brokers, check_options, invariant, read_pair
 from regraft.cli.watching import run_watched
@@ -21,7 +22,7 @@ FILE = click.Path(path_type=Path)
 COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("from_", metavar="FROM", type=FILE)
 @click.argument("to", metavar="TO", type=FILE)
 @click.option(
@@ -50,7 +51,9 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
     metavar="N",
     help="No broker has more than N links at any moment.",
 )
-@click.option("--exclusive", is_flag=True, help="No broker takes part in two actions of one step.")
+@click.option(
+    "--exclusive", is_flag=True, help="No broker takes part in two actions of one step.", **advanced()
+)
 @click.option(
     "--operations",
     default="shift,append,detach",
@@ -59,13 +62,16 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
     callback=plan_options.operations,
     help="What the plan may use, of shift, append, detach, move.",
 )
-@click.option("--costs", type=FILE, metavar="FILE", help="Costs of operations and of single actions.")
+@click.option(
+    "--costs", type=FILE, metavar="FILE", help="Costs of operations and of single actions.", **advanced()
+)
 @click.option(
     "--cost",
     multiple=True,
     metavar="OPERATION=N",
     callback=plan_options.costs,
     help="Cost of an operation, such as move=4; may be repeated.",
+    **advanced(),
 )
 @click.option(
     "--time-limit",
@@ -75,7 +81,13 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
     help="Stop improving or proving then.  [default: 2 for fast, 60 for the others]",
 )
 @click.option(
-    "--threads", type=click.IntRange(1, 1024), metavar="N", default=Limits.threads, show_default=True
+    "--threads",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    default=Limits.threads,
+    show_default=True,
+    **advanced(),
+    help="How many threads the planner uses.",
 )
 @click.option(
     "--seed",
@@ -84,13 +96,17 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
     default=0,
     show_default=True,
     help="The same seed gives the same random choices.",
+    **advanced(),
 )
-@click.option("--kind", type=click.Choice(["tree", "mesh"]), help="Read both files as this kind.")
+@click.option(
+    "--kind", type=click.Choice(["tree", "mesh"]), help="Read both files as this kind.", **advanced()
+)
 @click.option(
     "--interest",
     type=FILE,
     metavar="FILE.csv",
     help="Meshes: columns node,topic. Every topic stays k-connected (without it, the mesh stays connected).",
+    **under("Meshes"),
 )
 @click.option(
     "-k",
@@ -100,6 +116,7 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
     default=1,
     show_default=True,
     help="Meshes: fewer than K failures never cut a topic.",
+    **under("Meshes"),
 )
 @click.option("-o", "--output", type=FILE, metavar="PLAN", help="Write the plan to this file.")
 @click.option(
@@ -114,7 +131,7 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 )
 @click.pass_context
 def plan(context: click.Context, /, **options: Any) -> None:
-    """Plan the way from the topology in FROM to that in TO, in the fewest safe steps.
+    """Plan the fewest safe steps from topology FROM to topology TO.
 
     Files are JSON, GraphML or GML. A tree changes by shift(i, j, k): the link i-j becomes i-k while
     j-k holds the tree together; the actions of a step may run at once, in any order. Brokers that

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.filter_option import checked_filter
+from regraft.cli.grouped import Command
 from regraft.cli.running_directory import addresses, connection_options, context
 from regraft.model import BadInput
 
@@ -16,16 +18,21 @@ if TYPE_CHECKING:
     from regraft.client import Event
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("attributes", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--data", default="", metavar="TEXT", help="Data of the event.")
-@click.option("--advertise", metavar="FILTER", help="What will be published.  [default: TRUE, everything]")
+@click.option(
+    "--advertise",
+    metavar="FILTER",
+    callback=checked_filter,
+    help="What will be published.  [default: TRUE, everything]",
+)
 @click.option("--count", type=click.IntRange(1), metavar="N", help="Publish the event N times.")
 @click.option("--rate", type=click.FloatRange(0.001), metavar="N", help="At most N events in a second.")
 @connection_options
 @click.option("--json", "as_json", is_flag=True, help="On success, print one JSON object.")
 def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Publish events; returns when all of them have reached everybody who subscribed.
+    """Publish events, and return when every subscriber has them.
 
     The event is made of KEY=VALUE (a value that reads as a number or as true or false is one; quotes make
     it text) and --data. Without arguments, events are read from standard input, one JSON object on a line:
@@ -34,7 +41,7 @@ def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
     \b
     Examples:
       regraft pub topic=temp value=21.5 --data hello
-      regraft pub topic=temp value=21.5 --count 1000 --rate 100 --broker b3
+      regraft pub topic=temp value=21.5 --count 20 --rate 100 --broker b3
       regraft pub --at 127.0.0.1:7000 < events.jsonl
     """
     from regraft.broker.io.running import run

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command, advanced
 from regraft.cli.running_directory import directory_option
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--telemetry", type=FILE, required=True, metavar="FOLDER", help="Where the brokers spool it.")
 @click.option(
     "--every",
@@ -36,20 +37,29 @@ FILE = click.Path(path_type=Path)
 @click.option("--network", type=FILE, metavar="FILE", help="The possible links with their costs.")
 @click.option("--alpha", type=float, default=1.0, show_default=True, help="Weight of the cost of links.")
 @click.option("--beta", type=float, default=1.0, show_default=True, help="Weight of the cost of brokers.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, metavar="N")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="The same seed gives the same random choices.",
+    **advanced(),
+)
 @zookeeper_options
 @directory_option("Where `regraft up` says which ZooKeeper it uses.")
 @click.option("--json", "as_json", is_flag=True, help="At the end, print one JSON object.")
 def rearrange(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any) -> int:
-    """Let every broker be master of its own neighbourhood (OCBR), on the tree that `regraft up` runs.
+    """Let every broker of a running tree improve its neighbourhood.
 
-    Each measures its own traffic, locks its neighbourhood when it has found a better one, and has its links
-    shifted. No message is lost, and the cost of the traffic only falls.
+    Each is master of its own neighbourhood (OCBR): it measures its own traffic, locks its neighbours when
+    it has found a better tree around itself, and has its links shifted. No message is lost, and the cost of
+    the traffic only falls.
 
     \b
     Examples:
-      regraft up tree.json --telemetry spool &
-      regraft rearrange --telemetry spool --every 30
+      regraft up tree.json --telemetry out/telemetry     # in another terminal
+      regraft rearrange --telemetry out/telemetry --every 30
     """
     from regraft.cli.running_zookeeper import connected
 
@@ -125,6 +135,7 @@ async def _rearrange(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    click.echo("brokers watch their traffic; Ctrl-C ends it", err=True)
     running = asyncio.create_task(masters.run())
     stopped = asyncio.create_task(stop.wait())
     await asyncio.wait([running, stopped], timeout=options["seconds"], return_when=asyncio.FIRST_COMPLETED)

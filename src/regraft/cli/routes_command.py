@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command
 from regraft.model import BadInput, Infeasible, RegraftError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("network", type=FILE)
 @click.option("--workload", type=FILE, required=True, help="Publishers, subscribers, limits (JSON).")
 @click.option("--config", type=FILE, help="Components by name, and their numbers (JSON).")
@@ -39,8 +40,9 @@ def routes(
     as_json: bool,
     **where: Path | None,
 ) -> None:
-    """Content routes: which switch sends which events where, with the least data rate.
+    """Compute content routes for a network of switches.
 
+    They say which switch sends which events where, with the least data rate.
     NETWORK is GraphML or GML (Topology Zoo), JSON (ours or SNDlib's) or Rocketfuel's .intra.
 
     \b
@@ -53,7 +55,7 @@ def routes(
     Examples:
       regraft routes Colt.graphml --workload work.json
       regraft routes Colt.graphml --workload work.json --config fast.json --json
-      regraft routes net.json --workload work.json --draw routes.svg --install switches.json
+      regraft routes net.json --workload work.json --draw routes.svg
     """
     from regraft.cli.routes_draw import check_suffix
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Group
 from regraft.cli.running_directory import directory_option
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, RegraftError
@@ -29,9 +30,12 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obje
 Definitions = dict[str, float | str | bool]
 
 
-@click.group()
+@click.group(cls=Group)
 def rules() -> None:
-    """Adaptation rules: what is done when brokers fail, are overloaded, join or leave."""
+    """Check, store and list the rules by which brokers heal.
+
+    Rules say what is done when brokers fail, are overloaded, join or leave.
+    """
 
 
 @rules.command("check")
@@ -40,7 +44,9 @@ def rules() -> None:
 @DEFINE
 @JSON
 def check_(files: tuple[Path, ...], seed: bool, define: tuple[str, ...], as_json: bool) -> None:
-    """Check rules without storing them: grammar, events, actions, types, conflicts.
+    """Check rules without storing them.
+
+    Their grammar, events, actions and types must be right; conflicts are reported.
 
     \b
     Example:
@@ -77,7 +83,7 @@ def put(
     directory: Path,
     as_json: bool,
 ) -> None:
-    """Store rules in the destination database; running brokers follow them at once.
+    """Store rules; running brokers follow them at once.
 
     \b
     Example:
@@ -108,7 +114,13 @@ def put(
 @click.option("--text", is_flag=True, help="Print the rules themselves, as they can be stored again.")
 @JSON
 def list_(zookeeper: Zookeeper, directory: Path, text: bool, as_json: bool) -> None:
-    """List the rules that hold."""
+    """List the rules that hold.
+
+    \b
+    Examples:
+      regraft rules list
+      regraft rules list --text
+    """
     from regraft.cli.running_zookeeper import connected
     from regraft.heal.rules import parse
 
@@ -148,12 +160,14 @@ def list_(zookeeper: Zookeeper, directory: Path, text: bool, as_json: bool) -> N
 @directory_option("Where `regraft up` says which ZooKeeper it uses.")
 @JSON
 def raise_(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any) -> None:
-    """Raise an event at a broker: rules decide what is done, as if the broker had noticed it itself.
+    """Raise an event at a broker, and let the rules decide.
+
+    They do what they would do if the broker had noticed the event itself.
 
     \b
     Examples:
       regraft rules raise deleteBrokerRequest b3
-      regraft rules raise transferBrokerRequest b0 --to b2 --to b4 --component update
+      regraft rules raise transferBrokerRequest b0 --to b2 --component chat
     """
     from regraft.cli.running_zookeeper import connected
     from regraft.heal.rules.vocabulary import EVENTS

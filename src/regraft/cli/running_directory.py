@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import advanced
 from regraft.model import BadInput
 
 if TYPE_CHECKING:
@@ -38,18 +39,26 @@ def connection_options(command: Any) -> Any:
             click.option(
                 "--name", default="", metavar="NAME", help="Name of the client.  [default: a new one]"
             ),
-            click.option("--token", default="", envvar="REGRAFT_TOKEN", help="Secret of the client."),
+            click.option(
+                "--token",
+                default="",
+                envvar="REGRAFT_TOKEN",
+                help="Secret of the client.",
+                **advanced("TLS and tokens"),
+            ),
             click.option(
                 "--ca",
                 type=click.Path(path_type=Path),
                 metavar="FILE",
                 help="Speak TLS; the broker's certificate is of this authority (PEM).",
+                **advanced("TLS and tokens"),
             ),
             click.option(
                 "--certificate",
                 type=click.Path(path_type=Path),
                 metavar="FILE",
                 help="Certificate and key of the client (PEM), with --ca.",
+                **advanced("TLS and tokens"),
             ),
             click.option(
                 "--timeout",
@@ -58,6 +67,7 @@ def connection_options(command: Any) -> Any:
                 show_default=True,
                 metavar="SECONDS",
                 help="For the connection.",
+                **advanced(),
             ),
         ]
     ):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command
+
 if TYPE_CHECKING:
     from regraft.app.configuration import Configuration
     from regraft.app.service import Service
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "-c",
     "--config",
@@ -31,11 +33,13 @@ FILE = click.Path(path_type=Path)
 @click.option("--no-web", is_flag=True, help="The loop alone, without REST and dashboard.")
 @click.option("--json", "as_json", is_flag=True, help="When it runs, print one JSON object.")
 def serve(path: Path, no_web: bool, as_json: bool) -> int:
-    """Run the loop on a running overlay until Ctrl-C: measure, judge, propose, carry out, verify.
+    """Run the loop on a running overlay until Ctrl-C.
+
+    It measures the traffic, judges the tree, proposes a better one, carries out and verifies the change.
 
     \b
     Examples:
-      regraft up tree.json --telemetry out/telemetry     in another terminal
+      regraft up tree.json --telemetry out/telemetry     # in another terminal
       regraft init
       regraft serve
     """

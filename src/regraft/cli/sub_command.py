@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.filter_option import checked_filter
+from regraft.cli.grouped import Command
 from regraft.cli.running_directory import addresses, connection_options, context
 
 if TYPE_CHECKING:
     from regraft.client import Event
 
 
-@click.command()
-@click.argument("filter", metavar="FILTER")
+@click.command(cls=Command)
+@click.argument("filter", metavar="FILTER", callback=checked_filter)
 @click.option("--count", type=click.IntRange(1), metavar="N", help="End after N events.")
 @click.option(
     "--durable",
@@ -23,9 +25,10 @@ if TYPE_CHECKING:
 @connection_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end, instead of lines.")
 def sub(filter: str, count: int | None, durable: bool, as_json: bool, **options: Any) -> None:
-    """Print the events that match FILTER, a CloudEvents SQL expression, one JSON object on a line.
+    """Print the events that match FILTER, one JSON object a line.
 
-    "subscribed" on standard error says that from now on nothing is missed. Ctrl-C ends it.
+    FILTER is a CloudEvents SQL expression. "subscribed" on standard error says that from now on nothing is
+    missed. Ctrl-C ends it.
 
     \b
     Examples:
@@ -34,9 +37,7 @@ def sub(filter: str, count: int | None, durable: bool, as_json: bool, **options:
       regraft sub "EXISTS alarm" --name desk --durable --at 127.0.0.1:7000,127.0.0.1:7001
     """
     from regraft.broker.io.running import run
-    from regraft.filters import parse
 
-    parse(filter)
     if durable and not options["name"]:
         raise click.UsageError("--durable needs a --name to come back under")
     tls = context(options["ca"], options["certificate"])

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regraft.cli.grouped import Command
 from regraft.cli.running_directory import directory_option
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, Broker, Topology
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(cls=Command)
 @zookeeper_options
 @directory_option("Where `regraft up` says which ZooKeeper it uses.")
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Write it there: JSON, GraphML or GML.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from regraft.cli.grouped import Command
 from regraft.cli.running_directory import directory_option, document
 from regraft.cli.up_heal import check_options, heal_options
 from regraft.cli.up_options import Configure, broker_options, configuring, make_folder
@@ -32,7 +33,7 @@ MANY = 16
 """Brokers in one process, whose agents have one of their own."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("topology", metavar="TOPOLOGY", type=FILE)
 @click.option("--processes", is_flag=True, help="One process for each broker, instead of one for all.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen there; ports are free ones.")
@@ -44,7 +45,7 @@ MANY = 16
 @zookeeper_options
 @click.option("--json", "as_json", is_flag=True, help="When all run, print one JSON object.")
 def up(topology: Path, **options: Any) -> int:
-    """Start the brokers of TOPOLOGY, a tree or a mesh, and run them until Ctrl-C.
+    """Run the brokers of TOPOLOGY, a tree or a mesh, until Ctrl-C.
 
     Each has an agent, through which `regraft apply` changes links. Agents meet in ZooKeeper: one of our own
     (it needs Java), or --zookeeper. With --heal, brokers are nodes, each in a process of its own: when one
@@ -54,9 +55,10 @@ def up(topology: Path, **options: Any) -> int:
     Examples:
       regraft up tree.json
       regraft up tree.json --processes --state state --telemetry spool
-      regraft up tree.json --heal --state state
+      regraft up tree.json --heal --state state --telemetry out/telemetry
       regraft up tree.json --no-agents
-      regraft up tree.json & regraft sub "temp > 20" --count 1 & regraft pub temp=21
+      regraft sub "temp > 20"                 # in another terminal
+      regraft pub temp=21                     # in a third one
     """
     from regraft.broker.io.running import run, undisturbed
     from regraft.model.topology_files import read_topology

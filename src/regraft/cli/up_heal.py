@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import advanced
 from regraft.cli.up_options import Configure, make_folder
 from regraft.model import BadInput, Topology
 
@@ -30,7 +31,9 @@ def heal_options(command: Any) -> Any:
     for option in reversed(
         [
             click.option(
-                "--heal", is_flag=True, help="Heal by rules: nodes and destination databases (a tree only)."
+                "--heal",
+                is_flag=True,
+                help="Heal by rules: nodes and destination databases (a tree only).",
             ),
             click.option(
                 "--database",
@@ -38,6 +41,7 @@ def heal_options(command: Any) -> Any:
                 multiple=True,
                 metavar="URL",
                 help="With --heal: sqlite:PATH or postgresql://…, several times.  [default: two of SQLite]",
+                **advanced("healing"),
             ),
             click.option(
                 "--timer-ms",
@@ -46,8 +50,14 @@ def heal_options(command: Any) -> Any:
                 show_default=True,
                 metavar="MS",
                 help="With --heal: who does not answer for so long is suspected.",
+                **advanced("healing"),
             ),
-            click.option("--adaptive", is_flag=True, help="With --heal: a longer timer for who is slow."),
+            click.option(
+                "--adaptive",
+                is_flag=True,
+                help="With --heal: a longer timer for who is slow.",
+                **advanced("healing"),
+            ),
             click.option(
                 "--removals",
                 type=click.IntRange(0),
@@ -55,12 +65,14 @@ def heal_options(command: Any) -> Any:
                 show_default=True,
                 metavar="N",
                 help="With --heal: brokers that may be removed within a minute.",
+                **advanced("healing"),
             ),
             click.option(
                 "--demand",
                 type=click.Path(path_type=Path),
                 metavar="FILE",
                 help="With --heal: traffic classes; a dead broker's neighbours are joined as is cheapest.",
+                **advanced("healing"),
             ),
         ]
     ):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from regraft.cli.grouped import advanced
 from regraft.model import BadInput, Kind
 
 if TYPE_CHECKING:
@@ -20,20 +21,47 @@ OPTIONS = [
     click.option("--state", type=FILE, metavar="FOLDER", help="Journals: sessions survive a restart."),
     click.option("--telemetry", type=FILE, metavar="FOLDER", help="Spool telemetry records there."),
     click.option(
-        "--sample", type=click.IntRange(1), default=1, metavar="N", help="Of one publication in N only."
+        "--sample",
+        type=click.IntRange(1),
+        default=1,
+        metavar="N",
+        help="Of one publication in N only.",
+        **advanced("measurements"),
     ),
-    click.option("--no-metrics", is_flag=True, help="No /metrics and /healthz."),
-    click.option("--certificate", type=FILE, metavar="FILE", help="Speak TLS with this certificate (PEM)."),
-    click.option("--key", type=FILE, metavar="FILE", help="Its key.  [default: in the same file]"),
+    click.option("--no-metrics", is_flag=True, help="No /metrics and /healthz.", **advanced("measurements")),
     click.option(
-        "--ca", type=FILE, metavar="FILE", help="Authority: brokers show certificates to each other."
+        "--certificate",
+        type=FILE,
+        metavar="FILE",
+        help="Speak TLS with this certificate (PEM).",
+        **advanced("TLS and tokens"),
     ),
-    click.option("--clients-too", is_flag=True, help="With --ca: clients must show a certificate as well."),
+    click.option(
+        "--key",
+        type=FILE,
+        metavar="FILE",
+        help="Its key.  [default: in the same file]",
+        **advanced("TLS and tokens"),
+    ),
+    click.option(
+        "--ca",
+        type=FILE,
+        metavar="FILE",
+        help="Authority: brokers show certificates to each other.",
+        **advanced("TLS and tokens"),
+    ),
+    click.option(
+        "--clients-too",
+        is_flag=True,
+        help="With --ca: clients must show a certificate as well.",
+        **advanced("TLS and tokens"),
+    ),
     click.option(
         "--tokens",
         type=FILE,
         metavar="FILE",
         help='{"brokers": SECRET, "clients": {NAME: SECRET, "*": SECRET}}',
+        **advanced("TLS and tokens"),
     ),
 ]
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Command, advanced
+
 if TYPE_CHECKING:
     from regraft.app.configuration import Configuration
     from regraft.app.replaying import Replay
@@ -28,12 +30,12 @@ SHOWN = (
 )
 
 
-@click.command("what-if")
+@click.command("what-if", cls=Command)
 @click.option("--telemetry", type=FILE, required=True, metavar="DIR", help="What the brokers have written.")
 @click.option(
     "--from", "begin", metavar="TIME", help="ISO 8601; UTC if no zone is given.  [default: the first]"
 )
-@click.option("--to", "end", metavar="TIME", help="  [default: the last]")
+@click.option("--to", "end", metavar="TIME", help="The end, likewise.  [default: the last]")
 @click.option("--topology", type=FILE, metavar="FILE", help="Of that time.  [default: what the records show]")
 @click.option(
     "--mode",
@@ -47,19 +49,19 @@ SHOWN = (
 )
 @click.option("--window", metavar="LENGTH", help="Of a window, instead of loop.window: 10s, 5m.")
 @click.option("--out", type=FILE, metavar="DIR", help="Keep the tables there: a second run is quicker.")
-@click.option("--spark", metavar="MASTER", help="Instead of spark.master.")
+@click.option("--spark", metavar="MASTER", help="Instead of spark.master.", **advanced("Spark"))
 @click.option("-o", "--output", type=FILE, metavar="TOPOLOGY", help="Write the topology at the end there.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def what_if(**options: Any) -> None:
-    """Replay a past period through the loop: what it would have decided, and what it would have saved.
+    """Replay a past period: what would the loop have saved?
 
-    Nothing is touched. Costs are OCBR's routing cost of each window's measured traffic, on the topology of
-    then and on the one that the loop would have had; the price of the changes is counted against it.
+    It says what the loop would have decided, and touches nothing. Costs are OCBR's routing cost of each
+    window's measured traffic, on the topology of then and on the one that the loop would have had; the
+    price of the changes is counted against it.
 
     \b
-    Examples:
-      regraft what-if --telemetry out/telemetry
-      regraft what-if --telemetry spool --from 2026-11-16T06:00:00Z --to 2026-11-16T09:00:00Z --mode propose
+    Example:
+      regraft what-if --telemetry out/telemetry --from 2026-01-05T12:00:00Z --mode propose
     """
     from regraft.model.topology_files import write_topology
 

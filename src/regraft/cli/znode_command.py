@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regraft.cli.grouped import Group
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 KEPT = Path("out/znodes")
 
 
-@click.group()
+@click.group(cls=Group)
 def znode() -> None:
     """Look at, and mend, what Regraft keeps in ZooKeeper."""
 
@@ -31,7 +32,14 @@ def znode() -> None:
 @zookeeper_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(path: str, zookeeper: Zookeeper, as_json: bool) -> None:
-    """Print the node PATH and all below it.  [default: Regraft's root]"""
+    """Print the node PATH and all below it.
+
+    Without PATH, all that is Regraft's.
+
+    \b
+    Example:
+      regraft znode show /regraft/topology --zookeeper 127.0.0.1:2181
+    """
     path = _checked(path or zookeeper.layout.root)
     nodes = _run(zookeeper, lambda coord: _below(coord, path))
     if not nodes:
@@ -52,7 +60,7 @@ def show(path: str, zookeeper: Zookeeper, as_json: bool) -> None:
 @click.option("--keep", type=click.Path(path_type=Path), metavar="FILE", help="Where a copy goes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def delete(path: str, zookeeper: Zookeeper, keep: Path | None, as_json: bool) -> None:
-    """Delete the node PATH and all below it, after a copy has been kept in a file.
+    """Delete the node PATH and all below it; a copy is kept.
 
     \b
     Example:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from regraft.cli.grouped import advanced
 from regraft.model import BadInput
 
 if TYPE_CHECKING:
@@ -58,24 +59,50 @@ def _options() -> list[Any]:
             envvar="REGRAFT_ZOOKEEPER_AUTH",
             metavar="WHO",
             help="digest:USER:PASSWORD, sasl:USER:PASSWORD or gssapi[:PRINCIPAL]; @FILE: it is in that file.",
-        ),
-        click.option("--zookeeper-tls", is_flag=True, help="Speak TLS; trust the system's authorities."),
-        click.option(
-            "--zookeeper-ca", type=FILE, metavar="FILE", help="Speak TLS; trust this authority only (PEM)."
+            **advanced("ZooKeeper"),
         ),
         click.option(
-            "--zookeeper-certificate", type=FILE, metavar="FILE", help="With TLS: our certificate (PEM)."
+            "--zookeeper-tls",
+            is_flag=True,
+            help="Speak TLS; trust the system's authorities.",
+            **advanced("ZooKeeper"),
         ),
-        click.option("--zookeeper-key", type=FILE, metavar="FILE", help="Its key.  [default: in that file]"),
+        click.option(
+            "--zookeeper-ca",
+            type=FILE,
+            metavar="FILE",
+            help="Speak TLS; trust this authority only (PEM).",
+            **advanced("ZooKeeper"),
+        ),
+        click.option(
+            "--zookeeper-certificate",
+            type=FILE,
+            metavar="FILE",
+            help="With TLS: our certificate (PEM).",
+            **advanced("ZooKeeper"),
+        ),
+        click.option(
+            "--zookeeper-key",
+            type=FILE,
+            metavar="FILE",
+            help="Its key.  [default: in that file]",
+            **advanced("ZooKeeper"),
+        ),
         click.option(
             "--zookeeper-world",
             type=click.Choice(["read", "nothing"]),
             default="read",
             show_default=True,
             help="What others may do with our nodes, when we have credentials.",
+            **advanced("ZooKeeper"),
         ),
         click.option(
-            "--zookeeper-root", default="/regraft", show_default=True, metavar="PATH", help="Of our nodes."
+            "--zookeeper-root",
+            default="/regraft",
+            show_default=True,
+            metavar="PATH",
+            help="Of our nodes.",
+            **advanced("ZooKeeper"),
         ),
     ]
 

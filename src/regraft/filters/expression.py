@@ -88,7 +88,7 @@ class Filter:
 def parse(text: str) -> Filter:
     """The filter that a CESQL expression stands for; `BadFilter` names the position and the rule."""
     if not isinstance(text, str):
-        raise BadFilter("filter", f"an expression is a string, not {type(text).__name__}")
+        raise BadFilter(1, f"an expression is a string, not {type(text).__name__}")
     return _known.get(text) or finish(_parsing(text))
 
 
@@ -114,7 +114,7 @@ def _parsing(text: str) -> Steps[Filter]:
         canonical = yield from writing(node)
         if len(canonical) > MAX_LENGTH:
             # The canonical text adds spaces, and it must be a filter itself.
-            raise BadFilter(f"position {len(text)}", f"longer than {MAX_LENGTH} characters, written out")
+            raise BadFilter(len(text), f"longer than {MAX_LENGTH} characters, written out")
     except BadFilter as fault:
         if len(text) <= MAX_LENGTH:
             _known.keep(text, fault)

@@ -38,7 +38,7 @@ class Known(Generic[T]):
         if found is None:
             return self._alive.get(text)
         if isinstance(found, BadFilter):
-            raise BadFilter(found.place, found.rule)
+            raise BadFilter(found.position, found.rule)
         return found
 
     def keep(self, text: str, found: T | BadFilter) -> None:

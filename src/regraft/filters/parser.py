@@ -118,7 +118,7 @@ class _Built:
 def _nest(place: Token, node: Node, *inner: _Built) -> _Built:
     depth = 1 + max((part.depth for part in inner), default=0)
     if depth > MAX_DEPTH:
-        raise BadFilter(f"position {_position(place)}", f"nested deeper than {MAX_DEPTH} levels")
+        raise BadFilter(_position(place), f"nested deeper than {MAX_DEPTH} levels")
     return _Built(node, depth)
 
 
@@ -157,7 +157,7 @@ class _Builder(Transformer[Token, _Built]):
         assert pattern is not None, "the lexer accepts only closed literals"
         if wild_length(pattern) > MAX_WILD:
             rule = f"between two '%' of a pattern with '_' are at most {MAX_WILD} characters"
-            raise BadFilter(f"position {_position(words[-1])}", rule)
+            raise BadFilter(_position(words[-1]), rule)
         return _nest(words[0], Like(operand.node, pattern, len(words) == 3), operand)
 
     def in_set(self, operand: _Built, *words: Any) -> _Built:
@@ -174,14 +174,14 @@ class _Builder(Transformer[Token, _Built]):
 def _integer(token: Token) -> int:
     digits = token.lstrip("+-0")
     if len(digits) > 10 or not INT_MIN <= int(token) <= INT_MAX:
-        raise BadFilter(f"position {_position(token)}", "an integer has 32 bits; write a decimal, 1.0")
+        raise BadFilter(_position(token), "an integer has 32 bits; write a decimal, 1.0")
     return int(token)
 
 
 def _decimal(token: Token) -> float:
     number = float(token)
     if number in (float("inf"), float("-inf")):
-        raise BadFilter(f"position {_position(token)}", "the number is too large")
+        raise BadFilter(_position(token), "the number is too large")
     return number
 
 
@@ -207,7 +207,7 @@ def read(text: str) -> Node:
 def reading(text: str) -> Steps[Node]:
     """The same, step by step."""
     if len(text) > MAX_LENGTH:
-        raise BadFilter(f"position {MAX_LENGTH + 1}", f"longer than {MAX_LENGTH} characters")
+        raise BadFilter(MAX_LENGTH + 1, f"longer than {MAX_LENGTH} characters")
     at_work: Any = _lalr().parse_interactive(text)  # lark says nothing about its methods' types
     token = None
     parts = calls = 0
@@ -216,7 +216,7 @@ def reading(text: str) -> Steps[Node]:
             parts, calls = parts + (token.type in _PARTS), calls + (token.type in _CALLS)
             if parts > MAX_PARTS or calls > MAX_CALLS:
                 rule = f"more than {MAX_PARTS} values and attributes, or {MAX_CALLS} functions and LIKE"
-                raise BadFilter(f"position {_position(token)}", rule)
+                raise BadFilter(_position(token), rule)
             at_work.feed_token(token)
             if number % TOKENS_AT_ONCE == 0:
                 yield
@@ -267,8 +267,8 @@ def _explained(fault: UnexpectedInput, text: str, accepted: set[str]) -> BadFilt
         index = cast(int, fault.pos_in_stream)
         found = repr(text[index])
         if text[index] in "'\"" and "STRING" in accepted:
-            return BadFilter(f"position {index + 1}", "the string is not closed")
+            return BadFilter(index + 1, "the string is not closed")
     elif isinstance(fault, UnexpectedToken) and fault.token.type != "$END":
         index, found = _position(fault.token) - 1, repr(str(fault.token)[:20])
     names = sorted(_SHOWN.get(name, name) for name in accepted - _HIDDEN)
-    return BadFilter(f"position {index + 1}", f"found {found}, expected {' or '.join(names)}")
+    return BadFilter(index + 1, f"found {found}, expected {' or '.join(names)}")

@@ -50,7 +50,7 @@ def _ktco(out: Path, **options: Any) -> dict[str, int]:
 
 EXPERIMENTS = {
     "ipitt-planning": Experiment(
-        "planning time, actions and steps of every planner: IPITT Figure 5 a-f and Table I",
+        "planners: time, actions, steps (IPITT Figure 5, Table I)",
         _ipitt_planning,
         (
             Option("time_limit", float, "seconds for each run (600)"),
@@ -61,7 +61,7 @@ EXPERIMENTS = {
         ),
     ),
     "ktco": Experiment(
-        "average node degrees and topic diameters of every mesh designer: kTCO Figures 3-6 and 8",
+        "mesh designers: degrees, diameters (kTCO Figures 3-6, 8)",
         _ktco,
         (
             Option("nodes", whole_numbers, "numbers of nodes of Figures 3, 6 and 8 (100,200,...,1000)"),
@@ -72,7 +72,7 @@ EXPERIMENTS = {
         ),
     ),
     "ocbr": Experiment(
-        "what neighbourhood by neighbourhood saves, beside a global search and the lower bound: OCBR §3",
+        "neighbourhoods beside a global search, a bound (OCBR §3)",
         _ocbr,
         (
             Option("sizes", whole_numbers, "brokers (20,50,100,200,500)"),
