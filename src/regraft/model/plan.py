@@ -20,7 +20,6 @@ class Action(NamedTuple):
     | operation | arguments | means |
     |---|---|---|
     | shift | i, j, k | link i-j becomes i-k; j-k is there and stays (the guard) |
-    | move | i, j, k, l | link i-j becomes k-l; i-j lies on the path between k and l |
     | append | i, j | new broker i is linked to j |
     | detach | i, j | leaf broker i is unlinked from j and leaves |
     | link | i, j | mesh: the link i-j is added |

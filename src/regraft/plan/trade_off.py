@@ -13,14 +13,14 @@ from regraft.plan.fast import TRIES
 from regraft.plan.improve import improve
 from regraft.plan.make import admit, framed
 from regraft.plan.objective import Key
-from regraft.plan.problem import Act, Found, Problem
+from regraft.plan.problem import Found, Problem, Shift
 from regraft.plan.prove import Exact
 from regraft.plan.search import Search
 from regraft.plan.verify import verify
 from regraft.plan.watch import Watch
 
 SETS = {"fast": None, "exact": "naive", "exact-all-paths": "all-paths", "exact-each-path": "each-path"}
-Steps = list[list[Act]]
+Steps = list[list[Shift]]
 
 
 def pareto(
