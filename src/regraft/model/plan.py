@@ -7,7 +7,7 @@ acts on (kind, initial, goal, steps).
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -96,9 +96,6 @@ class Plan:
             "bounds": self.bounds._asdict(),
             "proof": self.proof._asdict() if self.proof else None,
         }
-
-    def with_bounds(self, bounds: Bounds) -> "Plan":
-        return replace(self, bounds=bounds)
 
 
 @dataclass(frozen=True)
