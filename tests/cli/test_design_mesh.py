@@ -10,6 +10,7 @@ from tests.cli.conftest import Run, answered, refused
 from tests.design.meshes import random_interest
 
 from regraft.design import METHODS, check
+from regraft.design.mesh import FIXED_K
 from regraft.model.topology_files import read_topology
 
 INTEREST = random_interest(30, 10, 4)
@@ -86,7 +87,8 @@ def test_a_degree_limit_is_kept_or_named(regraft: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("gm2", "-k", "0"), "0 is not in the range x>=1"),
+        (("harary", "-k", "0"), "0 is not in the range x>=1"),
+        (("gm2", "-k", "0"), "gm2 designs for k = 2, not 0"),
         (("gm2", "-k", "3"), "gm2 designs for k = 2"),
         (("gm", "--interest", "nothing.csv"), "no row under the header"),
         (("gm", "--interest", "wrong.csv"), "must name the columns 'node' and 'topic'"),
@@ -117,3 +119,16 @@ def test_latencies_of_a_network_are_counted(regraft: Run) -> None:
         regraft("design", "gm", "--interest", "interest.csv", "--network", "network.json", "--json")
     )
     assert 5 * answer["edges"] <= answer["latency_ms"] <= 10 * answer["edges"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_help_offers_each_method_the_k_that_it_takes(regraft: Run, method: str) -> None:
+    told = " ".join(regraft("design", method, "--help").stdout.split())
+    design = ("design", method, "--interest", "interest.csv", "--effort", "0")
+    taken = [k for k in (1, 2, 3) if regraft(*design, "-k", str(k)).exit_code == 0]
+    if method in FIXED_K:
+        assert taken == [FIXED_K[method]]
+        assert f"-k, --k {FIXED_K[method]} {FIXED_K[method]}, and no other" in told
+    else:
+        assert taken == [1, 2, 3]
+        assert "-k, --k K Fewer than K failures cut no topic." in told

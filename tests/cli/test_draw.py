@@ -43,11 +43,7 @@ def test_frames_follow_the_plan_to_the_goal() -> None:
     assert third.brokers_after == set(GOAL.ids)
 
 
-def test_moves_and_mesh_changes_have_frames_too() -> None:
-    (moved,) = frames(plan(NOW, NOW, (Action("move", ("a", "b", "c", "a")),)), NOW)
-    assert moved.removed == {("a", "b")}
-    assert moved.added == {("a", "c")}
-    assert not moved.guards
+def test_mesh_changes_have_frames_too() -> None:
     mesh = Topology.of([("a", "b")], ["a", "b", "c"], "mesh")
     (changed,) = frames(plan(mesh, mesh, (Action("link", ("c", "a")), Action("unlink", ("b", "a")))), mesh)
     assert changed.removed == {("a", "b")}

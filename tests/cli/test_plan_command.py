@@ -124,15 +124,15 @@ def test_the_options_become_the_limits(regraft: Run, folder: Path, monkeypatch: 
         return real(current, goal, limits, planner, watch)
 
     monkeypatch.setattr(planning, "make_plan", spy)
-    (folder / "costs.json").write_text('{"shift": 2, "move": 9}')
+    (folder / "costs.json").write_text('{"shift": 2, "append": 9}')
     options = ["--exclusive", "--max-degree=9", "--operations=move, shift", "--threads=1", "--seed=5"]
-    options += ["--costs=costs.json", "--cost=move=4", "--time-limit=1.5", "--json"]
+    options += ["--costs=costs.json", "--cost=append=4", "--time-limit=1.5", "--json"]
     answered(regraft("plan", "now.json", "goal.json", *options))
     limits = seen["limits"]
     assert replace(limits, costs=Limits().costs) == Limits(
         "cost", frozenset({"shift", "move"}), 9, exclusive=True, time_limit=1.5, threads=1, seed=5
     )
-    assert limits.costs.by_operation == {"shift": 2, "move": 4}
+    assert limits.costs.by_operation == {"shift": 2, "append": 4}
     assert (seen["planner"], seen["seconds"]) == ("fast", 1.5)
 
 

@@ -121,9 +121,6 @@ def test_large_networks_are_not(run: Any) -> None:
     ("network", "work", "config", "message"),
     [
         ({"switches": ["a", "b"], "cables": []}, WORK, None, "disconnected: no path leads from 'a' to 'b'"),
-        (SQUARE, {**WORK, "limits": {"path_length": 1}}, None, "subscriber t is 2 edges from publisher p"),
-        (SQUARE, {**WORK, "limits": {"load": 5}}, None, "switch a must carry 8"),
-        (SQUARE, {**WORK, "limits": {"flows_at": {"c": 0}}}, None, "switch c"),
         (SQUARE, {**WORK, "dz_length": 1}, None, "the address block has 1"),
         (SQUARE, {**WORK, "publishers": WORK["publishers"] * 2}, None, "the id 'p' stands twice"),
         (SQUARE, {**WORK, "subscribers": [{"id": "t", "switch": "x", "subscription": "0"}]}, None, "'x'"),
@@ -140,6 +137,25 @@ def test_bad_input_is_one_line_and_exit_code_2(
 ) -> None:
     result = run(network, work, "--json", config=config)
     assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"path_length": 1}, "subscriber t is 2 edges from publisher p"),
+        ({"load": 5}, "switch a must carry 8"),
+        ({"flows_at": {"c": 0}}, "switch c"),
+    ],
+)
+def test_limits_that_leave_no_routes_are_an_answer_of_exit_code_1(
+    run: Any, limits: dict[str, Any], message: str
+) -> None:
+    result = run(SQUARE, {**WORK, "limits": limits}, "--json")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("regraft: there are no routes: ")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert result.stdout == ""

@@ -28,5 +28,3 @@ AROUND = plan(
     CHAIN, RING_OPENED, [("shift", "a", "b", "c")], [("shift", "a", "c", "d")], [("shift", "a", "d", "e")]
 )
 """Three steps of one action: a goes from b to e."""
-MOVED = plan(CHAIN, RING_OPENED, [("move", "a", "b", "a", "e")])
-"""The same as one action of three changes."""

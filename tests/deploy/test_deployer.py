@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests.deploy.fake_agents import FakeAgents, start_overlay, within
-from tests.deploy.plans import AROUND, CHAIN, MOVED, RING_OPENED, STAR, TO_STAR, links_of, verify
+from tests.deploy.plans import AROUND, CHAIN, RING_OPENED, STAR, TO_STAR, links_of, verify
 
 from regraft.coord import Coord, Layout, LeaseLost
 from regraft.coord.typed import read
@@ -85,16 +85,6 @@ def test_a_step_begins_only_when_the_one_before_is_over(hosts: str, root: str) -
     within(scenario())
 
 
-def test_a_move_is_carried_out_as_shifts(hosts: str, root: str) -> None:
-    async def scenario() -> None:
-        async with overlay(hosts, root) as (coord, layout, _):
-            outcome = await execute(MOVED, coord, layout, verify, QUIET)
-            check_reached(outcome, RING_OPENED)
-            assert [each.changes for each in outcome.actions] == [3]
-
-    within(scenario())
-
-
 def test_a_refused_change_is_tried_again_and_then_fails_the_run(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with overlay(hosts, root) as (coord, layout, agents):
@@ -149,7 +139,7 @@ def test_a_killed_run_is_taken_back(hosts: str, root: str, step: int) -> None:
     within(scenario())
 
 
-@pytest.mark.parametrize("done", [MOVED, TO_STAR])
+@pytest.mark.parametrize("done", [AROUND, TO_STAR])
 def test_a_finished_run_is_taken_back_change_by_change(hosts: str, root: str, done: object) -> None:
     async def scenario() -> None:
         async with overlay(hosts, root) as (coord, layout, _):

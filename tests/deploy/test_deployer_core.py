@@ -158,9 +158,9 @@ def test_a_change_is_over_when_all_report_done() -> None:
     assert all(put.record.actions == () for put in records(transaction, Command))  # type: ignore[attr-defined]
 
 
-def test_the_next_change_of_a_move_waits_for_its_turn() -> None:
-    move = doing(LEFT, ("shift", "a", "c", "d"), state=COMMITTED, attempt=2)
-    (transaction,) = decided(view(move, statuses=reported(DONE, move.change.id)))
+def test_the_next_change_of_an_action_waits_for_its_turn() -> None:
+    two = doing(LEFT, ("shift", "a", "c", "d"), state=COMMITTED, attempt=2)
+    (transaction,) = decided(view(two, statuses=reported(DONE, two.change.id)))
     (action,) = records(transaction, Doing)
     assert isinstance(action.record, Doing)
     assert (action.record.state, action.record.at, action.record.attempt) == (PENDING, 1, 1)

@@ -129,6 +129,48 @@ def test_values_and_errors_of_expressions(text: str, outcome: tuple[object, obje
     assert parse(text).evaluate({}) == outcome
 
 
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("true AND (1 != 1 / 0)", (False, Fault.MATH)),
+        ("false OR (1 != 1 / 0)", (False, Fault.MATH)),
+        ("false XOR (1 != 1 / 0)", (False, Fault.MATH)),
+        ("(1 / 0 = 0) OR true", (False, Fault.MATH)),
+        ("NOT (1 = 1 / 0)", (False, Fault.MATH)),
+        ("1 != 1 / 0", (False, Fault.MATH)),
+        ("1 / 0 < 1", (False, Fault.MATH)),
+        ("1 % 0 + 5", (0, Fault.MATH)),
+        ("-(1 / 0 + 5)", (0, Fault.MATH)),
+        ("(1 / 0) NOT LIKE 'x%'", (False, Fault.MATH)),
+        ("(1 / 0) IN (0)", (False, Fault.MATH)),
+        ("5 IN (1 / 0, 5)", (False, Fault.MATH)),
+        ("5 IN (5, 1 / 0)", (True, None)),
+        ("5 NOT IN (1 / 0)", (False, Fault.MATH)),
+        ("CONCAT('a', 1 / 0)", ("", Fault.MATH)),
+        ("LENGTH(1 / 0)", (0, Fault.MATH)),
+        ("LENGTH(LEFT('abc', -1))", (0, Fault.FUNCTION_EVALUATION)),
+        ("ABS(-2147483648) + 1", (0, Fault.MATH)),
+        ("ABS(1 / 0 - 4)", (0, Fault.MATH)),
+        ("'x' != 5", (False, Fault.CAST)),
+        ("'x' < 5", (False, Fault.CAST)),
+        ("'x' + 1", (0, Fault.CAST)),
+        ("'x' OR true", (False, Fault.CAST)),
+        ("'x' XOR true", (False, Fault.CAST)),
+        ("5 NOT IN ('x')", (False, Fault.CAST)),
+        ("NO_SUCH() OR true", (False, Fault.MISSING_FUNCTION)),
+        ("missing NOT LIKE 'x'", (False, Fault.MISSING_ATTRIBUTE)),
+        ("missing OR 1 / 0 = 0", (False, Fault.MISSING_ATTRIBUTE)),
+        ("1 / 0 = missing", (False, Fault.MATH)),
+    ],
+)
+def test_what_meets_an_error_has_the_zero_value_of_its_type(
+    text: str, outcome: tuple[object, object]
+) -> None:
+    """CESQL 1.0 §3.3: for an operand that fails, and for a cast that does."""
+    value, fault = parse(text).evaluate({})
+    assert (type(value), value, fault) == (type(outcome[0]), *outcome)
+
+
 def test_like_takes_no_exponential_time() -> None:
     f = parse("a LIKE '" + "%a" * 40 + "%b'")
     assert not f.matches({"a": "a" * 5_000})

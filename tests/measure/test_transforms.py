@@ -1,6 +1,5 @@
 """The transforms on tables small enough to be computed by hand."""
 
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -278,15 +277,3 @@ def test_the_rest_is_merged_into_supersets_that_understate_no_link(
     cost = merging(exact, shown, brokers)
     assert (cost.kept, cost.merged_classes, cost.merged_demand) == (2, 4, 7)
     assert cost.excess_visits == sum(n * len(members) for members, n, _ in classes) - cost.visits
-
-
-def test_filters_that_match_the_same_end_in_one_cluster(spark: "SparkSession") -> None:
-    from regraft.measure.transforms.filter_clusters import METHODS, filter_clusters
-
-    few, many = "abc", "defghi"
-    pairs = [(*pair, 0.9) for group in (few, many) for pair in combinations(group, 2)]
-    table = spark.createDataFrame([*pairs, ("c", "d", 0.05)], "one string, other string, similarity double")
-    for method in METHODS:
-        found = dict(rows(filter_clusters(table, 2, method), "filter", "cluster"))
-        one, other = ({found[name] for name in group} for group in (few, many))
-        assert (len(one), len(other), one == other) == (1, 1, False), method

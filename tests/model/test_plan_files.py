@@ -26,7 +26,7 @@ def plans(draw: st.DrawFn) -> Plan:
     kind, operations = draw(
         st.sampled_from(
             [
-                ("tree", ["shift", "move", "append", "detach"]),
+                ("tree", ["shift", "append", "detach"]),
                 ("mesh", ["link", "unlink", "append", "detach"]),
             ]
         )
@@ -107,10 +107,10 @@ def test_each_field_of_a_plan_is_needed(missing: str) -> None:
 
 def test_costs_are_read_by_operation_and_by_action(tmp_path: Path) -> None:
     path = tmp_path / "costs.json"
-    path.write_text('{"shift": 2, "move": 4, "actions": [{"action": ["shift", "a", "b", "c"], "cost": 7}]}')
+    path.write_text('{"shift": 2, "append": 4, "actions": [{"action": ["shift", "a", "b", "c"], "cost": 7}]}')
     costs = read_costs(path)
-    assert costs == ActionCosts({Action("shift", ("a", "b", "c")): 7}, {"shift": 2, "move": 4})
-    assert costs.of(Action("append", ("a", "b"))) == 1
+    assert costs == ActionCosts({Action("shift", ("a", "b", "c")): 7}, {"shift": 2, "append": 4})
+    assert costs.of(Action("detach", ("a", "b"))) == 1
 
 
 @pytest.mark.parametrize(

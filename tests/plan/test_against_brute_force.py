@@ -68,8 +68,6 @@ def test_the_oracle_knows_the_seeds_example() -> None:
     [
         (Limits(), ((2, 4), (3, 3))),
         (Limits(exclusive=True), ((3, 3),)),
-        (Limits(operations=frozenset({"move"})), ((2, 3),)),
-        (Limits(operations=frozenset({"shift", "move"}), exclusive=True), ((3, 3),)),
         (Limits(max_degree=3), ((3, 3),)),
         (Limits(max_degree=2), ()),
     ],
@@ -99,7 +97,7 @@ def test_the_exact_planner_is_right_on_six_brokers(minimise: str) -> None:
         Limits(max_degree=4, minimise="actions", time_limit=60),
         Limits(exclusive=True, time_limit=60),
         Limits(operations=frozenset({"shift", "move"}), time_limit=60),
-        Limits(operations=frozenset({"move"}), exclusive=True, time_limit=60),
+        Limits(operations=frozenset({"shift", "move"}), exclusive=True, time_limit=60),
         Limits(operations=frozenset({"shift", "move"}), max_degree=3, minimise="actions", time_limit=60),
     ],
     ids=["degree 3", "degree 4", "exclusive", "moves", "exclusive moves", "moves within degree 3"],

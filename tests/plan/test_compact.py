@@ -7,7 +7,7 @@ import pytest
 
 from regraft.model import Bounds, Limits, Plan
 from regraft.plan.compact import FEASIBLE, Aim, Answer, solve
-from regraft.plan.problem import Act, Problem, pair
+from regraft.plan.problem import Problem, Shift, pair
 from regraft.plan.reach import Ground, windows
 from regraft.plan.verify import verify
 from regraft.plan.watch import Watch
@@ -37,7 +37,7 @@ def answer(problem: Problem, steps: int, aim: Aim, limits: Limits = Limits()) ->
     return found
 
 
-def total(steps: list[list[Act]] | None, cost: Callable[[Act], int]) -> int:
+def total(steps: list[list[Shift]] | None, cost: Callable[[Shift], int]) -> int:
     return sum(cost(act) for step in steps or () for act in step)
 
 
@@ -92,7 +92,7 @@ def test_dear_actions_are_avoided_where_others_do() -> None:
         used = {act for step in plain.steps or () for act in step}
         dear = min(used)
 
-        def cost(act: Act, dear: Act = dear) -> int:
+        def cost(act: Shift, dear: Shift = dear) -> int:
             return 5 if act == dear else 1
 
         found = answer(problem, 5, Aim(cost))

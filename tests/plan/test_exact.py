@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from regraft.model import Action, ActionCosts, Limits, Plan, Topology
-from regraft.plan import make_plan
+from regraft.model import Limits
 from regraft.plan.exact import exact
 from regraft.plan.problem import Found, Problem, pair
 from regraft.plan.watch import Watch
@@ -55,15 +54,3 @@ def test_fewest_steps_and_then_fewest_actions_are_the_published_planners(instanc
 )
 def test_fewest_actions_are_the_published_planners(instance: dict[str, Any]) -> None:
     assert proven(instance, Limits(minimise="actions")).bounds == least_actions(instance)
-
-
-def test_moves_open_shifts_that_shifts_alone_would_not_reach() -> None:
-    """A dear goal link is made over a detour that only a move begins."""
-    current = Topology.of([("0", "1"), ("1", "2"), ("2", "3")])
-    goal = Topology.of([("0", "2"), ("1", "2"), ("2", "3")])
-    cheap = {Action("move", ("0", "1", "0", "3")): 1, Action("shift", ("0", "3", "2")): 1}
-    costs = ActionCosts(cheap, {"shift": 10, "move": 10})
-    limits = Limits("cost", frozenset({"shift", "move"}), costs=costs, time_limit=20)
-    plan = make_plan(current, goal, limits, "exact")
-    assert isinstance(plan, Plan)
-    assert sum(costs.of(action) for step in plan.steps for action in step) == 2

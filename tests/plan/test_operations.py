@@ -1,10 +1,7 @@
 """Operations as preconditions and effects."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from regraft.plan.action_sets import neighbours, path_between, rooted
 from regraft.plan.operations import (
     applicable,
     conn,
@@ -14,10 +11,8 @@ from regraft.plan.operations import (
     initial_state,
     rem,
     result,
-    state_of,
 )
-from regraft.plan.problem import Problem, pair
-from regraft.testing.trees import trees
+from regraft.plan.problem import Problem
 
 # IPITT Figure 1, with its brokers 1..4 as 0..3: 4 moves from 2 to 3.
 FIGURE_1 = Problem(tuple("1234"), frozenset({(0, 1), (0, 2), (1, 3)}), frozenset({(0, 1), (0, 2), (2, 3)}))
@@ -72,41 +67,3 @@ def test_append_makes_a_broker_and_detach_takes_it_away() -> None:
     assert grown == {eq(0), eq(1), conn(0, 1), rem(0, 1)}
     assert not applicable(grown, append)
     assert result(grown, detach) == before
-
-
-def test_a_shift_is_the_move_whose_only_guard_is_its_own() -> None:
-    assert ground("move", (3, 1, 3, 0), FIGURE_1.goal, via=((3,), (1, 0))) == ground(
-        "shift", (3, 1, 0), FIGURE_1.goal
-    )
-
-
-def test_a_move_needs_every_other_link_of_the_path() -> None:
-    exchange = ground("move", (1, 3, 2, 3), FIGURE_1.goal, via=((2, 0, 1), (3,)))
-    assert exchange.pre == {conn(1, 3), rem(1, 3), conn(0, 2), conn(0, 1)}
-    assert result(initial_state(FIGURE_1), exchange) == goal_state(FIGURE_1)
-
-
-def test_a_move_refuses_guard_paths_that_do_not_lead_to_its_ends() -> None:
-    with pytest.raises(ValueError, match="do not join"):
-        ground("move", (1, 3, 2, 3), FIGURE_1.goal, via=((0, 1), (3,)))
-
-
-@given(trees(7), st.data())
-def test_a_move_along_its_path_keeps_a_tree(tree: frozenset[tuple[int, int]], data: st.DataObject) -> None:
-    k, end = data.draw(st.permutations(range(7)))[:2]
-    path = path_between(k, end, *rooted(neighbours(tree, 7)))
-    at = data.draw(st.integers(0, len(path) - 2))
-    via = (path[: at + 1], path[at + 1 :])
-    action = ground("move", (path[at], path[at + 1], k, end), frozenset(), via)
-    state = state_of(tree, frozenset())
-    assert applicable(state, action)
-    links = {f.brokers for f in result(state, action) if f.predicate == "conn"}
-    assert pair(k, end) in links
-    assert len(links) == 6
-    reached, waiting = {0}, [0]
-    around = neighbours(links, 7)
-    while waiting:
-        new = around[waiting.pop()] - reached
-        reached |= new
-        waiting += new
-    assert len(reached) == 7

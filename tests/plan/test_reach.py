@@ -107,7 +107,7 @@ def test_regions_share_no_link() -> None:
     for part in parts:
         acts = {act for some in part.possible for act in some}
         links = {int(link) for act in acts for link in (part.removed[act], part.added[act])}
-        links |= {int(link) for act in acts for link in part.guards_of(act)}
+        links |= {int(part.guards[act]) for act in acts} - {-1}
         assert all(not part.live[:, link].any() or link in links for link in range(len(part.links)))
         used.append(links)
     assert used[0].isdisjoint(used[1])

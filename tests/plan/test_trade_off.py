@@ -37,6 +37,28 @@ def test_a_real_trade_off_is_found() -> None:
     assert front_of(named(line, 5), named(goal, 5), "exact", 0.6)[1] == ((2, 4), (3, 3))
 
 
+@pytest.mark.parametrize("planner", ["fast", "exact"])
+def test_the_shortest_plan_is_as_proven_as_without_the_trade_off(planner: str) -> None:
+    line = frozenset({(0, 1), (1, 2), (2, 3), (3, 4)})
+    goal = frozenset({(0, 2), (0, 3), (0, 4), (1, 2)})
+    current, wanted = named(line, 5), named(goal, 5)
+    plain = make_plan(current, wanted, Limits(time_limit=60), planner)
+    assert isinstance(plain, Plan)
+    assert plain.optimal
+    (shortest, fewest), front = front_of(current, wanted, planner, 3)
+    assert front == ((2, 4), (3, 3))
+    assert shortest.optimal
+    assert shortest.bounds == plain.bounds
+    assert fewest.bounds == (2, 3)
+
+
+def test_what_is_proven_of_the_shortest_plans_is_no_bound_where_actions_come_first() -> None:
+    line = frozenset({(0, 1), (1, 2), (2, 3), (3, 4)})
+    goal = frozenset({(0, 2), (0, 3), (0, 4), (1, 2)})
+    plans, _ = front_of(named(line, 5), named(goal, 5), "fast", 3, Limits("actions"))
+    assert [plan.bounds.actions for plan in plans] == [3, 3]
+
+
 def test_the_front_keeps_the_limits() -> None:
     limits = Limits(exclusive=True)
     line = frozenset({(0, 1), (1, 2), (2, 3), (3, 4)})

@@ -112,13 +112,7 @@ def test_a_leaf_may_leave_beside_a_shift_of_its_neighbour() -> None:
         (["detach xe", "append xe"], r"step 2, append\(x, e\): 'x' is not in the goal"),
         (["link ac"], r"link\(a, c\): no operation of a tree"),
         (["swap ac"], r"swap\(a, c\): no operation of a tree"),
-        (["move dcde"], r"move\(d, c, d, e\): the link 'd' - 'e' is there already"),
-        (["move dccd"], r"move\(d, c, c, d\): must name two different links"),
-        (["move dcaa"], r"move\(d, c, a, a\): must name two different links"),
-        (["move dcac"], r"the step must remove 'c' - 'd' and nothing else of the path between 'a' and 'c'"),
-        (["move deax, shift dcb"], r"the step must remove 'd' - 'e' and nothing else of the path"),
-        (["move cdae, move deax"], r"the step must remove 'c' - 'd' and nothing else of the path"),
-        (["move cdae, move edea"], r"move\(c, d, a, e\) adds the same link in this step"),
+        (["move dcae"], r"move\(d, c, a, e\): no operation of a tree"),
     ],
 )
 def test_a_planted_fault_is_named(steps: list[str], message: str) -> None:
@@ -163,11 +157,6 @@ def test_exclusive_refuses_a_broker_in_two_actions_even_as_a_shared_guard() -> N
     verify(plan_of(star, goal, "shift dca", "shift ecb"), star, goal, Limits(exclusive=True))
 
 
-def test_exclusive_leaves_the_inner_brokers_of_a_moves_path_free() -> None:
-    tree, goal = Topology.of(links("ab bc cd bx xy")), Topology.of(links("ab bc ad bx by"))
-    verify(plan_of(tree, goal, "move cdad, shift yxb"), tree, goal, replace(ALL, exclusive=True))
-
-
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -189,11 +178,6 @@ def test_a_goal_that_is_nearly_reached_is_refused() -> None:
     other = Topology.of(links("ab bc bd ae an"))
     with pytest.raises(BrokenPlan, match="end: the link 'a' - 'n' is missing"):
         verify(plan_of(CURRENT, other, *STEPS), CURRENT, other)
-
-
-def test_a_move_may_share_the_links_of_its_path_with_others() -> None:
-    tree, goal = Topology.of(links("ab bc cd de")), Topology.of(links("ad bc cd be"))
-    verify(plan_of(tree, goal, "move abad, move edeb"), tree, goal, ALL)
 
 
 MESH = Topology.of(links("ab bc cd da"), kind="mesh")
@@ -401,9 +385,6 @@ def single_actions(tree: Topology, goal: Topology, operations: str) -> list[Acti
     found = [Action("shift", (i, j, k)) for j in tree.ids for i in near[j] for k in near[j] if i != k]
     found += [Action("append", (i, j)) for i in goal.ids if i not in near for j in tree.ids]
     found += [Action("detach", (i, j)) for i in tree.ids if i not in goal.ids for j in near[i]]
-    found += [
-        Action("move", (i, j, k, m)) for i, j in tree.by_ends for k in tree.ids for m in tree.ids if k < m
-    ]
     one_step = [action for action in found if action.operation in operations]
     return sorted(action for action in one_step if every_order_is_safe(tree, (action,), goal))
 
@@ -429,14 +410,6 @@ def test_a_step_is_accepted_exactly_when_every_order_keeps_a_tree(
     assert is_accepted(tree, step, goal) == every_order_is_safe(tree, step, goal)
 
 
-@given(steps("shift append detach move"))
-def test_an_accepted_step_with_moves_keeps_a_tree_in_every_order(
-    case: tuple[Topology, Topology, Step],
-) -> None:
-    tree, goal, step = case
-    assert not is_accepted(tree, step, goal) or every_order_is_safe(tree, step, goal)
-
-
 @given(joins_and_leaves(6), st.data())
 def test_any_single_action_is_judged_like_one_action_replayed(
     pair: tuple[Topology, Topology], data: st.DataObject
@@ -446,7 +419,6 @@ def test_any_single_action_is_judged_like_one_action_replayed(
     action = data.draw(
         st.one_of(
             st.tuples(broker, broker, broker).map(lambda brokers: Action("shift", brokers)),
-            st.tuples(broker, broker, broker, broker).map(lambda brokers: Action("move", brokers)),
             st.tuples(broker, broker).map(lambda brokers: Action("append", brokers)),
             st.tuples(broker, broker).map(lambda brokers: Action("detach", brokers)),
         )

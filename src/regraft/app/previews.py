@@ -6,7 +6,7 @@ from regraft.app import views as v
 from regraft.app.ledger import PlanDocument
 from regraft.app.thinking import Thinker
 from regraft.app.workloads import fitting
-from regraft.deploy.changes import apply, changes_of
+from regraft.deploy.changes import apply
 from regraft.evaluate.assess import compare
 from regraft.model import Action, Broker, Ends, Kind, Link, Plan, Topology, ends
 from regraft.model.assessment import ClassChange
@@ -55,11 +55,9 @@ def _steps(
     for number, step in enumerate(plan.steps, 1):
         rates = thinker.rates(thinker.network.dressed(topology), fitting(workload, topology), seconds)
         actions = []
-        before = {ends(*link) for link in links}
         for action in step:
             there = set(links)
-            for change in changes_of(action, before):
-                brokers, links = apply(change, brokers, links)
+            brokers, links = apply((action.operation, *action.brokers), brokers, links)
             actions.append(_action(action, there, set(links), rates))
         topology = _topology(brokers, links, start.kind)
         numbers = _numbers(topology, workload, seconds, thinker)

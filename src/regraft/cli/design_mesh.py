@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from regraft.design import MeshOptions
 
 FILE = click.Path(path_type=Path)
+ANY_K = ("harary", "greedy-k")
 ABOUT = {
     "gm": (1, "Greedy Merge: the next link joins the most components (k = 1)."),
     "gm2": (2, "GM2: the next link helps the most topics (k = 2)."),
@@ -75,26 +76,18 @@ def command(method: str) -> click.Command:
 
     run_it.__doc__ = summary + MORE.format(method=method)
     decorated: Callable[..., None] = run_it
-    for option in reversed(options_of(k)):
+    for option in reversed(options_of(method, k)):
         decorated = option(decorated)
     return click.command(method, cls=Command)(decorated)
 
 
-def options_of(k: int) -> list[Callable[..., Any]]:
+def options_of(method: str, k: int) -> list[Callable[..., Any]]:
     whole = click.IntRange
     return [
         click.option(
             "--interest", type=FILE, required=True, metavar="FILE", help="CSV or Parquet: node,topic."
         ),
-        click.option(
-            "-k",
-            "--k",
-            type=whole(1),
-            default=k,
-            show_default=True,
-            metavar="K",
-            help="Fewer than K failures never cut a topic.",
-        ),
+        _option_k(method, k),
         click.option("--max-degree", type=whole(1, MOST_LINKS), metavar="N", help="No node has more links."),
         click.option(
             "--network",
@@ -138,6 +131,16 @@ def options_of(k: int) -> list[Callable[..., Any]]:
         click.option("--draw", "picture", type=FILE, metavar="FILE", help="Draw it (.svg, .png, .pdf)."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
     ]
+
+
+def _option_k(method: str, k: int) -> Callable[..., Any]:
+    if method in ANY_K:
+        about = "Fewer than K failures cut no topic."
+        return click.option(
+            "-k", "--k", type=click.IntRange(1), default=k, show_default=True, metavar="K", help=about
+        )
+    about = f"{k}, and no other: {' and '.join(ANY_K)} take any K."
+    return click.option("-k", "--k", type=int, default=k, metavar=str(k), help=about)
 
 
 gm, gm2, harary, cycle, greedy_k = (command(method) for method in ABOUT)

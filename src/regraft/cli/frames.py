@@ -49,12 +49,10 @@ def added(action: Action) -> Ends | None:
     match action:
         case ("shift", (i, _, k)):
             return ends(i, k)
-        case ("move", (_, _, k, m)):
-            return ends(k, m)
         case ("append" | "link", (i, j)):
             return ends(i, j)
     return None
 
 
 def removed(action: Action) -> Ends | None:
-    return ends(*action.brokers[:2]) if action.operation in ("shift", "move", "detach", "unlink") else None
+    return ends(*action.brokers[:2]) if action.operation in ("shift", "detach", "unlink") else None

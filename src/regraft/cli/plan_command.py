@@ -60,7 +60,8 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
     show_default=True,
     metavar="LIST",
     callback=plan_options.operations,
-    help="What the plan may use, of shift, append, detach, move.",
+    help="What the plan may use, of shift, append, detach, move. A move, the exchange of one link for "
+    "another, is listed and carried out as shifts: it finds plans within tight limits.",
 )
 @click.option(
     "--costs", type=FILE, metavar="FILE", help="Costs of operations and of single actions.", **advanced()
@@ -70,7 +71,7 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
     multiple=True,
     metavar="OPERATION=N",
     callback=plan_options.costs,
-    help="Cost of an operation, such as move=4; may be repeated.",
+    help="Cost of an operation, such as append=4; may be repeated.",
     **advanced(),
 )
 @click.option(
@@ -140,7 +141,7 @@ def plan(context: click.Context, /, **options: Any) -> None:
 
     \b
     A topology file:  {"brokers": ["a", "b", "c"], "links": [["a", "b"], ["b", "c"]], "kind": "tree"}
-    A costs file:     {"shift": 1, "move": 4, "actions": [{"action": ["shift", "a", "b", "c"], "cost": 7}]}
+    A costs file:     {"shift": 1, "append": 4, "actions": [{"action": ["shift", "a", "b", "c"], "cost": 7}]}
 
     \b
     Examples:

@@ -9,7 +9,7 @@ import click
 from regraft.model import ActionCosts, BadInput
 from regraft.model.fields import brief
 from regraft.model.files import shown
-from regraft.model.limits import TREE_OPERATIONS
+from regraft.model.limits import DEFAULT_OPERATIONS, TREE_OPERATIONS
 
 PICTURES = (".svg", ".png", ".pdf")
 MOST_COST = MOST_LINKS = 10**9
@@ -36,12 +36,12 @@ def operations(context: click.Context, option: click.Parameter, value: str) -> f
 
 
 def costs(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
-    """`move=4`, for each operation that the user names."""
+    """`append=4`, for each operation that the user names."""
     found: dict[str, int] = {}
     for value in values:
         name, _, number = value.partition("=")
-        if name not in TREE_OPERATIONS or not _is_cost(number):
-            rule = f"{brief(value)} is not OPERATION=N, such as move=4 (N: a whole number up to 10^9)"
+        if name not in DEFAULT_OPERATIONS or not _is_cost(number):
+            rule = f"{brief(value)} is not OPERATION=N, such as append=4 (N: a whole number up to 10^9)"
             raise click.BadParameter(rule, context, option)
         found[name] = int(number)
     return found

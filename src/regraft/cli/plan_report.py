@@ -100,7 +100,6 @@ def styled(action: Action) -> list[tuple[str, str]]:
     names = [shown(broker) for broker in action.brokers]
     means = {
         "shift": "{0}-{1} becomes {0}-{2}",
-        "move": "{0}-{1} becomes {2}-{3}",
         "append": "{0} joins at {1}",
         "detach": "{0} leaves {1}",
         "link": "{0}-{1} is added",

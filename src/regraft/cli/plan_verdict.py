@@ -34,7 +34,7 @@ def _cheapest(plan: Plan, limits: Limits) -> int:
     """No action of any plan for this task costs less. Brokers join or leave in all plans or in none."""
     costs = limits.costs
     used = {action.operation for step in plan.steps for action in step}
-    possible = used | (limits.operations & {"shift", "move"} if plan.kind == "tree" else set())
+    possible = used | (limits.operations & {"shift"} if plan.kind == "tree" else set())
     of_operations = [costs.by_operation.get(operation, 1) for operation in possible]
     return min([*of_operations, *costs.by_action.values()], default=1)
 

@@ -96,15 +96,14 @@ def _computed(network: Path, workload: Path, config: Path | None, processes: int
     with pool as executor, _bar() as tell:
         found = compute_routes(given, wanted, settings, time.perf_counter, tell, executor)
     if isinstance(found, Infeasible):
-        raise _refused(found, shown(workload))
+        raise _none_found(found)
     return found
 
 
-def _refused(why: Infeasible, workload: str) -> RegraftError:
-    """Limits that can not be kept are a fault of the input if that is proven, else a failure of ours."""
-    if why.proven:
-        return BadInput(workload, f"no routes: {why.reason}")
-    return RegraftError(f"no routes were found within the limits: {why.reason}")
+def _none_found(why: Infeasible) -> RegraftError:
+    """That limits leave no routes is an answer, as that there is no plan: exit code 1."""
+    verdict = "there are no routes" if why.proven else "no routes found"
+    return RegraftError(f"{verdict}: {why.reason}")
 
 
 def _settings(config: Path | None) -> "Settings":

@@ -12,7 +12,7 @@ import msgspec
 from regraft.coord.client import Coord
 from regraft.coord.errors import Corrupt
 from regraft.coord.layout import corrupt
-from regraft.coord.values import Create, Node, Set
+from regraft.coord.values import Create, Node
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
@@ -87,8 +87,3 @@ async def watch(coord: Coord, path: str, type: type[R]) -> AsyncIterator[Stored[
 def creation(path: str, value: Record, *, ephemeral: bool = False) -> Create:
     """For a transaction."""
     return Create(path, encode(value), ephemeral)
-
-
-def replacement(path: str, value: Record, expected: Node) -> Set:
-    """For a transaction: over `expected` as it was read."""
-    return Set(path, encode(value), expected.version)

@@ -1,56 +1,11 @@
-"""Actions as elementary changes of links: what each concerns, what it does to the links, its inverse.
+"""Actions as changes of links: what each concerns, what it does to the links, its inverse. Pure."""
 
-Pure. A `move` is carried out as shifts: the link slides along the path, one end at a time (IPITT §III-C).
-"""
-
-from collections import deque
 from collections.abc import Iterable, Sequence
 
-from regraft.model import Action, BadInput, Ends, ends
+from regraft.model import BadInput, Ends, ends
 
 Raw = tuple[str, ...]
 """An operation and its brokers."""
-
-
-def changes_of(action: Action, links: set[Ends]) -> list[Raw]:
-    """The changes that carry the action out, one after the other, beginning with these links."""
-    if action.operation != "move":
-        return [(action.operation, *action.brokers)]
-    i, j, k, l = action.brokers
-    without = links - {ends(i, j)}
-    way = path(without, k, i) or path(without, k, j)
-    far = j if way and way[-1] == i else i
-    rest = path(without, far, l)
-    if not way or not rest:
-        raise BadInput(str(action), f"the link {i}-{j} does not lie between {k} and {l}")
-    slides: list[Raw] = []
-    for at in range(len(way) - 1, 0, -1):  # the near end goes back to k
-        slides.append(("shift", far, way[at], way[at - 1]))
-    for at in range(len(rest) - 1):  # the far end goes on to l
-        slides.append(("shift", k, rest[at], rest[at + 1]))
-    return slides
-
-
-def path(links: set[Ends], start: str, end: str) -> tuple[str, ...]:
-    """The brokers from start to end over these links; empty if there is no way."""
-    around: dict[str, list[str]] = {}
-    for a, b in links:
-        around.setdefault(a, []).append(b)
-        around.setdefault(b, []).append(a)
-    came = {start: ""}
-    queue = deque([start])
-    while queue:
-        here = queue.popleft()
-        if here == end:
-            way = [end]
-            while came[way[-1]]:
-                way.append(came[way[-1]])
-            return tuple(reversed(way))
-        for near in around.get(here, ()):
-            if near not in came:
-                came[near] = here
-                queue.append(near)
-    return ()
 
 
 def removed_and_added(change: Raw) -> tuple[set[Ends], set[Ends]]:

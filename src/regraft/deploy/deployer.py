@@ -110,14 +110,11 @@ class Execution:
         actions = run.value.steps[run.value.step - 1] if run.value.steps else []
         paths = [layout.action(run.value.step, number) for number in range(1, len(actions) + 1)]
         named = {name for _, *names in actions for name in names}
-        await followed.want(dict.fromkeys(paths, Doing) | self._nodes_of(named))
+        nodes = self._nodes_of(named)
+        await followed.want(dict.fromkeys(paths, Doing) | nodes)
         doings = {path: self._known(path, Doing) for path in paths}
-        # The path of a move has brokers that the action does not name.
-        brokers = {name for doing in doings.values() for change in doing.value.changes for name in change[1:]}
-        nodes = self._nodes_of(brokers)
-        await followed.want(nodes)
         followed.keep_only(always.keys() | doings.keys() | nodes.keys())
-        return self._seen(run, doings, brokers)
+        return self._seen(run, doings, named)
 
     def _seen(self, run: Known[Run], doings: Mapping[str, Known[Doing]], brokers: set[str]) -> View:
         layout, followed = self._layout, self._followed

@@ -13,9 +13,9 @@ import msgspec
 from regraft.coord import Coord, Corrupt, Create, Delete, Lease, Operation, Record, Set, Stored
 from regraft.coord.layout import Layout, corrupt
 from regraft.coord.typed import encode, read
-from regraft.deploy.changes import Raw, apply, changes_of
+from regraft.deploy.changes import Raw, apply
 from regraft.deploy.records import DONE, RUNNING, Command, Current, Doing, Run
-from regraft.model import Action, Broker, Ends, Kind, Link, Topology, ends
+from regraft.model import Broker, Kind, Link, Topology, ends
 
 BEGINNING = "beginning"
 MOST_BYTES, MOST_OPERATIONS = 900_000, 500
@@ -38,15 +38,11 @@ def expanded(run: Run, current: Current) -> tuple[list[list[Doing]], Current]:
     brokers, links = list(current.brokers), list(current.links)
     steps: list[list[Doing]] = []
     for step, actions in enumerate(run.steps, 1):
-        before: set[Ends] = {ends(*link) for link in links}
         doings: list[Doing] = []
-        for number, (operation, *names) in enumerate(actions, 1):
-            changes = changes_of(Action(operation, tuple(names)), before)
-            for change in changes:
-                brokers, links = apply(change, brokers, links)
+        for number, action in enumerate(map(tuple, actions), 1):
+            brokers, links = apply(action, brokers, links)
             name = f"{step}.{number}"
-            action = (operation, *names)
-            doings.append(Doing(action=action, changes=changes, run=run.id, name=name, seconds=run.seconds))
+            doings.append(Doing(action=action, changes=[action], run=run.id, name=name, seconds=run.seconds))
         steps.append(doings)
     return steps, msgspec.structs.replace(current, brokers=brokers, links=links)
 

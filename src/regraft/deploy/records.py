@@ -72,7 +72,7 @@ class Run(Record, frozen=True, kw_only=True):
 
 
 class Doing(Record, frozen=True, kw_only=True):
-    """One action. A `move` is a sequence of shifts, each a change of its own."""
+    """One action, as the changes that carry it out, one after the other."""
 
     action: tuple[str, ...]
     changes: list[tuple[str, ...]]

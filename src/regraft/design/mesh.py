@@ -156,10 +156,10 @@ def checked_k(method: str, k: int | None) -> int:
     fixed = FIXED_K.get(method)
     if k is None:
         return fixed or 2
+    if fixed is not None and k != fixed:
+        raise BadInput("k", f"{method} designs for k = {fixed}, not {k}; harary and greedy-k for any k")
     if k < 1:
         raise BadInput("k", f"must be at least 1, not {k}")
-    if fixed is not None and k != fixed:
-        raise BadInput("k", f"{method} designs for k = {fixed}; harary and greedy-k for any k")
     return k
 
 

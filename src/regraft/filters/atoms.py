@@ -11,7 +11,7 @@ from itertools import product
 from math import inf
 from typing import TypeVar
 
-from regraft.filters.evaluate import compare, equals_as, evaluate, evaluator, like_test, negatable
+from regraft.filters.evaluate import compare, equals_as, evaluator, like_test, negatable
 from regraft.filters.intervals import NOTHING, Interval, Intervals, complement, point, unite
 from regraft.filters.like import literal_of
 from regraft.filters.normal import (
@@ -95,7 +95,7 @@ def _constants(nodes: Iterable[Node]) -> Steps[list[Value | None] | None]:
             continue
         if not is_constant(node):
             return None
-        value, fault = evaluate(evaluator(node), {})
+        value, fault = evaluator(node)({})
         found.append(value if fault is None else None)
     return found
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from regraft.filters.atoms import Atom, atom_of, truth_atom
-from regraft.filters.evaluate import Evaluator, evaluate, evaluator
+from regraft.filters.evaluate import Evaluator, evaluator
 from regraft.filters.functions import find_function, to_truth
 from regraft.filters.normal import Conjunction
 from regraft.filters.syntax import COMPARISONS, LOGIC, Attribute, Call, Chain, Exists, In, Like, Node, Unary
@@ -136,7 +136,7 @@ def passing(run: Evaluator) -> Matches:
     """The same test without code of its own: slower to ask, quicker to have."""
 
     def passes(event: Mapping[str, Value]) -> bool:
-        value, fault = evaluate(run, event)
+        value, fault = run(event)
         return value is True and fault is None
 
     return passes
@@ -151,7 +151,7 @@ def _outcome_of(node: Node) -> Callable[[Mapping[str, Value]], bool | None]:
     run = evaluator(node)
 
     def outcome(event: Mapping[str, Value]) -> bool | None:
-        value, fault = evaluate(run, event)
+        value, fault = run(event)
         truth, bad = to_truth(value)
         return truth if fault is None and bad is None else None
 

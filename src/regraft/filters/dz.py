@@ -122,15 +122,6 @@ class DzSet:
         return added
 
 
-def dz_set(expressions: Iterable[Dz]) -> DzSet:
-    """From text that someone else wrote: refuses digits other than 0 and 1."""
-    given = tuple(expressions)
-    for dz in given:
-        if dz.strip("01"):
-            raise BadInput("dz-expression", f"{dz!r} has digits other than 0 and 1")
-    return DzSet(given)
-
-
 def _least(expressions: Iterable[Dz]) -> tuple[Dz, ...]:
     least: list[Dz] = []
     for dz in sorted(expressions):

@@ -1,15 +1,19 @@
-"""Evaluation of an expression to a value and an error (CESQL 1.0 §3, complete evaluation mode of §4.1).
+"""Evaluation of an expression to a value and an error (CESQL 1.0 §3, fail fast mode of §4.1).
 
 This is the reference semantics, written for clarity; `compiled` is the fast way to the one bit that
-routing needs. An expression becomes a function of the event's attributes. After an error the evaluation
-goes on with the value that the specification prescribes; the first error is reported.
+routing needs. An expression becomes a function of the event's attributes.
 
-The conformance kit pins one case against the table of casts: NOT of a number is a cast error.
+An operator or a function that meets an error, in an operand or in the cast of one, returns the zero value
+of its own type beside that error (§3.3), so the first error is the one reported. The functions that name
+another value for a case of their own (`LEFT('abc', -1)`, `ABS` of the least integer) return that value.
+
+The conformance kit pins one case against the table of casts and this rule: NOT of a number is a cast error,
+and its value is true.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import ge, gt, le, lt
-from typing import Final
+from typing import Final, TypeVar
 
 from regraft.filters.functions import (
     Fault,
@@ -40,12 +44,10 @@ from regraft.filters.syntax import (
 from regraft.filters.values import Value, known, number_of, text_of, truth_of
 
 Attributes = Mapping[str, Value]
-# None as a value: the operand is a missing attribute. Its consumer turns it into a zero (§3.2).
-Partial = tuple[Value | None, Fault | None]
-Evaluator = Callable[[Attributes], Partial]
+Evaluator = Callable[[Attributes], Outcome]
 
 ORDER: Final[dict[str, Callable[[float, float], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
-MISSING: Final = Fault.MISSING_ATTRIBUTE
+T = TypeVar("T")
 
 
 def evaluator(node: Node) -> Evaluator:
@@ -84,32 +86,22 @@ def _all(nodes: Sequence[Node]) -> Steps[list[Evaluator]]:
     return found
 
 
-def evaluate(run: Evaluator, event: Attributes) -> Outcome:
-    value, fault = run(event)
-    return (False, MISSING) if value is None else (value, fault)
-
-
 def _attribute(name: str) -> Evaluator:
-    def run(event: Attributes) -> Partial:
+    def run(event: Attributes) -> Outcome:
         value = known(event.get(name))
-        return value, MISSING if value is None else None
+        return (False, Fault.MISSING_ATTRIBUTE) if value is None else (value, None)
 
     return run
 
 
 def _unary(operator: str, operand: Evaluator) -> Evaluator:
-    def run(event: Attributes) -> Partial:
+    def run(event: Attributes) -> Outcome:
         value, fault = operand(event)
         if operator == "NOT":
-            if value is None:
-                return False, fault
             truth, bad = negatable(value)
-            return not truth, fault or bad
-        if value is None:
-            return 0, fault
+            return (False, fault) if fault else (not truth, bad)
         number, bad = to_number(value)
-        result, wrong = negate(number)
-        return result, fault or bad or wrong
+        return (0, fault or bad) if fault or bad else negate(number)
 
     return run
 
@@ -122,7 +114,7 @@ def negatable(value: Value) -> tuple[bool, Fault | None]:
 def _chain(first: Evaluator, rest: list[tuple[str, Evaluator]]) -> Evaluator:
     step = _logic if rest[0][0] in LOGIC else _comparison if rest[0][0] in COMPARISONS else _arithmetic
 
-    def run(event: Attributes) -> Partial:
+    def run(event: Attributes) -> Outcome:
         done = first(event)
         for operator, part in rest:
             done = step(operator, done, part, event)
@@ -131,37 +123,33 @@ def _chain(first: Evaluator, rest: list[tuple[str, Evaluator]]) -> Evaluator:
     return run
 
 
-def _logic(operator: str, left: Partial, right: Evaluator, event: Attributes) -> Partial:
-    if left[0] is None:
-        return False, left[1]
-    x, bad = to_truth(left[0])
-    fault = left[1] or bad
+def _logic(operator: str, left: Outcome, right: Evaluator, event: Attributes) -> Outcome:
+    x, fault = _cast(left, to_truth)
+    if fault:
+        return False, fault
     if x is (operator == "OR") and operator != "XOR":
-        return x, fault
-    value, wrong = right(event)
-    if value is None:
-        return False, fault or wrong
-    y, bad = to_truth(value)
-    return x is not y if operator == "XOR" else y, fault or wrong or bad
+        return x, None
+    y, fault = _cast(right(event), to_truth)
+    if fault:
+        return False, fault
+    return x is not y if operator == "XOR" else y, None
 
 
-def _comparison(operator: str, left: Partial, right: Evaluator, event: Attributes) -> Partial:
+def _comparison(operator: str, left: Outcome, right: Evaluator, event: Attributes) -> Outcome:
     value, wrong = right(event)
     fault = left[1] or wrong
-    if left[0] is None or value is None:
-        return False, fault
-    result, bad = compare(operator, left[0], value)
-    return result, fault or bad
+    return (False, fault) if fault else compare(operator, left[0], value)
 
 
 def compare(operator: str, x: Value, y: Value) -> tuple[bool, Fault | None]:
     """`x op y` after the casts of §3.7: for = and != the right operand decides the type."""
-    if operator not in ("=", "!="):
-        a, bad = to_number(x)
-        b, wrong = to_number(y)
-        return ORDER[operator](a, b), bad or wrong
-    equal, bad = equals_as(y, x)
-    return equal is (operator == "="), bad
+    if operator in ("=", "!="):
+        equal, fault = equals_as(y, x)
+        return (False, fault) if fault else (equal is (operator == "="), None)
+    a, bad = to_number(x)
+    b, wrong = to_number(y)
+    fault = bad or wrong
+    return (False, fault) if fault else (ORDER[operator](a, b), None)
 
 
 def equals_as(kind: Value, other: Value) -> tuple[bool, Fault | None]:
@@ -169,30 +157,29 @@ def equals_as(kind: Value, other: Value) -> tuple[bool, Fault | None]:
     if isinstance(kind, str):
         return kind == text_of(other), None
     cast = truth_of(other) if isinstance(kind, bool) else number_of(other)
-    # A failed cast goes on with the zero value of its type, and false == 0.
-    return (kind == 0, Fault.CAST) if cast is None else (kind == cast, None)
+    return (False, Fault.CAST) if cast is None else (kind == cast, None)
 
 
-def _arithmetic(operator: str, left: Partial, right: Evaluator, event: Attributes) -> Partial:
-    value, wrong = right(event)
-    fault = left[1] or wrong
-    if left[0] is None or value is None:
-        return 0, fault
-    x, bad = to_number(left[0])
-    y, worse = to_number(value)
-    result, worst = calculate(operator, x, y)
-    return result, fault or bad or worse or worst
+def _arithmetic(operator: str, left: Outcome, right: Evaluator, event: Attributes) -> Outcome:
+    x, bad = _cast(left, to_number)
+    y, wrong = _cast(right(event), to_number)
+    fault = bad or wrong
+    return (0, fault) if fault else calculate(operator, x, y)
+
+
+def _cast(operand: Outcome, cast: Callable[[Value], tuple[T, Fault | None]]) -> tuple[T, Fault | None]:
+    """The operand as the type that the operator needs, and the error in it or in the cast."""
+    value, fault = operand
+    converted, bad = cast(value)
+    return converted, fault or bad
 
 
 def _like(operand: Evaluator, pattern: str, negated: bool) -> Evaluator:
     is_like = like_test(pattern)
 
-    def run(event: Attributes) -> Partial:
-        value, fault = operand(event)
-        if value is None:
-            return False, fault
-        found, bad = is_like(value)
-        return found is not negated, fault or bad
+    def run(event: Attributes) -> Outcome:
+        found, fault = _cast(operand(event), is_like)
+        return (False, fault) if fault else (found is not negated, None)
 
     return run
 
@@ -214,19 +201,17 @@ def like_test(pattern: str) -> Callable[[Value], tuple[bool, Fault | None]]:
 def _in(operand: Evaluator, elements: list[Evaluator], negated: bool) -> Evaluator:
     """Elements are looked at from the left until one is equal; errors behind it do not count."""
 
-    def run(event: Attributes) -> Partial:
+    def run(event: Attributes) -> Outcome:
         value, fault = operand(event)
-        if value is None:
+        if fault:
             return False, fault
         for element in elements:
-            other, wrong = element(event)
-            if other is None:
-                return False, fault or wrong
-            equal, bad = equals_as(value, other)
-            fault = fault or wrong or bad
-            if equal and bad is None:
-                return not negated, fault
-        return negated, fault
+            equal, fault = _cast(element(event), lambda other: equals_as(value, other))
+            if fault:
+                return False, fault
+            if equal:
+                return not negated, None
+        return negated, None
 
     return run
 
@@ -236,17 +221,13 @@ def _call(signature: Signature | None, arguments: list[Evaluator]) -> Evaluator:
         return lambda event: (False, Fault.MISSING_FUNCTION)
     casts = signature.casts + signature.casts[-1:] * (len(arguments) - len(signature.casts))
 
-    def run(event: Attributes) -> Partial:
-        fault: Fault | None = None
+    def run(event: Attributes) -> Outcome:
         values = []
         for argument, cast in zip(arguments, casts, strict=True):
-            value, wrong = argument(event)
-            if value is None:
-                return signature.zero, fault or wrong
-            converted, bad = cast(value)
-            fault = fault or wrong or bad
-            values.append(converted)
-        result, wrong = signature.body(*values)
-        return result, fault or wrong
+            value, fault = _cast(argument(event), cast)
+            if fault:
+                return signature.zero, fault
+            values.append(value)
+        return signature.body(*values)
 
     return run

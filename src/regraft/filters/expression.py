@@ -8,7 +8,7 @@ from typing import Any
 
 from regraft.filters.compiled import Matches, compiled, in_boxes, passing
 from regraft.filters.errors import BadFilter
-from regraft.filters.evaluate import Evaluator, evaluate, evaluator, making
+from regraft.filters.evaluate import Evaluator, evaluator, making
 from regraft.filters.functions import Outcome
 from regraft.filters.known import Known
 from regraft.filters.normal import Conjunction
@@ -72,7 +72,7 @@ class Filter:
 
     def evaluate(self, attributes: Mapping[str, Value]) -> Outcome:
         """The value of the expression and its first error, if any."""
-        return evaluate(self._evaluator, attributes)
+        return self._evaluator(attributes)
 
     @cached_property
     def normal(self) -> tuple[Conjunction, ...]:

@@ -9,7 +9,7 @@ With 10^6 subscriptions on the workload of IPITT §VI-A an event costs microseco
 `scripts/bench matching`; the same class serves a broker with three.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -161,9 +161,6 @@ class MatchingIndex:
         if len(hits) == 1:
             return hits[0][0].match_array(hits[0][1])
         return np.concatenate([np.empty(0, np.int64), *(group.match_array(point) for group, point in hits)])
-
-    def match_many(self, events: Iterable[Attributes]) -> list[list[int]]:
-        return [self.match(attributes) for attributes in events]
 
     def _settled(self, found: list[int], attributes: Attributes) -> list[int]:
         """Each key once; ~key is a box that holds the event and whose filter has yet to be asked."""

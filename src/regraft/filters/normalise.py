@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from regraft.filters.atoms import Atom, finding, truth_atom
 from regraft.filters.compiled import is_boolean
-from regraft.filters.evaluate import evaluate, evaluator
+from regraft.filters.evaluate import evaluator
 from regraft.filters.functions import to_truth
 from regraft.filters.normal import (
     ANYTHING,
@@ -129,7 +129,7 @@ def _sides(node: Node, work: _Work, need_false: bool = True) -> Steps[Sides]:
 
 
 def _constant(node: Node) -> Sides:
-    value, fault = evaluate(evaluator(node), {})
+    value, fault = evaluator(node)({})
     truth, bad = to_truth(value)
     if fault or bad:
         return Sides((), ())

@@ -112,11 +112,6 @@ def _parts(node: Node) -> Iterator[Node]:
                 left += arguments
 
 
-def text_of_node(node: Node) -> str:
-    """The canonical text: parsing it gives an equal tree."""
-    return finish(writing(node))
-
-
 def writing(node: Node) -> Steps[str]:  # noqa: PLR0911 - one case per kind of node
     """The canonical text, step by step."""
     match node:

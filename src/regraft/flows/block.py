@@ -96,10 +96,6 @@ class AddressBlock:
         """Where an event is sent: the digits that it does not have are 0."""
         return self.prefix(dz).address
 
-    def event_dz(self, address: int) -> str:
-        """All digits of the event that was sent to this address."""
-        return self.dz(Prefix(address, self.network.max_prefixlen))
-
 
 def text(family: Family, prefix: Prefix) -> str:
     """As people write it: ff18:4000::/18."""

@@ -24,7 +24,8 @@ class Member(msgspec.Struct, frozen=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """[LE, o, B_i, B_j, nd]: `asker` is B_i, `target` is B_j; nd is a message's way, source to destination.
 
-    `suspects`: other brokers that the asker knows to be dead.
+    `suspects`: other brokers that the asker knows to be dead. No command sets `source` and `destination` yet:
+    healing by the group of a message's path will; without them the target's neighbours decide.
     """
 
     kind: str

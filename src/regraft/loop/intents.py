@@ -2,6 +2,8 @@
 
 They need no approval (`Policy.heal`), no gain and no budget; in observe mode nothing is done, and healing is
 told.
+
+Not yet raised by a command: healing through the loop will raise them; until then nodes repair by themselves.
 """
 
 import msgspec

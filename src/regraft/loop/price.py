@@ -16,7 +16,7 @@ def buffered(plan: Plan, rates: Mapping[Ends, float], policy: Policy) -> float:
     total = 0.0
     for step in plan.steps:
         for action in step:
-            if action.operation in ("shift", "move", "unlink", "detach"):
+            if action.operation in ("shift", "unlink", "detach"):
                 total += rates.get(ends(*action.brokers[:2]), average)
     return total * policy.action_seconds
 

@@ -167,8 +167,3 @@ TABLES: dict[str, StructType] = {
 
 REJECTED = struct(run=WHOLE, source=TEXT, line=WHOLE, reason=TEXT, text=TEXT)
 """Records that are no use, partitioned by `run`: the commit that met them."""
-
-
-def empty_columns(schema: StructType, present: list[str]) -> list[StructField]:
-    """The columns of the schema that a table lacks, for instance one of an older version."""
-    return [field for field in schema.fields if field.name not in present]

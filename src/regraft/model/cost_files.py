@@ -1,6 +1,6 @@
 """Action costs C_a in a file (IPITT §V): by operation, and for single actions.
 
-    {"shift": 1, "move": 4, "actions": [{"action": ["shift", "b1", "b2", "b3"], "cost": 7}]}
+    {"shift": 1, "append": 4, "actions": [{"action": ["shift", "b1", "b2", "b3"], "cost": 7}]}
 
 Costs are whole numbers. What is not said costs 1. An unknown name is refused here, not ignored: a
 mistyped operation would silently cost 1.

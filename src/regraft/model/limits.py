@@ -19,20 +19,7 @@ class ActionCosts:
     by_operation: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, action: Action) -> int:
-        by_operation = self.by_operation.get(action.operation, 1)
-        if not self.by_action:
-            return by_operation
-        return next(
-            (self.by_action[same] for same in _spellings(action) if same in self.by_action), by_operation
-        )
-
-
-def _spellings(action: Action) -> list[Action]:
-    """The ways to write an action: the ends of a move's two links may stand in any order."""
-    if action.operation != "move":
-        return [action]
-    i, j, k, l = action.brokers
-    return [Action("move", (*old, *new)) for old in ((i, j), (j, i)) for new in ((k, l), (l, k))]
+        return self.by_action.get(action, self.by_operation.get(action.operation, 1))
 
 
 @dataclass(frozen=True)
@@ -41,7 +28,8 @@ class Limits:
 
     `max_degree` holds during the whole transformation, in whatever order the actions of a step
     run: degree before the step plus links added in the step. `exclusive` forbids a broker to take
-    part in two actions of one step.
+    part in two actions of one step. `operations` are what a planner may use; a `move` is in the plan as
+    the shifts that carry it out.
     """
 
     minimise: Minimise = "steps"

@@ -16,7 +16,7 @@ class ActionOutcome:
     step: int
     action: tuple[str, ...]
     changes: int
-    """That it consists of: a move is several shifts."""
+    """That it consists of."""
     state: str
     attempts: int
     """At its last change."""

@@ -7,7 +7,7 @@ acts on (kind, initial, goal, steps).
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,7 +20,6 @@ class Action(NamedTuple):
     | operation | arguments | means |
     |---|---|---|
     | shift | i, j, k | link i-j becomes i-k; j-k is there and stays (the guard) |
-    | move | i, j, k, l | link i-j becomes k-l; i-j lies on the path between k and l |
     | append | i, j | new broker i is linked to j |
     | detach | i, j | leaf broker i is unlinked from j and leaves |
     | link | i, j | mesh: the link i-j is added |
@@ -97,9 +96,6 @@ class Plan:
             "bounds": self.bounds._asdict(),
             "proof": self.proof._asdict() if self.proof else None,
         }
-
-    def with_bounds(self, bounds: Bounds) -> "Plan":
-        return replace(self, bounds=bounds)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from regraft.model.plan import Action, Bounds, Plan, Proof, Step
 from regraft.model.topology import Kind
 from regraft.model.topology_json import kind_from
 
-ARGUMENTS = {"shift": 3, "move": 4, "append": 2, "detach": 2, "link": 2, "unlink": 2}
+ARGUMENTS = {"shift": 3, "append": 2, "detach": 2, "link": 2, "unlink": 2}
 """How many brokers each operation names."""
-_OF_KIND = {"tree": {"shift", "move", "append", "detach"}, "mesh": {"link", "unlink", "append", "detach"}}
+_OF_KIND = {"tree": {"shift", "append", "detach"}, "mesh": {"link", "unlink", "append", "detach"}}
 _MOST = 2**53
 
 

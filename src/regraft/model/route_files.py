@@ -49,17 +49,6 @@ def route_workload_from(document: Any) -> RouteWorkload:
     )
 
 
-def workload_document(workload: RouteWorkload) -> dict[str, Any]:
-    """What `route_workload_from` reads."""
-    limits = {key: value for key, value in vars(workload.limits).items() if value not in (None, {})}
-    return {
-        "publishers": [publisher._asdict() for publisher in workload.publishers],
-        "subscribers": [subscriber._asdict() for subscriber in workload.subscribers],
-        "limits": limits,
-        "dz_length": workload.dz_length,
-    }
-
-
 def _publisher(item: Any, place: str) -> Publisher:
     found = an_object(item, place)
     return Publisher(

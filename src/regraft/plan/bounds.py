@@ -11,7 +11,7 @@ its removable links can pass one staying link (f - 1), or be passed by a neighbo
 (r - 1, two of them busy), or take in one more removable link from beside the path (r + 1). It ends with
 f = 0, r = 1. The fewest steps of that little game bound the steps of any plan of shifts. The same holds
 for the path of a removable link in the goal tree, from the last step to the first. On small
-overlays `reach` proves more. Moves can jump, so with them only the trivial bounds hold.
+overlays `reach` proves more.
 """
 
 from collections.abc import Sequence
@@ -39,8 +39,6 @@ def lower_bounds(problem: Problem, limits: Limits, thorough: bool = True) -> Bou
     """Bounds for plans within these limits; if `thorough`, by reachability too where it is affordable."""
     if not problem.missing:
         return Bounds(0, 0)
-    if "move" in limits.operations:
-        return Bounds(1, len(problem.missing))
     steps = max(path_bound(problem), 1)
     if thorough and problem.size <= REACHED:
         steps = reach_bound(Ground(problem), steps)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from ortools.sat.python import cp_model
 
 from regraft.model import Limits
-from regraft.plan.problem import Act, Problem
+from regraft.plan.problem import Problem, Shift
 from regraft.plan.reach import Windows
 from regraft.plan.watch import Watch
 
@@ -32,7 +32,7 @@ SMALL = 600
 class Answer:
     """The best plan found, if any; the bound proven for the objective; `proven` closes the case."""
 
-    steps: list[list[Act]] | None
+    steps: list[list[Shift]] | None
     bound: int
     proven: bool
 
@@ -42,7 +42,7 @@ class Aim:
     """What to minimise (Σ of action costs, or Σ over steps of the dearest action), what must be
     beaten, and how long to try."""
 
-    cost: Callable[[Act], int] | None = None
+    cost: Callable[[Shift], int] | None = None
     slowest: bool = False
     at_most: int | None = None
     seconds: float = math.inf
@@ -57,7 +57,7 @@ def solve(
     limits: Limits,
     aim: Aim,
     watch: Watch,
-    hint: Sequence[Iterable[Act]] = (),
+    hint: Sequence[Iterable[Shift]] = (),
 ) -> Answer:
     """Find the best plan of `table.steps` steps (empty ones allowed), or prove that there is none."""
     model = cp_model.CpModel()
@@ -113,14 +113,14 @@ def _state_change(
         if adding[e]:
             model.add(sum(adding[e]) + was <= 1)
     for act, variable in actions.items():
-        for guard in table.guards_of(act).tolist():
-            for state in (before, after):
-                there = state.get(guard, 0)
-                if isinstance(there, int):
-                    if not there:
-                        model.add(variable == 0)
-                else:
-                    model.add_implication(variable, there)
+        guard = int(table.guards[act])
+        for state in (before, after) if guard >= 0 else ():
+            there = state.get(guard, 0)
+            if isinstance(there, int):
+                if not there:
+                    model.add(variable == 0)
+            else:
+                model.add_implication(variable, there)
 
 
 def _degree(

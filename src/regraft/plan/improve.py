@@ -1,6 +1,5 @@
 """Rounds of sampling and merging, until time is up or nothing is left to improve."""
 
-from regraft.plan.moves import COMPLETE
 from regraft.plan.search import WHOLE, Search
 
 SLICE = {"steps": 0.3, "time": 0.3, "actions": 0.9, "cost": 0.9}
@@ -37,8 +36,6 @@ def meets(search: Search) -> bool:
 
 def small(search: Search) -> bool:
     """Is the model of all actions at the length of the best plan small enough to be solved at once?"""
-    if search.mover is not None:
-        return search.problem.size <= COMPLETE
     if search.best is None or search.problem.size > 200:
         return False
     return len(search.ground.every_shift(len(search.best), WHOLE)) <= WHOLE

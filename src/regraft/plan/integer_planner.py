@@ -114,7 +114,7 @@ def trees(size: int) -> int:
 def never(limits: Limits, over: str) -> Infeasible:
     """Without a degree limit there always is a plan (§IV-B), so that limit is in the way."""
     reason = f"no order of shifts keeps every broker within {limits.max_degree} links"
-    return Infeasible(reason, limit="max-degree", proven=proves_all(limits, over))
+    return Infeasible(reason, limit="max-degree", proven=over == "naive")
 
 
 def answer(search: Search, limits: Limits, bounds: Bounds, over: str) -> Found | Infeasible:
@@ -124,17 +124,12 @@ def answer(search: Search, limits: Limits, bounds: Bounds, over: str) -> Found |
         return Infeasible(f"{reason} {search.fewest} steps", limit="time-limit")
     optimal = search.steps_proven and search.solved.status is Status.OPTIMAL
     counts_actions = limits.minimise == "steps"
-    if proves_all(limits, over):
+    if over == "naive":
         actions = max(bounds.actions, search.solved.bound) if counts_actions else bounds.actions
         bounds = Bounds(max(bounds.steps, search.fewest), actions)
     size = sum(len(step) for step in search.best)
     proof = Proof(over, len(search.best), size) if optimal and counts_actions else None
     return Found(search.best, bounds, proof)
-
-
-def proves_all(limits: Limits, over: str) -> bool:
-    """Is what holds over this action set true of all allowed actions?"""
-    return over == "naive" and "move" not in limits.operations
 
 
 def tell(watch: Watch, search: Search, bounds: Bounds) -> None:

@@ -87,20 +87,16 @@ def shifts_within(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def possible(
-    act: int, step: int, live: Flags, removed: Ints, added: Ints, first_guard: Ints, guards: Ints
-) -> bool:
+def possible(act: int, step: int, live: Flags, removed: Ints, added: Ints, guards: Ints) -> bool:
     """Can the action happen between the states `step` and `step` + 1?"""
     if not live[step, removed[act]] or not live[step + 1, added[act]]:
         return False
-    for place in range(first_guard[act], first_guard[act + 1]):
-        if not live[step, guards[place]] or not live[step + 1, guards[place]]:
-            return False
-    return True
+    guard = guards[act]
+    return bool(guard < 0 or (live[step, guard] and live[step + 1, guard]))
 
 
 @njit(cache=True, nogil=True)
-def refine(live: Flags, removed: Ints, added: Ints, first_guard: Ints, guards: Ints) -> Flags:
+def refine(live: Flags, removed: Ints, added: Ints, guards: Ints) -> Flags:
     """Strike out of `live` (state, link) what no action supports, until nothing changes.
 
     A link is in a state only if it was there before or an action can have added it, and only if it
@@ -116,7 +112,7 @@ def refine(live: Flags, removed: Ints, added: Ints, first_guard: Ints, guards: I
         for step in range(steps):
             support[:] = False
             for act in range(acts):
-                if remaining[act] and possible(act, step, live, removed, added, first_guard, guards):
+                if remaining[act] and possible(act, step, live, removed, added, guards):
                     support[added[act]] = True
                     used[act] = True
             for link in range(links):
@@ -127,7 +123,7 @@ def refine(live: Flags, removed: Ints, added: Ints, first_guard: Ints, guards: I
         for step in range(steps - 1, -1, -1):
             support[:] = False
             for act in range(acts):
-                if remaining[act] and possible(act, step, live, removed, added, first_guard, guards):
+                if remaining[act] and possible(act, step, live, removed, added, guards):
                     support[removed[act]] = True
             for link in range(links):
                 if live[step, link] and not live[step + 1, link] and not support[link]:
@@ -137,11 +133,11 @@ def refine(live: Flags, removed: Ints, added: Ints, first_guard: Ints, guards: I
 
 
 @njit(cache=True, nogil=True)
-def happening(live: Flags, removed: Ints, added: Ints, first_guard: Ints, guards: Ints) -> Flags:
+def happening(live: Flags, removed: Ints, added: Ints, guards: Ints) -> Flags:
     """(step, action): which actions can happen in which step."""
     steps, acts = live.shape[0] - 1, removed.size
     can = np.zeros((steps, acts), np.bool_)
     for step in range(steps):
         for act in range(acts):
-            can[step, act] = possible(act, step, live, removed, added, first_guard, guards)
+            can[step, act] = possible(act, step, live, removed, added, guards)
     return can

@@ -1,109 +1,96 @@
-"""Plans of moves (link exchange, IPITT §V): each missing goal link replaces a removable link in one action.
+"""Plans of moves (link exchange, IPITT §V), as the shifts that carry them out.
 
-A move is free to jump, but it needs every link of the path between its new ends, so moves whose paths
-lose a link to each other have to wait for the next step. Goals are taken in random order, short paths
-first; each takes a removable link of its path that no other move of the step needs.
+A move turns a removable link into a missing goal link at once, however far away that is. Brokers know
+shifts only, so the link slides there along the path between the ends of the goal link, one shift after the
+other: first its near end, then its far end. A plan holds these shifts and nothing else; what is verified,
+bounded, estimated and shown is what will be carried out.
+
+Moves are made one after the other, each within the degree limit at every shift. That costs more shifts
+than the greedy search, which shares detours between links, but it also finds a way where the limit leaves
+so little room that the greedy search gets stuck.
 """
-
-from collections.abc import Iterator
-from itertools import pairwise, permutations
 
 import numpy as np
 
 from regraft.model import Limits
-from regraft.plan.action_sets import neighbours, path_between, rooted, transformation_paths
-from regraft.plan.problem import Act, Pair, Problem, pair
+from regraft.plan.action_sets import neighbours, path_between, rooted
+from regraft.plan.problem import Pair, Problem, Shift, pair
+from regraft.plan.schedule import within_limits
+from regraft.plan.watch import Watch
 
-Guards = tuple[Pair, ...]
+CHOICE = 8
+"""Goal links that are looked at together: the one with the shortest path is made first."""
 
 
 class Mover:
-    """Makes plans of moves and remembers the moves it has grounded, with the links that each needs."""
+    """Plans of moves for one task, within its limits."""
 
-    def __init__(self, problem: Problem, limits: Limits) -> None:
-        self.problem, self.limits = problem, limits
-        self._seen: dict[Act, dict[Guards, None]] = {}
+    def __init__(self, problem: Problem, limits: Limits, watch: Watch) -> None:
+        self.problem, self.limits, self.watch = problem, limits, watch
 
-    def grounded(self) -> list[tuple[Act, Guards]]:
-        return [(act, guards) for act, ways in list(self._seen.items()) for guards in list(ways)]
-
-    def run(self, rng: np.random.Generator) -> list[list[Act]] | None:
-        """A plan of moves only, as parallel as this order of goals allows; None if limits are in the way."""
-        links, missing, steps = set(self.problem.initial), set(self.problem.missing), []
-        while missing:
-            step = self._step(links, missing, rng)
-            if not step:
+    def run(self, rng: np.random.Generator) -> list[list[Shift]] | None:
+        """A plan; None if no further move fits the degree limit, or time is up."""
+        around = neighbours(self.problem.initial, self.problem.size)
+        missing, shifts = list(self.problem.missing), list[Shift]()
+        while missing and not self.watch.expired:
+            made = self._move(missing, around, rng)
+            if not made:
                 return None
-            steps.append(step)
-        return steps
+            shifts += made
+        return None if missing else within_limits(shifts, self.problem, self.limits)
 
-    def _step(self, links: set[Pair], missing: set[Pair], rng: np.random.Generator) -> list[Act]:
-        around = neighbours(links, self.problem.size)
+    def _move(self, missing: list[Pair], around: list[set[int]], rng: np.random.Generator) -> list[Shift]:
+        """Make one of the missing links and take it off the list; its shifts, none if nothing fits."""
         parent, depth = rooted(around)
-        paths = {goal: path_between(*goal, parent, depth) for goal in missing}
-        order = sorted(missing, key=lambda goal: (len(paths[goal]) * rng.uniform(0.7, 1.3), goal))
-        gone: set[Pair] = set()
-        needed: set[Pair] = set()
-        gained: dict[int, int] = {}
-        busy: set[int] = set()
-        step: list[Act] = []
-        for goal in order:
-            on_path = [pair(one, other) for one, other in pairwise(paths[goal])]
-            free = [link for link in on_path if link not in self.problem.goal and link not in needed]
-            if not free or not gone.isdisjoint(on_path):
-                continue
-            taken = free[int(rng.integers(len(free)))]
-            if not self._within_limits(goal, taken, around, gained, busy):
-                continue
-            act = _move(paths[goal], taken)
-            guards = tuple(link for link in on_path if link != taken)
-            self._seen.setdefault(act, {})[guards] = None
-            gone.add(taken)
-            needed.update(guards)
-            step.append(act)
-            busy.update(act)
-            for broker in goal:
-                gained[broker] = gained.get(broker, 0) + 1
-            missing.discard(goal)
-        links -= gone
-        links |= {pair(act[2], act[3]) for act in step}
-        return step
+        rng.shuffle(missing)
+        for start in range(0, len(missing), CHOICE):
+            some = missing[start : start + CHOICE]
+            paths = sorted((path_between(*goal, parent, depth) for goal in some), key=len)
+            for path in paths:
+                shifts = self._slide(path, around, rng)
+                if shifts:
+                    missing.remove(pair(path[0], path[-1]))
+                    _apply(shifts, around)
+                    return shifts
+        return []
 
-    def _within_limits(
-        self, goal: Pair, taken: Pair, around: list[set[int]], gained: dict[int, int], busy: set[int]
-    ) -> bool:
-        if self.limits.exclusive and not busy.isdisjoint((*goal, *taken)):
+    def _slide(self, path: tuple[int, ...], around: list[set[int]], rng: np.random.Generator) -> list[Shift]:
+        """The shifts of a move along the path, from either end, if limits and goal allow one."""
+        for way in (path, path[::-1]) if rng.random() < 0.5 else (path[::-1], path):
+            for at in rng.permutation(len(way) - 1).tolist():
+                shifts = slide(way, at)
+                if self._allowed(shifts, around):
+                    return shifts
+        return []
+
+    def _allowed(self, shifts: list[Shift], around: list[set[int]]) -> bool:
+        """No link of the goal is removed, also none that the slide would only pass through."""
+        if any(pair(i, j) in self.problem.goal for i, j, _ in shifts):
             return False
-        most = self.limits.max_degree
-        return most is None or all(len(around[b]) + gained.get(b, 0) < most for b in goal)
+        return self.limits.max_degree is None or _most(shifts, around) <= self.limits.max_degree
 
 
-def _move(path: tuple[int, ...], taken: Pair) -> Act:
-    """move(i, j, k, l): i is on l's side of the path, j on k's."""
-    at = next(place for place in range(len(path) - 1) if pair(path[place], path[place + 1]) == taken)
-    return path[at], path[at + 1], path[-1], path[0]
+def slide(path: tuple[int, ...], at: int) -> list[Shift]:
+    """The link from path[at] to path[at + 1] becomes one between the ends of the path."""
+    near = [(path[at + 1], path[place], path[place - 1]) for place in range(at, 0, -1)]
+    far = [(path[0], path[place], path[place + 1]) for place in range(at + 1, len(path) - 1)]
+    return near + far
 
 
-COMPLETE = 7
-"""Up to so many brokers all moves are grounded; their number grows like n!."""
+def _most(shifts: list[Shift], around: list[set[int]]) -> int:
+    """The highest degree on the way: a shift makes its new link before it breaks the old one."""
+    degree = {broker: len(around[broker]) for shift in shifts for broker in shift}
+    most = 0
+    for i, j, k in shifts:
+        degree[k] += 1
+        most = max(most, degree[i] + 1, degree[k])
+        degree[j] -= 1
+    return most
 
 
-def every_move(problem: Problem) -> tuple[list[tuple[Act, Guards]], bool]:
-    """Moves to plan with, each with the links it needs; and whether these are all there are.
-
-    On small overlays those along every path that there could be, otherwise along the transformation paths.
-    """
-    complete = problem.size <= COMPLETE
-    found: dict[tuple[Act, Guards], None] = {}
-    for path in _every_path(problem.size) if complete else transformation_paths(problem):
-        on_path = [pair(one, other) for one, other in pairwise(path)]
-        for link in on_path:
-            if link not in problem.goal and pair(path[0], path[-1]) not in on_path:
-                found[_move(path, link), tuple(other for other in on_path if other != link)] = None
-    return list(found), complete
-
-
-def _every_path(size: int) -> Iterator[tuple[int, ...]]:
-    """All sequences of three or more distinct brokers, each once (not reversed as well)."""
-    for length in range(3, size + 1):
-        yield from (path for path in permutations(range(size), length) if path[0] < path[-1])
+def _apply(shifts: list[Shift], around: list[set[int]]) -> None:
+    for i, j, k in shifts:
+        around[i].remove(j)
+        around[j].remove(i)
+        around[i].add(k)
+        around[k].add(i)

@@ -8,23 +8,22 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from regraft.model import Action, Limits
-from regraft.plan.problem import Act, Problem
+from regraft.plan.problem import Problem, Shift
 
-Steps = Sequence[Sequence[Act]]
+Steps = Sequence[Sequence[Shift]]
 Key = tuple[int, ...]
 COORDINATION = 1
 
 
-def cost_of(problem: Problem, limits: Limits) -> Callable[[Act], int]:
+def cost_of(problem: Problem, limits: Limits) -> Callable[[Shift], int]:
     """C_a of an action in numbers."""
     costs = limits.costs
     if not costs.by_action and not costs.by_operation:
         return lambda act: 1
 
     @cache
-    def cost(act: Act) -> int:
-        operation = "shift" if len(act) == 3 else "move"
-        return costs.of(Action(operation, tuple(problem.ids[broker] for broker in act)))
+    def cost(act: Shift) -> int:
+        return costs.of(Action("shift", tuple(problem.ids[broker] for broker in act)))
 
     return cost
 

@@ -1,4 +1,4 @@
-"""Operations as preconditions, add and delete effects: IPITT §III-C and §V.
+"""Operations as preconditions, add and delete effects: IPITT §III-C.
 
 A state is the set of true propositions. An operation says, for given brokers, which propositions
 it needs, makes true and makes false; a new operation is one function here and one entry in
@@ -8,7 +8,6 @@ knows nothing of steps, solvers or costs.
 
 from collections.abc import Callable, Iterable, Sequence, Set
 from functools import lru_cache
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from regraft.plan.problem import Pair, Problem, pair
@@ -22,7 +21,6 @@ class Proposition(NamedTuple):
 
 
 Truths = frozenset[Proposition]
-Path = Sequence[int]
 SAME = 2**17
 """Propositions to keep: the naive action set asks for each of them thousands of times."""
 
@@ -65,20 +63,6 @@ def shift(i: int, j: int, k: int, *, goal: Set[Pair]) -> Grounded:
     return Grounded(pre=removed | {conn(j, k)}, add=established(i, k, goal), delete=removed)
 
 
-def move(i: int, j: int, k: int, l: int, *, goal: Set[Pair], via: tuple[Path, Path]) -> Grounded:
-    """i-j becomes k-l, the link exchange of §V; every other link of the path between k and l is a guard.
-
-    `via` holds the two parts of that path beside i-j, for instance (k, ..., i) and (j, ..., l).
-    shift(i, j, k) is the move of i-j to i-k via (i,) and (j, k).
-    """
-    before, after = via
-    if {before[0], after[-1]} != {k, l} or {before[-1], after[0]} != {i, j}:
-        raise ValueError(f"{tuple(before)} and {tuple(after)} do not join link {i}-{j} to {k} and {l}")
-    guards = {conn(*step) for path in via for step in pairwise(path)}
-    removed = removable(i, j)
-    return Grounded(pre=removed | guards, add=established(k, l, goal), delete=removed)
-
-
 def append(i: int, j: int, *, goal: Set[Pair]) -> Grounded:
     """The new broker i is linked to j."""
     return Grounded(
@@ -97,18 +81,14 @@ def detach(i: int, j: int, *, goal: Set[Pair]) -> Grounded:
 
 OPERATIONS: dict[str, Callable[..., Grounded]] = {
     "shift": shift,
-    "move": move,
     "append": append,
     "detach": detach,
 }
 
 
-def ground(
-    operation: str, brokers: Sequence[int], goal: Set[Pair], via: tuple[Path, Path] | None = None
-) -> Grounded:
-    """The action `operation(*brokers)`; only a move needs its guard paths `via`."""
-    extra = {} if via is None else {"via": via}
-    return OPERATIONS[operation](*brokers, goal=goal, **extra)
+def ground(operation: str, brokers: Sequence[int], goal: Set[Pair]) -> Grounded:
+    """The action `operation(*brokers)`."""
+    return OPERATIONS[operation](*brokers, goal=goal)
 
 
 @lru_cache(SAME)

@@ -15,8 +15,6 @@ Pair = tuple[int, int]
 """A link between two broker numbers, the smaller first."""
 Shift = tuple[int, int, int]
 """shift(i, j, k) in numbers: i-j becomes i-k, guarded by j-k."""
-Act = tuple[int, ...]
-"""An action in numbers: a shift (i, j, k), or a move (i, j, k, l): i-j becomes k-l."""
 
 
 def pair(one: int, other: int) -> Pair:
@@ -47,11 +45,10 @@ class Problem:
         """Links that the goal does not have: rem(i, j) of IPITT §III-C."""
         return tuple(sorted(self.initial - self.goal))
 
-    def named(self, steps: Sequence[Sequence[Act]]) -> tuple[Step, ...]:
+    def named(self, steps: Sequence[Sequence[Shift]]) -> tuple[Step, ...]:
         """Steps in numbers, as steps of actions on broker ids."""
-        operation = {3: "shift", 4: "move"}
         return tuple(
-            tuple(Action(operation[len(act)], tuple(self.ids[b] for b in act)) for act in step)
+            tuple(Action("shift", tuple(self.ids[broker] for broker in shift)) for shift in step)
             for step in steps
         )
 
@@ -60,6 +57,6 @@ class Problem:
 class Found:
     """A planner's answer in numbers, without the appends and detaches that frame it."""
 
-    steps: Sequence[Sequence[Act]]
+    steps: Sequence[Sequence[Shift]]
     bounds: Bounds
     proof: Proof | None = None

@@ -22,9 +22,8 @@ from regraft.plan.action_sets import ACTION_SETS
 from regraft.plan.compact import Aim, Answer, solve
 from regraft.plan.improve import improve
 from regraft.plan.kernel_tree import Ints
-from regraft.plan.moves import every_move
 from regraft.plan.objective import COORDINATION, cost_of
-from regraft.plan.problem import Act, Found, Problem
+from regraft.plan.problem import Found, Problem, Shift
 from regraft.plan.reach import Ground, regions, windows
 from regraft.plan.search import Search, nothing_found
 from regraft.plan.watch import Progress, Watch
@@ -37,7 +36,7 @@ LARGEST = 1500
 """Above so many brokers the pairs of brokers alone take too much memory."""
 LONGEST = 4
 """Within limits there may be no plan at all: plans of up to so many steps per broker are tried."""
-Steps = list[list[Act]]
+Steps = list[list[Shift]]
 
 
 @dataclass
@@ -53,28 +52,23 @@ class Exact:
         self.ground = Ground(self.problem)
         self.cost = cost_of(self.problem, self.limits)
         self._set: Ints | None = None
-        moving = "move" in self.limits.operations
-        self.moves, complete = every_move(self.problem) if moving else ([], True)
-        if "shift" not in self.limits.operations:
-            self._set = np.empty((0, 3), np.int64)
-        elif self.over != "naive" or (moving and complete):
-            # Reachability from both ends assumes shifts, so with moves around it must not prune.
+        if self.over != "naive":
             self._set = np.array(ACTION_SETS[self.over](self.problem), np.int64).reshape(-1, 3)
-        self.everything = self.over == "naive" and complete
+        self.everything = self.over == "naive"
 
     def shifts(self, steps: int) -> Ints:
         if self._set is not None:
             return self._set
         return self.ground.every_shift(steps, TABLE)
 
-    def at(self, steps: int, aim: Aim, hint: Sequence[Sequence[Act]] = ()) -> Answer:
+    def at(self, steps: int, aim: Aim, hint: Sequence[Sequence[Shift]] = ()) -> Answer:
         """The best plan of at most so many steps over the action set."""
         if self.watch.expired or (self._set is None and self.problem.size > LARGEST):
             return Answer(None, 0, False)
         shifts = self.shifts(steps)
         if len(shifts) > TABLE:
             return Answer(None, 0, False)
-        table = windows(self.ground, steps, shifts, self.moves)
+        table = windows(self.ground, steps, shifts)
         if table is None:
             return Answer(None, 0, True)
         coupled = self.limits.max_degree is not None or self.limits.exclusive or aim.slowest
@@ -120,7 +114,7 @@ def total_first(solver: Exact, search: Search) -> Found | Infeasible:
     """Actions, cost or time first: lower the total at each length until no length can do better."""
     limits = solver.limits
     counted, timed = limits.minimise == "actions", limits.minimise == "time"
-    cost: Callable[[Act], int] = (lambda act: 1) if counted else solver.cost
+    cost: Callable[[Shift], int] = (lambda act: 1) if counted else solver.cost
     per_step = _least_per_step(limits)
     inside = search.best if solver.everything else None
     steps, proven = search.bounds.steps, per_step > 0
@@ -169,7 +163,7 @@ def _best(search: Search, bound: int) -> Found | Infeasible:
     return Found(search.best, Bounds(max(bound, search.bounds.steps), search.bounds.actions))
 
 
-def _dense(steps: Sequence[Sequence[Act]]) -> Steps:
+def _dense(steps: Sequence[Sequence[Shift]]) -> Steps:
     return [list(step) for step in steps if step]
 
 
@@ -177,9 +171,6 @@ def prove(search: Search, over: str = "naive") -> Found | Infeasible:
     """The optimum over the action set if time allows; else the best plan found, with the bounds reached."""
     general = search.bounds
     solver = Exact(search.problem, search.limits, search.watch, over)
-    if solver.moves and not solver.everything:
-        # Not all moves can be listed at this size: a proof over some of them would say little.
-        return _best(search, general.steps)
     found = (steps_first if search.limits.minimise == "steps" else total_first)(solver, search)
     if solver.everything or isinstance(found, Infeasible):
         return found

@@ -11,7 +11,6 @@ of T steps over the given actions.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -19,10 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 from regraft.plan import kernel_reach as kernel
 from regraft.plan.kernel_tree import Flags, Ints
-from regraft.plan.problem import Act, Pair, Problem, pair
-
-Move = tuple[Act, tuple[Pair, ...]]
-"""A move with the links that must be there and stay: the rest of the path between its new ends."""
+from regraft.plan.problem import Pair, Problem, Shift
 
 
 class Ground:
@@ -78,16 +74,15 @@ class Windows:
     """The actions that remain for plans of T = `steps` steps, and the states in which each link can be.
 
     `live[s, e]`: link e can be there after step s. `possible[s]`: the actions that can happen in step
-    s + 1, as numbers into `acts`, `removed`, `added` and `guards_of`.
+    s + 1, as numbers into `acts`, `removed`, `added` and `guards` (-1: the guard stays anyway).
     """
 
     steps: int
-    acts: Sequence[Act]
+    acts: Sequence[Shift]
     links: Ints
     live: Flags
     removed: Ints
     added: Ints
-    first_guard: Ints
     guards: Ints
     possible: Sequence[Sequence[int]]
 
@@ -95,44 +90,32 @@ class Windows:
     def choices(self) -> int:
         return sum(map(len, self.possible))
 
-    def guards_of(self, act: int) -> Ints:
-        return self.guards[self.first_guard[act] : self.first_guard[act + 1]]
 
-
-def windows(ground: Ground, steps: int, shifts: Ints, moves: Sequence[Move] = ()) -> Windows | None:
-    """Prune the given actions for plans of so many steps; None proves that they hold no such plan."""
+def windows(ground: Ground, steps: int, shifts: Ints) -> Windows | None:
+    """Prune the given shifts for plans of so many steps; None proves that they hold no such plan."""
     problem = ground.problem
     shifts = shifts[ground.legal(shifts)]
     i, j, k = shifts.T
-    acts = _table(
-        np.concatenate((ground.keys(i, j), _keys(ground, [pair(act[0], act[1]) for act, _ in moves]))),
-        np.concatenate((ground.keys(i, k), _keys(ground, [pair(act[2], act[3]) for act, _ in moves]))),
-        np.concatenate((ground.keys(j, k), _keys(ground, [link for _, some in moves for link in some]))),
-        np.concatenate(
-            (np.ones(len(shifts), np.int64), np.array([len(some) for _, some in moves], np.int64))
-        ),
-        ground.kept_keys,
-    )
+    from_, to, over = ground.keys(i, j), ground.keys(i, k), ground.keys(j, k)
+    staying = np.isin(over, ground.kept_keys)
     initial, wanted = _keys(ground, problem.removable), _keys(ground, problem.missing)
-    names = np.unique(np.concatenate((initial, wanted, acts.removed, acts.added, acts.guards)))
-    removed, added, guards = (
-        np.searchsorted(names, keys) for keys in (acts.removed, acts.added, acts.guards)
-    )
+    names = np.unique(np.concatenate((initial, wanted, from_, to, over[~staying])))
+    removed, added = np.searchsorted(names, from_), np.searchsorted(names, to)
+    guards = np.where(staying, -1, np.searchsorted(names, over))
     live = np.ones((steps + 1, len(names)), np.bool_)
     live[0] &= np.isin(names, initial)
     live[steps] &= np.isin(names, wanted)
-    kernel.refine(live, removed, added, acts.first_guard, guards)
+    kernel.refine(live, removed, added, guards)
     if live[0].sum() < len(initial) or live[steps].sum() < len(wanted):
         return None
-    can = kernel.happening(live, removed, added, acts.first_guard, guards)
+    can = kernel.happening(live, removed, added, guards)
     return Windows(
         steps,
-        [*map(tuple, shifts.tolist()), *(act for act, _ in moves)],
+        [(one, other, third) for one, other, third in shifts.tolist()],
         np.stack((names // ground.size, names % ground.size), axis=1),
         live,
         removed,
         added,
-        acts.first_guard,
         guards,
         [np.flatnonzero(row).tolist() for row in can],
     )
@@ -142,11 +125,9 @@ def regions(table: Windows) -> list[Windows]:
     """Parts of a table that share no link: their plans do not concern each other."""
     acts = np.unique(np.concatenate([np.array(some, np.int64) for some in table.possible]))
     count = len(table.links)
-    pairs = [(table.removed[acts], table.added[acts])]
-    of = np.repeat(np.arange(len(table.removed)), np.diff(table.first_guard))
-    used = np.isin(of, acts)
-    pairs.append((table.removed[of[used]], table.guards[used]))
-    one, other = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
+    guarded = acts[table.guards[acts] >= 0]
+    one = np.concatenate((table.removed[acts], table.removed[guarded]))
+    other = np.concatenate((table.added[acts], table.guards[guarded]))
     graph = coo_array((np.ones(len(one)), (one, other)), shape=(count, count))
     part = connected_components(graph, directed=False)[1]
     found = []
@@ -156,21 +137,6 @@ def regions(table: Windows) -> list[Windows]:
     return found
 
 
-class _Table(NamedTuple):
-    removed: Ints
-    added: Ints
-    first_guard: Ints
-    guards: Ints
-
-
 def _keys(ground: Ground, links: Sequence[Pair]) -> Ints:
     ends = np.array(links, np.int64).reshape(-1, 2)
     return ground.keys(ends[:, 0], ends[:, 1])
-
-
-def _table(removed: Ints, added: Ints, guards: Ints, counts: Ints, kept: Ints) -> _Table:
-    """Leave out guards that stay anyway, and say where each action's guards begin."""
-    of = np.repeat(np.arange(len(removed)), counts)
-    moving = ~np.isin(guards, kept)
-    left = np.bincount(of[moving], minlength=len(removed))
-    return _Table(removed, added, np.concatenate(([0], np.cumsum(left))).astype(np.int64), guards[moving])

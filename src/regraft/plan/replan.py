@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from regraft.plan import kernel_replan
-from regraft.plan.problem import Act, Problem, Shift, pair
+from regraft.plan.problem import Problem, Shift, pair
 from regraft.plan.schedule import as_early_as_possible
 
 
 class Chain:
     """A local search that goes on where it stopped; only shifts, no limits."""
 
-    def __init__(self, problem: Problem, steps: Sequence[Sequence[Act]], seed: int) -> None:
+    def __init__(self, problem: Problem, steps: Sequence[Sequence[Shift]], seed: int) -> None:
         self._wanted = np.array([one * problem.size + other for one, other in problem.missing], np.int64)
         self._rng = np.random.default_rng(seed)
         links = sorted(problem.initial)

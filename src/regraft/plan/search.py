@@ -23,8 +23,8 @@ from regraft.plan.greedy import Greedy, Rows, Style
 from regraft.plan.kernel_tree import Ints
 from regraft.plan.moves import Mover
 from regraft.plan.objective import Key, cost_of, key_of
-from regraft.plan.problem import Act, Problem
-from regraft.plan.reach import Ground, Move, Windows, windows
+from regraft.plan.problem import Problem, Shift
+from regraft.plan.reach import Ground, Windows, windows
 from regraft.plan.replan import Chain
 from regraft.plan.schedule import as_early_as_possible
 from regraft.plan.watch import Progress, Watch
@@ -53,15 +53,15 @@ class Search:
     limits: Limits
     watch: Watch
     bounds: Bounds
-    best: list[list[Act]] | None = None
-    archive: list[tuple[Key, list[list[Act]]]] = field(default_factory=list)
+    best: list[list[Shift]] | None = None
+    archive: list[tuple[Key, list[list[Shift]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.key = key_of(self.problem, self.limits)
         self.cost = cost_of(self.problem, self.limits)
         self.greedy = Greedy(self.problem, self.limits)
-        self.mover = Mover(self.problem, self.limits) if "move" in self.limits.operations else None
-        self.shifting = "shift" in self.limits.operations
+        moving = "move" in self.limits.operations
+        self.mover = Mover(self.problem, self.limits, self.watch) if moving else None
         self.ground = Ground(self.problem)
         self.rng = np.random.default_rng(self.limits.seed)
         self.style: Style | None = None
@@ -70,10 +70,9 @@ class Search:
         self._merge_seconds = 1.0
         self._few = self.limits.minimise in ("actions", "cost")
         self._limited = self.limits.max_degree is not None or self.limits.exclusive
-        only_shifts = self.shifting and self.mover is None
-        self.replans = self.limits.minimise == "actions" and only_shifts and not self._limited
+        self.replans = self.limits.minimise == "actions" and not self._limited
 
-    def offer(self, steps: Sequence[Sequence[Act]], remember: bool = True) -> bool:
+    def offer(self, steps: Sequence[Sequence[Shift]], remember: bool = True) -> bool:
         """Take note of a plan; true if it is the best yet."""
         plan = [list(step) for step in steps if step]
         key = self.key(plan)
@@ -95,15 +94,17 @@ class Search:
         self.archive = [*self.archive[:ELITE], *(self.archive[at] for at in others)]
 
     def first(self, tries: int = 1) -> None:
-        """The plain greedy plan; within tight limits, other styles until one finds a way."""
-        self._move(self.rng)
-        for attempt in range(tries if self.shifting else 0):
+        """The plain greedy plan; within tight limits, other styles until one finds a way, then moves."""
+        for attempt in range(tries):
             style = self.greedy.plain() if attempt == 0 else self.greedy.random(self.rng)
             plan = self.greedy.run(style, self.limits.seed + attempt)
             if plan is not None:
                 self.style = style
                 self.offer(plan.listed())
                 return
+        for _ in range(tries):
+            if self.best is None:
+                self._move(self.rng)
 
     def sample(self, seconds: float) -> None:
         """Plans of the local search or of the greedy one, on all threads."""
@@ -132,10 +133,8 @@ class Search:
         """Greedy plans in random styles and in styles near the best one."""
         rng = np.random.default_rng(seed)
         while self.watch.elapsed < until and not self.watch.expired:
-            if not self.shifting or rng.random() < 0.3:
+            if self.best is None:
                 self._move(rng)
-            if not self.shifting:
-                continue
             near = self.style is not None and rng.random() < (0.9 if self._few else 0.5)
             style = self.greedy.changed(self.style, rng) if near and self.style else self.greedy.random(rng)
             plan = self.greedy.run(style, int(rng.integers(1 << 31)), self._too_long())
@@ -206,7 +205,7 @@ class Search:
             self.bounds = Bounds(self.bounds.steps, sum(map(len, self.best)))
         return better
 
-    def solve_at(self, steps: int, aim: Aim, hint: Sequence[Sequence[Act]] = ()) -> tuple[Answer, bool]:
+    def solve_at(self, steps: int, aim: Aim, hint: Sequence[Sequence[Shift]] = ()) -> tuple[Answer, bool]:
         """Over all shifts if that is a small model, else over the actions of remembered plans."""
         table, whole = self._table(steps)
         if table is None:
@@ -217,7 +216,7 @@ class Search:
         return solve(self.problem, table, self.limits, timed, self.watch, hint), whole
 
     def _table(self, steps: int) -> tuple[Windows | None, bool]:
-        if self.mover is None and self.problem.size <= 200:
+        if self.problem.size <= 200:
             shifts = self.ground.every_shift(steps, WHOLE)
             if len(shifts) <= WHOLE:
                 table = windows(self.ground, steps, shifts)
@@ -225,20 +224,19 @@ class Search:
                     return table, True
         table = None
         for plans in POOLS:
-            table = windows(self.ground, steps, *self._pool(plans))
+            table = windows(self.ground, steps, self._pool(plans))
             if table is None or table.choices <= MERGED:
                 break
         return table, False
 
-    def _pool(self, plans: int) -> tuple[Ints, list[Move]]:
+    def _pool(self, plans: int) -> Ints:
         """The distinct actions of so many remembered plans: the best of them, the others at random."""
         self.archive.sort(key=lambda entry: entry[0])
         best = max(1, min(ELITE, plans // 3))
         others = self.rng.permutation(np.arange(best, len(self.archive)))[: plans - best].tolist()
         chosen = [*self.archive[:best], *(self.archive[at] for at in others)]
-        shifts = sorted({act for _, plan in chosen for step in plan for act in step if len(act) == 3})
-        moves = self.mover.grounded() if self.mover is not None else []
-        return np.array(shifts, np.int64).reshape(-1, 3), moves
+        shifts = sorted({act for _, plan in chosen for step in plan for act in step})
+        return np.array(shifts, np.int64).reshape(-1, 3)
 
 
 def nothing_found(problem: Problem, limits: Limits) -> Infeasible:

@@ -13,14 +13,14 @@ from regraft.plan.fast import TRIES
 from regraft.plan.improve import improve
 from regraft.plan.make import admit, framed
 from regraft.plan.objective import Key
-from regraft.plan.problem import Act, Found, Problem
+from regraft.plan.problem import Found, Problem, Shift
 from regraft.plan.prove import Exact
 from regraft.plan.search import Search
 from regraft.plan.verify import verify
 from regraft.plan.watch import Watch
 
 SETS = {"fast": None, "exact": "naive", "exact-all-paths": "all-paths", "exact-each-path": "each-path"}
-Steps = list[list[Act]]
+Steps = list[list[Shift]]
 
 
 def pareto(
@@ -36,16 +36,16 @@ def pareto(
     problem = admit(current, goal, limits)
     if isinstance(problem, Infeasible):
         return problem
-    bounds, front = _front(problem, limits, SETS[planner], watch or Watch(limits.time_limit))
-    plans = [framed(problem, current, goal, Found(steps, bounds), planner) for steps in front]
+    front = _front(problem, limits, SETS[planner], watch or Watch(limits.time_limit))
+    plans = [framed(problem, current, goal, found, planner) for found in front]
     for plan in plans:
         verify(plan, current, goal, limits)
     return plans or Infeasible("no plan was found within the limits", "time-limit")
 
 
-def _front(problem: Problem, limits: Limits, over: str | None, watch: Watch) -> tuple[Bounds, list[Steps]]:
+def _front(problem: Problem, limits: Limits, over: str | None, watch: Watch) -> list[Found]:
     if not problem.missing:
-        return Bounds(0, 0), [[]]
+        return [Found((), Bounds(0, 0))]
     bounds = lower_bounds(problem, limits)
     short = Search(problem, replace(limits, minimise="steps"), watch, bounds)
     few = Search(problem, replace(limits, minimise="actions"), watch, bounds)
@@ -59,7 +59,11 @@ def _front(problem: Problem, limits: Limits, over: str | None, watch: Watch) -> 
     for _, steps in sorted(plans, key=lambda entry: short.key(entry[1])):
         if not front or sum(map(len, steps)) < sum(map(len, front[-1])):
             front.append(steps)
-    return Bounds(short.bounds.steps, bounds.actions), front
+    general = Bounds(short.bounds.steps, bounds.actions)
+    # What is proven of the actions of the shortest plans says nothing about longer ones, and is no bound
+    # at all where something else than steps comes first.
+    shortest = short.bounds if limits.minimise == "steps" else general
+    return [Found(steps, general if at else shortest) for at, steps in enumerate(front)]
 
 
 def _between(short: Search, few: Search, over: str | None) -> list[tuple[Key, Steps]]:
@@ -73,8 +77,14 @@ def _between(short: Search, few: Search, over: str | None) -> list[tuple[Key, St
         if few.watch.expired:
             break
         aim = Aim(lambda act: 1)
-        answer = few.solve_at(length, aim)[0] if solver is None else solver.at(length, aim)
-        if answer.steps is not None:
-            steps = [step for step in answer.steps if step]
-            found.append((few.key(steps), steps))
+        if solver is None:
+            answer, whole = few.solve_at(length, aim)
+        else:
+            answer, whole = solver.at(length, aim), solver.everything
+        if answer.steps is None:
+            continue
+        steps = [step for step in answer.steps if step]
+        found.append((few.key(steps), steps))
+        if whole and answer.proven and length == len(short.best):
+            short.bounds = Bounds(short.bounds.steps, sum(map(len, steps)))
     return found

@@ -7,22 +7,20 @@ a tree. An action that replaces a removed link by another link between the same 
 that tree, whatever the others have done so far. So the replay asks of each action (IPITT §III-C):
 
 - its preconditions hold at the start of the step;
-- a shift's guard link, or all of a move's path but the moved link, is removed by no other action;
+- a shift's guard link is removed by no other action;
 - no link is removed twice, added twice or added while it is there;
 - a removed link is not in the goal tree (`rem`); a broker joins unlinked and leaves as a leaf.
 
 A full check of the tree after each step does not rely on the argument.
 
 Limits. The degree of a broker in a step is its links before the step plus all that the step adds:
-links are made before others are broken. `exclusive` counts the brokers that an action names; the
-inner brokers of a move's path keep their links, so they may take part in another action.
+links are made before others are broken. `exclusive` counts the brokers that an action names.
 
 Meshes change by `link` and `unlink`, which the kind implies; goal links may be dropped on the way.
 `verify_mesh` follows their invariant.
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
 
 from regraft.model import Action, BrokenPlan, Ends, Limits, Plan, Step, Topology, ends
@@ -31,8 +29,8 @@ from regraft.plan.verify_mesh import Invariant, Keeps
 Around = dict[str, set[str]]
 """The neighbours of each broker that is in the overlay."""
 
-ARGUMENTS = {"shift": 3, "move": 4, "append": 2, "detach": 2, "link": 2, "unlink": 2}
-OF_KIND = {"tree": {"shift", "move", "append", "detach"}, "mesh": {"link", "unlink", "append", "detach"}}
+ARGUMENTS = {"shift": 3, "append": 2, "detach": 2, "link": 2, "unlink": 2}
+OF_KIND = {"tree": {"shift", "append", "detach"}, "mesh": {"link", "unlink", "append", "detach"}}
 
 
 class Effect(NamedTuple):
@@ -48,8 +46,6 @@ def effect(action: Action) -> Effect:
     match action:
         case ("shift", (i, j, k)):
             return Effect(removes=ends(i, j), adds=ends(i, k), guard=ends(j, k))
-        case ("move", (i, j, k, m)):
-            return Effect(removes=ends(i, j), adds=ends(k, m))
         case ("append" | "link", (i, j)):
             return Effect(adds=ends(i, j))
         case ("detach" | "unlink", (i, j)):
@@ -116,7 +112,6 @@ class StepCheck:
         for action in self.actions:
             self.check_brokers(action)
             self.check_links(action, effect(action))
-        self.check_moves([action for action in self.actions if action.operation == "move"])
         if self.limits.max_degree is not None:
             self.check_degree(self.limits.max_degree)
 
@@ -129,11 +124,7 @@ class StepCheck:
             self.broken(action, "operation not allowed by the limits")
         if len(brokers) != ARGUMENTS[operation]:
             self.broken(action, f"needs {ARGUMENTS[operation]} brokers")
-        if operation == "move":
-            old, new = ends(*brokers[:2]), ends(*brokers[2:])
-            if old == new or old[0] == old[1] or new[0] == new[1]:
-                self.broken(action, "must name two different links")
-        elif len(set(brokers)) < len(brokers):
+        if len(set(brokers)) < len(brokers):
             self.broken(action, "the brokers must be different")
 
     def collect(self, action: Action, change: Effect) -> None:
@@ -191,15 +182,6 @@ class StepCheck:
     def is_there(self, link: Ends) -> bool:
         return link[1] in self.around.get(link[0], ())
 
-    def check_moves(self, moves: list[Action]) -> None:
-        """The moved link is the only link of the path between k and l that this step removes."""
-        island = islands(self.around, self.removed) if moves else {}
-        for action in moves:
-            old, new = action.brokers[:2], action.brokers[2:]
-            if {island[end] for end in new} != {island[end] for end in old}:
-                path = f"the path between {new[0]!r} and {new[1]!r}"
-                self.broken(action, f"the step must remove {shown(ends(*old))} and nothing else of {path}")
-
     def check_degree(self, most: int) -> None:
         gained: Counter[str] = Counter()
         for link, action in self.added.items():
@@ -222,23 +204,6 @@ class StepCheck:
 
 def shown(link: Ends) -> str:
     return f"{link[0]!r} - {link[1]!r}"
-
-
-def islands(around: Around, without: Iterable[Ends]) -> dict[str, int]:
-    """A number for each broker: the same for brokers still joined when the links `without` are gone."""
-    gone = set(without)
-    island: dict[str, int] = {}
-    for start in around:
-        if start in island:
-            continue
-        number = island[start] = len(island)
-        reached = [start]
-        for one in reached:
-            for other in around[one]:
-                if other not in island and ends(one, other) not in gone:
-                    island[other] = number
-                    reached.append(other)
-    return island
 
 
 def check_tree(number: int, around: Around) -> None:

@@ -253,8 +253,3 @@ def demand_of(problem: Problem, content: Content) -> Demand:
         tuple(limits[at] for at in terminals),
         tuple(rates[at] for at in roots),
     )
-
-
-def vertices_of(graph: Graph, edges: Sequence[int]) -> frozenset[int]:
-    """The vertices that these edges touch."""
-    return frozenset(graph.sources[list(edges)].tolist()) | frozenset(graph.targets[list(edges)].tolist())

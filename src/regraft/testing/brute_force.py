@@ -1,10 +1,10 @@
 """The oracle: the best plans between two small trees, by trying every step from every tree.
 
 Works on the definition alone. A step picks a set of removable links and, for each, one action whose
-guard (or, for a move, whose path) the step leaves in place; all such steps are tried. Let f(T, s) be
-the fewest actions from tree s to the goal in at most T steps; f(T + 1, s) is the least over the steps
-from s. What a planner may minimise can be read off f. All trees on n brokers are states, so one
-run per goal answers for every initial tree; 6 brokers (1,296 trees) take about a second.
+guard the step leaves in place; all such steps are tried. Let f(T, s) be the fewest actions from tree s to
+the goal in at most T steps; f(T + 1, s) is the least over the steps from s. What a planner may minimise
+can be read off f. All trees on n brokers are states, so one run per goal answers for every initial tree;
+6 brokers (1,296 trees) take about a second.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from itertools import chain, combinations, product
 from typing import NamedTuple
 
 from regraft.model import Limits
-from regraft.plan.problem import Act, Pair, Problem, pair
+from regraft.plan.problem import Pair, Problem, Shift, pair
 from regraft.testing.trees import Tree, all_trees
 
 Front = tuple[tuple[int, int], ...]
@@ -24,7 +24,7 @@ class Option(NamedTuple):
     """One way to replace a removed link, and who takes part in it."""
 
     adds: Pair
-    act: Act
+    act: Shift
 
 
 def brute_force(problem: Problem, limits: Limits = Limits()) -> Front:
@@ -89,18 +89,6 @@ def options(link: Pair, stays: Tree, limits: Limits) -> list[Option]:
     if "shift" in limits.operations:
         for i, j in (link, link[::-1]):
             found += [Option(pair(i, k), (i, j, k)) for guard in stays if j in guard for k in guard if k != j]
-    if "move" in limits.operations:
-        i, j = link
-        news = (pair(k, m) for k in island(stays, i) for m in island(stays, j))
-        found += [Option(new, (i, j, *new)) for new in news if new != link]
-    return found
-
-
-def island(stays: Tree, start: int) -> set[int]:
-    """The brokers joined to `start` by links that stay."""
-    found = {start}
-    while new := {end for link in stays if not found.isdisjoint(link) for end in link} - found:
-        found |= new
     return found
 
 

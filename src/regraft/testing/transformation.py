@@ -15,10 +15,10 @@ from random import Random
 import msgspec
 
 from regraft.coord import Record
-from regraft.deploy.changes import apply, changes_of, concerned, taken_back
+from regraft.deploy.changes import apply, concerned, taken_back
 from regraft.deploy.deployer_core import Put
 from regraft.deploy.records import DONE, ROLL_BACK, RUNNING, STOP, Current, Doing, Run
-from regraft.model import Action, Ends, ends
+from regraft.model import Ends, ends
 from regraft.testing.deployment import LAYOUT, AgentNode, DeployerNode, of_type
 from regraft.testing.ensemble import Ensemble
 from regraft.testing.final_state import remains
@@ -112,9 +112,6 @@ class Transformation(Simulation):
         beyond = sorted({each for link in links if j in link for each in link} - {i, j})
         if not beyond:
             return []
-        if self.random.random() < 0.2:
-            k, l = self.random.choice(beyond), i
-            return changes_of(Action("move", (i, j, k, l)), links)
         return [("shift", i, j, self.random.choice(beyond))]
 
     # What goes wrong

@@ -4,6 +4,8 @@ A dimension helps as far as filters ask for it and events differ in it: its scor
 that name the attribute, times the entropy of its histogram (1: every bin alike). Where no filter is known,
 the entropy alone decides, and texts that hardly repeat are left out. `splits` cut the events of a number
 into `PARTS` equally frequent parts.
+
+The table is not yet read by a command: the dimensions of live content routes will be taken from it.
 """
 
 from pyspark.sql import Column, DataFrame, Window
