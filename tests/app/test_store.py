@@ -115,7 +115,7 @@ def test_a_state_that_can_not_be_read_is_named_and_kept(tmp_path: Path, document
     store.close()
     overwritten(path, "state", document)
     store = Store(path)
-    with pytest.raises(BadInput, match="state.sqlite: the state of the loop .* move the file away") as fault:
+    with pytest.raises(BadInput, match=r"state.sqlite: the state of the loop .* move the file away") as fault:
         store.state()
     assert "\n" not in str(fault.value)
     store.close()
@@ -133,8 +133,8 @@ def test_a_decision_and_a_document_that_can_not_be_read_are_named(tmp_path: Path
     for table in ("decisions", "documents"):
         overwritten(path, table, b"{}")
     store = Store(path)
-    with pytest.raises(StoreFault, match="state.sqlite: what it holds of kind 'decision' can not be read"):
+    with pytest.raises(StoreFault, match=r"state.sqlite: what it holds of kind 'decision' can not be read"):
         store.decisions(10, None, None)
-    with pytest.raises(StoreFault, match="state.sqlite: what it holds of kind 'operation' can not be read"):
+    with pytest.raises(StoreFault, match=r"state.sqlite: what it holds of kind 'operation' can not be read"):
         store.document("operation", "op-1", v.OperationView)
     store.close()

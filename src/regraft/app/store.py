@@ -1,8 +1,8 @@
 """What survives a restart: the state of the loop, its decisions, and documents by kind and id. SQLite.
 
 One transaction for each step of the loop: the state and all that it said are written together, or neither.
-A killed process leaves the last whole step. Nobody else may write there: the file is locked. What this version
-cannot read is an error that names the file; it is never replaced by something new.
+A killed process leaves the last whole step. Nobody else may write there: the file is locked. What this
+version cannot read is an error that names the file; it is never replaced by something new.
 """
 
 import sqlite3

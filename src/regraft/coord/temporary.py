@@ -1,8 +1,8 @@
 """Temporary folders that are removed even when their owner is killed.
 
-On failure: a process that is killed can not tidy up, so its folder stays until another process of Regraft makes
-one for the same purpose: that removes the folders whose owners are gone. An owner is gone when nobody holds the
-lock of the file `owner`; the system lets go of it with the process, however that ends.
+On failure: a process that is killed cannot tidy up, so its folder stays until another process of Regraft
+makes one for the same purpose: that removes the folders whose owners are gone. An owner is gone when nobody
+holds the lock of the file `owner`; the system lets go of it with the process, however that ends.
 """
 
 import contextlib
