@@ -11,6 +11,7 @@ from tests.broker.io.peers import finish
 from tests.cli.running import running, subscribed
 
 from regraft.client import connect
+from regraft.client.addresses import Directory
 
 
 def places(up: dict[str, Any]) -> dict[str, tuple[str, str]]:
@@ -34,6 +35,7 @@ async def published_across_a_kill(folder: Path, options: list[str]) -> None:
                 await publisher.publish({"n": 1})
                 kill(up)
                 publishing = asyncio.create_task(publisher.publish({"n": 2}))
+                await asyncio.sleep(0)
                 with running(folder, *options) as again:
                     assert places(again) == before
                     await publishing
@@ -43,6 +45,29 @@ async def published_across_a_kill(folder: Path, options: list[str]) -> None:
             subscriber.kill()
             subscriber.communicate()
     assert [json.loads(line)["attributes"] for line in said.splitlines()] == [{"n": 1}, {"n": 2}, {"n": 3}]
+
+
+def test_a_broker_that_has_moved_is_found_again_by_the_directory(folder: Path) -> None:
+    """Without a state nothing of the last start is known but what the client says itself."""
+
+    async def scenario() -> None:
+        with running(folder) as up:
+            before = places(up)
+            subscriber = subscribed(folder, "TRUE", "--count", "1", "--broker", "c")
+            kill(up)
+        try:
+            with running(folder) as up:
+                assert places(up) != before
+                async with connect(Directory(folder / "out" / "overlay.json", "a"), timeout=60) as publisher:
+                    while subscriber.poll() is None:  # until it is back, nobody subscribes
+                        await publisher.publish({"n": 1})
+                        await asyncio.sleep(0.05)
+            assert subscriber.returncode == 0
+        finally:
+            subscriber.kill()
+            subscriber.communicate()
+
+    finish(scenario(), 120)
 
 
 @pytest.mark.parametrize(

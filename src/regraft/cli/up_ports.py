@@ -1,7 +1,7 @@
 """Where the brokers of `regraft up` listen.
 
 A port that the topology gives is used. Otherwise a broker has the port that it had at the last start with
-the same state: sessions that survive there are of use only to clients that find their broker again. Otherwise,
+the same state: sessions that survive there help only clients that find their broker again. Otherwise,
 and if another program has taken that port meanwhile, it gets a free one. The same holds for its metrics.
 """
 
