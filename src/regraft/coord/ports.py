@@ -68,11 +68,11 @@ def _can_bind(family: int, address: tuple[str | int, ...] | tuple[int, bytes]) -
 
 def _bound(stack: contextlib.ExitStack, host: str) -> int:
     """The number of a port that is ours until the stack is left."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in [*random.sample(_outside_outgoing(), 50), 0]:
-        each = stack.enter_context(socket.socket(family))
         with contextlib.suppress(OSError, UnicodeError):
-            each.bind((host, number))
+            family, _, _, _, address = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0]
+            each = stack.enter_context(socket.socket(family))
+            each.bind(address)
             return int(each.getsockname()[1])
     raise RegraftError(f"a free port of {host} is needed, and there is none")
 
