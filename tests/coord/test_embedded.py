@@ -12,7 +12,7 @@ import pytest
 from tests.coord.wires import finish
 
 from regraft.coord import Coord, Ensemble, embedded, server_files
-from regraft.coord.ports import freed
+from regraft.coord.ports import free_ports, freed
 from regraft.coord.server_files import Options, Ports, write_files
 from regraft.coord.temporary import TemporaryFolder
 from regraft.model import BadInput, RegraftError
@@ -108,7 +108,7 @@ def test_the_leader_is_killed_while_writes_go_on_and_nothing_acknowledged_is_los
 def test_a_port_that_was_taken_meanwhile_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        right = embedded.free_ports(1)[0]
+        right = free_ports(1)[0]
         offers = [[Ports(port, port, port)], [right]]
         monkeypatch.setattr(embedded, "free_ports", lambda servers: offers.pop(0))
 
