@@ -10,6 +10,8 @@ from tests.app.serving import BUSY, CHAIN, STAYS, FakeMeasurer, kinds, overlay, 
 from tests.deploy.fake_agents import within
 
 from regraft.app import views as v
+from regraft.app.running import STATE
+from regraft.app.store import Store
 from regraft.coord import Coord, Ensemble, Layout
 from regraft.coord.typed import encode, read
 from regraft.deploy.records import Current
@@ -260,5 +262,22 @@ def test_rules_without_a_destination_database_say_why_there_are_none(
             assert isinstance(rules, v.RulesView)
             assert "no destination database" in rules.note
             assert await service.adaptations() == ()
+
+    within(scenario())
+
+
+def test_a_state_that_can_not_be_read_is_named_and_nothing_begins(
+    hosts: str, root: str, tmp_path: Path
+) -> None:
+    configuration = settings(hosts, root, tmp_path)
+    store = Store(configuration.state / STATE)
+    store._connection.execute("INSERT INTO state VALUES (1, ?)", (b'{"phase": 5}',))
+    store.close()
+
+    async def scenario() -> None:
+        async with overlay(hosts, root):
+            with pytest.raises(BadInput, match=r"state\.sqlite: the state of the loop in it can not be read"):
+                async with serving(configuration):
+                    pass
 
     within(scenario())

@@ -99,3 +99,42 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
     newer.close()
     with pytest.raises(BadInput, match="of version 99"):
         Store(tmp_path / "newer.sqlite")
+
+
+def overwritten(path: Path, table: str, document: bytes) -> None:
+    with sqlite3.connect(path) as base:
+        base.execute(f"UPDATE {table} SET document = ?", (document,))
+    base.close()
+
+
+@pytest.mark.parametrize("document", [b'{"phase": 5}', b"not JSON", b'{"mode": "\xff"}'])
+def test_a_state_that_can_not_be_read_is_named_and_kept(tmp_path: Path, document: bytes) -> None:
+    path = tmp_path / "state.sqlite"
+    store = Store(path)
+    store.write(first_state(Policy(), "propose", 0.0))
+    store.close()
+    overwritten(path, "state", document)
+    store = Store(path)
+    with pytest.raises(BadInput, match=r"state.sqlite: the state of the loop .* move the file away") as fault:
+        store.state()
+    assert "\n" not in str(fault.value)
+    store.close()
+    with sqlite3.connect(path) as base:
+        assert base.execute("SELECT document FROM state").fetchall() == [(document,)]
+    base.close()
+
+
+def test_a_decision_and_a_document_that_can_not_be_read_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    store = Store(path)
+    said = [(Decision(at=0.0, kind="kept", text="x"), None)]
+    store.write(None, said, [Document("operation", "op-1", 0.0, operation(1))])
+    store.close()
+    for table in ("decisions", "documents"):
+        overwritten(path, table, b"{}")
+    store = Store(path)
+    with pytest.raises(StoreFault, match=r"state.sqlite: what it holds of kind 'decision' can not be read"):
+        store.decisions(10, None, None)
+    with pytest.raises(StoreFault, match=r"state.sqlite: what it holds of kind 'operation' can not be read"):
+        store.document("operation", "op-1", v.OperationView)
+    store.close()

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = [sys.executable, "-c", "from regraft.cli import main; main()"]
-CHAIN = {"brokers": ["a", "b", "c"], "links": [["a", "b"], ["b", "c"]]}
+CHAIN: dict[str, Any] = {"brokers": ["a", "b", "c"], "links": [["a", "b"], ["b", "c"]]}
 
 
 @contextmanager
-def running(folder: Path, *options: str) -> Iterator[dict[str, Any]]:
+def running(folder: Path, *options: str, topology: dict[str, Any] = CHAIN) -> Iterator[dict[str, Any]]:
     """Three brokers in a chain, without agents unless the options say `--agents`; what `--json` printed."""
     if "--agents" not in options:
         options = ("--no-agents", *options)
     options = tuple(option for option in options if option != "--agents")
-    (folder / "chain.json").write_text(json.dumps(CHAIN))
+    (folder / "chain.json").write_text(json.dumps(topology))
     command = [*PROGRAM, "up", "chain.json", "--json", *options]
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

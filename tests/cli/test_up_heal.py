@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ def test_a_killed_broker_is_replaced_started_again_and_joins(folder: Path) -> No
         assert {each["outcome"] for each in found["adaptations"]} == {"done"}
         assert {each["id"]: each["state"] for each in found["brokers"]} == dict.fromkeys("abc", "up")
         assert up["process"].stderr.readline().startswith("node b has ended")
+        with urllib.request.urlopen(up["brokers"]["b"]["metrics"]) as response:  # where it was before
+            assert b'broker="b"' in response.read()
     assert up["process"].returncode == 0
 
 

@@ -12,7 +12,9 @@ import pytest
 from tests.coord.wires import finish
 
 from regraft.coord import Coord, Ensemble, embedded, server_files
+from regraft.coord.ports import free_ports, freed
 from regraft.coord.server_files import Options, Ports, write_files
+from regraft.coord.temporary import TemporaryFolder
 from regraft.model import BadInput, RegraftError
 
 
@@ -106,7 +108,7 @@ def test_the_leader_is_killed_while_writes_go_on_and_nothing_acknowledged_is_los
 def test_a_port_that_was_taken_meanwhile_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        right = embedded.free_ports(1)[0]
+        right = free_ports(1)[0]
         offers = [[Ports(port, port, port)], [right]]
         monkeypatch.setattr(embedded, "free_ports", lambda servers: offers.pop(0))
 
@@ -116,6 +118,26 @@ def test_a_port_that_was_taken_meanwhile_is_replaced(monkeypatch: pytest.MonkeyP
 
         assert finish(scenario()) == f"127.0.0.1:{right.client}"
     assert offers == []
+
+
+def test_a_directory_keeps_the_ports_unless_another_program_has_taken_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> int:
+        async with Ensemble(directory=tmp_path) as servers:
+            return servers.nodes[0].port
+
+    first = finish(run())
+    assert finish(run()) == first
+    monkeypatch.setattr(embedded, "FREED_SECONDS", 0.1)
+    assert finish(freed([("127.0.0.1", first)], 20))
+    with socket.create_server(("127.0.0.1", first)):
+        other = finish(run())
+    assert other != first
+    assert "can not have its ports of the last start" in caplog.text
+    (tmp_path / embedded.PORTS).write_text("[5]")
+    with pytest.raises(BadInput, match=r"ports.json: does not hold ports .* remove it to have new ones"):
+        finish(run())
 
 
 def test_a_server_that_can_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,18 +172,6 @@ def test_servers_listen_on_the_loopback_only_and_have_no_administration(tmp_path
     assert "-Dzookeeper.forceSync=yes" in command
     assert "-Dzookeeper.forceSync=no" in write_files(tmp_path, 1, [Ports(1, 2, 3)], Options(synced=False))
     assert (tmp_path / "jaas.conf").stat().st_mode & 0o077 == 0
-
-
-def test_ports_are_not_those_of_outgoing_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers = [
-        number for ports in embedded.free_ports(3) for number in (ports.client, ports.quorum, ports.election)
-    ]
-    assert len(set(numbers)) == 9
-    assert set(numbers) <= set(embedded._quiet_ports())
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        monkeypatch.setattr(embedded, "_quiet_ports", lambda: [port] * 50)  # all taken: any that is free
-        assert embedded.free_ports(1)[0].client not in (0, port)
 
 
 @pytest.mark.parametrize("nodes", [0, -1])
@@ -208,4 +218,5 @@ def test_servers_die_with_the_process_that_started_them() -> None:
             await asyncio.sleep(0.02)
 
     finish(gone())
-    subprocess.run(["rm", "-r", place], check=True)
+    TemporaryFolder("zookeeper").remove()  # whoever starts the next one removes what was left
+    assert not Path(place).exists()

@@ -5,6 +5,7 @@ import json
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.web.asking import TOKENS
 
 from regraft.model import BadInput
 from regraft.testing.web_service import MemoryService
+from regraft.web.roles import Role
 from regraft.web.serving import Serving, serving
 from regraft.web.settings import WebSettings
 from regraft.web.users import Users, parse_users
@@ -98,6 +100,48 @@ def test_followers_are_limited_and_an_end_ends_their_streams(service: MemoryServ
         return await asyncio.wait_for(following_on, 5)
 
     assert asyncio.run(whole()) == []
+
+
+async def held(client: httpx.AsyncClient, count: int, streams: AsyncExitStack) -> list[httpx.Response]:
+    """The answers to so many streams that stay open."""
+    return [await streams.enter_async_context(client.stream("GET", "/api/v1/events")) for _ in range(count)]
+
+
+def test_one_user_can_not_take_the_places_of_the_others(service: MemoryService, users: Users) -> None:
+    def of(here: Serving, role: Role) -> httpx.AsyncClient:
+        return httpx.AsyncClient(base_url=here.url, headers={"Authorization": f"Bearer {TOKENS[role]}"})
+
+    async def steps(here: Serving) -> None:
+        viewer, admin = of(here, Role.VIEWER), of(here, Role.ADMIN)
+        async with viewer, admin, AsyncExitStack() as streams:
+            assert {each.status_code for each in await held(viewer, 2, streams)} == {200}
+            refused = await viewer.get("/api/v1/events")
+            assert (refused.status_code, refused.json()["code"]) == (429, "too many")
+            assert refused.json()["reason"].startswith("the-viewer follows the events 2 times already")
+            assert "Retry-After" in refused.headers
+            async with AsyncExitStack() as others:
+                assert [each.status_code for each in await held(admin, 1, others)] == [200]
+                assert (await admin.get("/api/v1/events")).status_code == 503
+            await streams.aclose()
+            for _ in range(500):  # the server notices the end of a stream a moment later
+                async with viewer.stream("GET", "/api/v1/events") as again:
+                    if again.status_code == 200:
+                        return
+                await asyncio.sleep(0.02)
+            raise AssertionError("places are not given back")
+
+    served(service, WebSettings(users=users, streams=3, streams_each=2), steps)
+
+
+def test_without_users_an_address_has_its_share(service: MemoryService) -> None:
+    async def steps(here: Serving) -> None:
+        async with httpx.AsyncClient(base_url=here.url) as client, AsyncExitStack() as streams:
+            answers = await held(client, 17, streams)
+            assert [each.status_code for each in answers] == [200] * 16 + [429]
+            reason = json.loads(await answers[-1].aread())["reason"]
+            assert reason.startswith("127.0.0.1 follows the events 16 times already")
+
+    served(service, WebSettings(), steps)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
 """What survives a restart: the state of the loop, its decisions, and documents by kind and id. SQLite.
 
 One transaction for each step of the loop: the state and all that it said are written together, or neither.
-A killed process leaves the last whole step. Nobody else may write there: the file is locked.
+A killed process leaves the last whole step. Nobody else may write there: the file is locked. What this
+version cannot read is an error that names the file; it is never replaced by something new.
 """
 
 import sqlite3
@@ -46,6 +47,7 @@ class Store:
     """All methods are called from one thread, and take a few milliseconds at most."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
@@ -69,14 +71,16 @@ class Store:
         self._connection.close()
 
     def state(self) -> State | None:
-        """The last state, if there is one that this version understands."""
+        """The last state, if there is one. `BadInput` if this version cannot read it: beginning anew would
+        forget the mode that somebody has set, the plan that waits and the runs that have been judged."""
         row = self._read("SELECT document FROM state", ())
         if not row:
             return None
         try:
-            return msgspec.json.decode(row[0][0], type=State)
-        except msgspec.MsgspecError:
-            return None
+            return _decoded(row[0][0], State)
+        except StoreFault as fault:
+            way_out = "use the Regraft that wrote it, or move the file away to begin anew"
+            raise BadInput(str(self._path), f"the state of the loop in it {fault}; {way_out}") from None
 
     def write(
         self,
@@ -123,11 +127,11 @@ class Store:
             "ORDER BY id DESC LIMIT ?",
             (before, before, kind, kind, limit),
         )
-        return tuple(msgspec.json.decode(row[0], type=DecisionView) for row in rows)
+        return tuple(self._view(row, "decision", DecisionView) for row in rows)
 
     def document(self, kind: str, id: str, type: type[T]) -> T | None:
         rows = self._read("SELECT document FROM documents WHERE kind = ? AND id = ?", (kind, id))
-        return msgspec.json.decode(rows[0][0], type=type) if rows else None
+        return self._view(rows[0], kind, type) if rows else None
 
     def documents(
         self,
@@ -142,7 +146,13 @@ class Store:
             "SELECT document FROM documents WHERE kind = ? AND at >= ? AND at < ? ORDER BY at DESC LIMIT ?",
             (kind, since, before, limit),
         )
-        return tuple(msgspec.json.decode(row[0], type=type) for row in rows)
+        return tuple(self._view(row, kind, type) for row in rows)
+
+    def _view(self, row: tuple[bytes], kind: str, type: type[T]) -> T:
+        try:
+            return _decoded(row[0], type)
+        except StoreFault as fault:
+            raise StoreFault(f"{self._path}: what it holds of kind {kind!r} {fault}") from None
 
     def forget(self, before: float) -> None:
         """What is older goes."""
@@ -159,3 +169,10 @@ class Store:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as fault:
             raise StoreFault(f"the state can not be read: {fault}") from None
+
+
+def _decoded(document: bytes, type: type[T]) -> T:
+    try:
+        return msgspec.json.decode(document, type=type)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise StoreFault(f"can not be read by this version: {str(fault).splitlines()[0]}") from None

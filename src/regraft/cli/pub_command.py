@@ -16,6 +16,7 @@ from regraft.model import BadInput
 
 if TYPE_CHECKING:
     from regraft.client import Event
+    from regraft.client.addresses import Directory
 
 
 @click.command(cls=Command)
@@ -66,7 +67,7 @@ def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
 
 async def _publish(
-    events: "AsyncIterator[Event]", where: list[str], tls: Any, options: dict[str, Any]
+    events: "AsyncIterator[Event]", where: "list[str] | Directory", tls: Any, options: dict[str, Any]
 ) -> int:
     import asyncio
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Mapping
 
+    from regraft.client.addresses import Directory
+
 DEFAULT = Path("out/overlay.json")
 
 
@@ -75,19 +77,13 @@ def connection_options(command: Any) -> Any:
     return command
 
 
-def addresses(at: str | None, directory: Path, broker: str | None) -> list[str]:
-    """Of the wanted broker first, then of the others, which serve as well."""
-    from regraft.client.addresses import parse_addresses, read_directory
+def addresses(at: str | None, directory: Path, broker: str | None) -> "list[str] | Directory":
+    """Of the brokers that `at` names, else of one broker of the directory."""
+    from regraft.client.addresses import Directory, parse_addresses
 
     if at is not None:
         return [f"{host}:{port}" for host, port in parse_addresses(at)]
-    found = read_directory(directory)
-    if broker is not None and broker not in found:
-        raise BadInput(str(directory), f"there is no broker {broker!r}; there are {', '.join(found)}")
-    first = broker if broker is not None else next(iter(found), None)
-    if first is None:
-        raise BadInput(str(directory), "no broker is running")
-    return ["{}:{}".format(*found[first])]
+    return Directory(directory, broker)
 
 
 def context(ca: Path | None, certificate: Path | None) -> "ssl.SSLContext | None":

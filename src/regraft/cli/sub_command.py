@@ -12,6 +12,7 @@ from regraft.cli.running_directory import addresses, connection_options, context
 
 if TYPE_CHECKING:
     from regraft.client import Event
+    from regraft.client.addresses import Directory
 
 
 @click.command(cls=Command)
@@ -52,7 +53,7 @@ async def _subscribe(
     filter: str,
     count: int | None,
     durable: bool,
-    where: list[str],
+    where: "list[str] | Directory",
     tls: Any,
     got: list[dict[str, Any]] | None,
     options: dict[str, Any],

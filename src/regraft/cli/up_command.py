@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from regraft.cli.claims import claimed_directory, claimed_state
 from regraft.cli.grouped import Command
 from regraft.cli.running_directory import directory_option, document
 from regraft.cli.up_heal import check_options, heal_options
@@ -36,7 +37,7 @@ MANY = 16
 @click.command(cls=Command)
 @click.argument("topology", metavar="TOPOLOGY", type=FILE)
 @click.option("--processes", is_flag=True, help="One process for each broker, instead of one for all.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Listen there; ports are free ones.")
+@click.option("--host", help="Listen there.  [default: the broker's host in TOPOLOGY, else 127.0.0.1]")
 @directory_option("Written when all brokers run, for `regraft pub` and `sub`; removed at the end.")
 @broker_options
 @click.option("--no-agents", is_flag=True, help="No agents and no ZooKeeper: links stay as they are.")
@@ -50,6 +51,9 @@ def up(topology: Path, **options: Any) -> int:
     Each has an agent, through which `regraft apply` changes links. Agents meet in ZooKeeper: one of our own
     (it needs Java), or --zookeeper. With --heal, brokers are nodes, each in a process of its own: when one
     dies, the others take its clients and links over by rules (`regraft rules`), and it joins again.
+
+    A broker listens on the port that TOPOLOGY gives it; else, with --state, on that of the last start with
+    the same state; else on a free one. Two overlays cannot share a --directory file or a --state folder.
 
     \b
     Examples:
@@ -67,10 +71,15 @@ def up(topology: Path, **options: Any) -> int:
     check_options(file, options)
     configure = configuring(file.kind, options)
     make_folder(options["directory"].parent)
-    return run(undisturbed(_serve(file, configure, options)))
+    with (
+        claimed_directory(options["directory"]) as one_was_killed,
+        claimed_state(options["state"]) as other_was_killed,
+    ):
+        was_killed = one_was_killed or other_was_killed
+        return run(undisturbed(_serve(file, configure, options, was_killed)))
 
 
-async def _serve(file: Topology, configure: Configure, options: Mapping[str, Any]) -> int:
+async def _serve(file: Topology, configure: Configure, options: Mapping[str, Any], was_killed: bool) -> int:
     import asyncio
 
     stop = asyncio.Event()
@@ -78,7 +87,7 @@ async def _serve(file: Topology, configure: Configure, options: Mapping[str, Any
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with AsyncExitStack() as running:
-        starting = asyncio.create_task(_start(running, file, configure, options))
+        starting = asyncio.create_task(_start(running, file, configure, options, was_killed))
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait([starting, stopped], return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
@@ -99,16 +108,22 @@ class _Running(NamedTuple):
 
 
 async def _start(
-    running: AsyncExitStack, file: Topology, configure: Configure, options: Mapping[str, Any]
+    running: AsyncExitStack,
+    file: Topology,
+    configure: Configure,
+    options: Mapping[str, Any],
+    was_killed: bool,
 ) -> _Running:
     """Brokers; unless they are to be without, with ZooKeeper before them and agents after them."""
     from regraft.cli.up_agents import Beginning, beginning, coordination, write_current
     from regraft.cli.up_heal import start_healing
+    from regraft.cli.up_ports import placed
 
     zookeeper: Zookeeper = options["zookeeper"]
     if options["no_agents"]:
         if options["spare"]:
             raise click.UsageError("--spare is for brokers that a plan appends, which takes agents")
+        configure = await placed(configure, file.ids, file, options, was_killed=was_killed)
         overlay = _overlay(Beginning(file), configure, options)
         await running.enter_async_context(overlay)
         return _Running(overlay, _rows(overlay), {})
@@ -116,6 +131,7 @@ async def _start(
     begin = await beginning(coord, zookeeper.layout, file, options["spare"])
     if begin.note:
         click.echo(f"regraft: {begin.note}", err=True)
+    configure = await placed(configure, begin.topology.ids, file, options, was_killed=was_killed)
     where = {"zookeeper": coord.configuration.hosts, "zookeeper_root": zookeeper.layout.root}
     if options["heal"]:
         await write_current(coord, zookeeper.layout, file)
@@ -182,15 +198,8 @@ async def _announced(up: _Running, stop: Any, options: Mapping[str, Any]) -> int
         _show(up, directory, options["as_json"])
         return await _watch(up.overlay, stop)
     finally:
-        if _content(directory) == written:  # another `up` may have written its own
-            directory.unlink(missing_ok=True)
-
-
-def _content(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError:
-        return None
+        if directory.is_file():
+            directory.unlink()
 
 
 async def _watch(overlay: "Overlays", stop: Any) -> int:

@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -148,7 +147,9 @@ async def start_healing(
 
 def _folder(running: AsyncExitStack, state: Path | None) -> Path:
     if state is None:
-        return Path(running.enter_context(TemporaryDirectory(prefix="regraft-databases-")))
+        from regraft.coord.temporary import TemporaryFolder
+
+        return running.enter_context(TemporaryFolder("databases"))
     make_folder(state / "databases")
     return state / "databases"
 

@@ -87,7 +87,7 @@ def configuring(kind: Kind, options: Mapping[str, Any]) -> Configure:
             id,
             near,
             kind,
-            host=options["host"],
+            host=options["host"] or "127.0.0.1",
             state=options["state"],
             tls=tls,
             tokens=tokens,

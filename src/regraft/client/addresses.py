@@ -1,8 +1,10 @@
 """Where brokers are: `host:port`, `[v6]:port`, several of them, or the file that `regraft up` writes."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import overload
 
 from regraft.model import BadInput
 
@@ -21,13 +23,49 @@ def parse_address(text: str) -> Address:
     return host, int(port)
 
 
-def parse_addresses(where: str | Iterable[str]) -> list[Address]:
+def parse_addresses(where: "str | Iterable[str] | Directory") -> Sequence[Address]:
     """One or more addresses; commas may separate them."""
+    if isinstance(where, Directory):
+        return where
     texts = where.split(",") if isinstance(where, str) else list(where)
     addresses = [parse_address(text.strip()) for text in texts]
     if not addresses:
         raise BadInput("addresses", "at least one is needed")
     return addresses
+
+
+class Directory(Sequence[Address]):
+    """Where a broker is by the file that `regraft up` writes; without an id, the first broker there.
+
+    It is read anew for every connection, so that a broker which was started again elsewhere is found again.
+    While nothing runs there is no such file: then the broker's last address counts.
+    """
+
+    def __init__(self, path: Path, broker: str | None = None) -> None:
+        self._path = path
+        self._broker = broker
+        self._last = self._read()
+
+    def __len__(self) -> int:
+        return 1
+
+    @overload
+    def __getitem__(self, index: int) -> Address: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Address]: ...
+    def __getitem__(self, index: int | slice) -> Address | Sequence[Address]:
+        with suppress(BadInput):
+            self._last = self._read()
+        return (self._last,)[index]
+
+    def _read(self) -> Address:
+        found = read_directory(self._path)
+        if not found:
+            raise BadInput(str(self._path), "no broker is running")
+        broker = self._broker if self._broker is not None else next(iter(found))
+        if broker not in found:
+            raise BadInput(str(self._path), f"there is no broker {broker!r}; there are {', '.join(found)}")
+        return found[broker]
 
 
 def read_directory(path: Path) -> dict[str, Address]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 
-from regraft.client.addresses import parse_addresses
+from regraft.client.addresses import Directory, parse_addresses
 from regraft.client.checks import check_name, encoded, sendable
 from regraft.client.core import Acknowledged, Client, Connected, Delivered, Happening, Placed
 from regraft.client.errors import Closed, Unreachable, refused
@@ -32,7 +32,7 @@ PIPELINED = 256
 
 
 def connect(
-    where: str | Iterable[str],
+    where: str | Iterable[str] | Directory,
     *,
     name: str = "",
     token: str = "",
@@ -43,7 +43,8 @@ def connect(
 ) -> "Session":
     """A session at one of the brokers, to be used with `async with`.
 
-    `where` is `host:port`, or several of them: if one is gone the next is tried. A session with a `name` of
+    `where` is `host:port`, or several of them: if one is gone the next is tried. (Or a `Directory`, the file
+    that `regraft up` writes.) A session with a `name` of
     its own that is `durable` survives the process: what it has subscribed to is kept for it for as long
     as the broker allows. `timeout` is for the first connection, and at the end for the next acknowledgement.
     """

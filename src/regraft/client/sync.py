@@ -15,12 +15,13 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from regraft.client import session, subscription
+from regraft.client.addresses import Directory
 from regraft.protocol.events import Event, Value
 
 T = TypeVar("T")
 
 
-def connect(where: str | Iterable[str], **options: Any) -> "Session":
+def connect(where: "str | Iterable[str] | Directory", **options: Any) -> "Session":
     """As `regraft.client.connect`, to be used with `with`."""
     return Session(session.connect(where, **options))
 

@@ -5,30 +5,36 @@ taken one meanwhile), a few times; then its log's last line is the reason. Serve
 process that started them, however it ends: each runs under a shell that reads from a pipe, and kills it
 when the other end of the pipe is gone. They listen on 127.0.0.1 only.
 
-With a directory, data stays there from one run to the next, and no second run can use it meanwhile.
-Without one, it is a temporary directory that `stop` removes.
+With a directory, data and ports stay the same from one run to the next, and no second run can use it
+meanwhile; if another program has taken a port, servers get new ones and the log says so. Without a directory,
+data are in a temporary one that `stop` removes, or the next start if this process was killed.
 """
 
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
-import random
-import shutil
 import signal
-import socket
 import ssl
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from regraft.coord.server_files import Options, Ports, ServerTls, write_files
-from regraft.model import BadInput, RegraftError
+import msgspec
 
+from regraft.coord.ports import LOOPBACK, free_ports, freed
+from regraft.coord.server_files import Options, Ports, ServerTls, write_files
+from regraft.coord.temporary import TemporaryFolder
+from regraft.model import BadInput, RegraftError
+from regraft.model.files import write_bytes
+
+log = logging.getLogger("regraft.coord")
+PORTS = "ports.json"
 START_SECONDS = 60.0
+FREED_SECONDS = 10.0
 ATTEMPTS = 5
 POLL_SECONDS = 0.02
 # The reader gets the pipe as descriptor 3: what runs in the background has no standard input.
@@ -85,7 +91,7 @@ class Server:
         """`standalone`, `leader` or `follower`; None while it does not serve."""
         try:
             async with asyncio.timeout(2.0):
-                reader, writer = await asyncio.open_connection("127.0.0.1", self.port, ssl=self._context())
+                reader, writer = await asyncio.open_connection(LOOPBACK, self.port, ssl=self._context())
                 try:
                     writer.write(b"srvr")
                     answer = await reader.read()
@@ -131,13 +137,13 @@ class Ensemble:
         self._count = nodes
         self._options = Options(tls, sasl_users, synced=directory is not None)
         self._given = directory
-        self._place = Path()
+        self._temporary: TemporaryFolder | None = None
         self._lock: IO[bytes] | None = None
 
     @property
     def hosts(self) -> str:
         """What clients connect to."""
-        return ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+        return ",".join(f"{LOOPBACK}:{node.port}" for node in self.nodes)
 
     async def __aenter__(self) -> "Ensemble":
         await self.start()
@@ -150,17 +156,19 @@ class Ensemble:
 
     async def start(self) -> None:
         """Returns when every server serves. Call it from the loop: it waits without blocking."""
-        self._place = self._own_directory()
+        place = self._own_directory()
         try:
-            for _ in range(ATTEMPTS):
-                ports = free_ports(self._count)
-                places = [self._place / f"server-{id}" for id in range(1, self._count + 1)]
+            last = await self._last_ports(place / PORTS)
+            for attempt in range(ATTEMPTS):
+                ports = last if last and not attempt else free_ports(self._count)
+                places = [place / f"server-{id}" for id in range(1, self._count + 1)]
                 self.nodes = [
                     Server(place, id, ports, self._options) for id, place in enumerate(places, start=1)
                 ]
                 for node in self.nodes:
                     node.launch()
                 if await self._serving(self.nodes):
+                    write_bytes(place / PORTS, msgspec.json.encode(ports))
                     return
                 reasons = [node.reason() for node in self.nodes if not node.running]
                 for node in self.nodes:
@@ -197,8 +205,9 @@ class Ensemble:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
-        if self._given is None and self._place != Path():
-            shutil.rmtree(self._place, ignore_errors=True)
+        if self._temporary is not None:
+            self._temporary.remove()
+            self._temporary = None
 
     async def _serving(self, nodes: list[Server]) -> bool:
         """Whether all of them serve; False when one has ended instead, or the time is over."""
@@ -212,7 +221,8 @@ class Ensemble:
 
     def _own_directory(self) -> Path:
         if self._given is None:
-            return Path(tempfile.mkdtemp(prefix="regraft-zookeeper-"))
+            self._temporary = TemporaryFolder("zookeeper")
+            return self._temporary.path
         place = self._given.resolve()
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -225,37 +235,24 @@ class Ensemble:
             raise BadInput(str(self._given), f"can not hold ZooKeeper's data: {fault.strerror}") from None
         return place
 
+    async def _last_ports(self, file: Path) -> list[Ports]:
+        """Those of the last start here, as soon as its servers have let go of them; none if that does not
+        happen. After a kill they die a moment later than the process that started them."""
+        if not file.exists():
+            return []
+        try:
+            last = msgspec.json.decode(file.read_bytes(), type=list[Ports])
+        except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+            raise BadInput(str(file), f"does not hold ports ({fault}); remove it to have new ones") from None
+        used = [each.numbers if self._count > 1 else each.numbers[:1] for each in last]
+        if await freed([(LOOPBACK, number) for numbers in used for number in numbers], FREED_SECONDS):
+            return last
+        log.warning("ZooKeeper can not have its ports of the last start: another program uses one of them")
+        return []
+
     def _check_count(self, file: Path) -> None:
         """One server of three may lack what the other two have acknowledged."""
         if not file.exists():
             file.write_text(f"{self._count}\n")
         elif (before := file.read_text().strip()) != str(self._count):
             raise BadInput(str(self._given), f"holds the data of {before} servers, not of {self._count}")
-
-
-def free_ports(servers: int) -> list[Ports]:
-    """Ports that were free a moment ago, three for each server.
-
-    Not among those that the system gives to outgoing connections, where there are others: while a server is
-    away, one of its clients that calls again and again could be given the server's own port.
-    """
-    with contextlib.ExitStack() as stack:
-        numbers = [_bound(stack) for _ in range(3 * servers)]
-    return [Ports(*numbers[n : n + 3]) for n in range(0, len(numbers), 3)]
-
-
-def _bound(stack: contextlib.ExitStack) -> int:
-    """The number of a port that is ours until the stack is left."""
-    for number in [*random.sample(_quiet_ports(), 50), 0]:
-        each = stack.enter_context(socket.socket())
-        with contextlib.suppress(OSError):
-            each.bind(("127.0.0.1", number))
-            return int(each.getsockname()[1])
-    raise RegraftError("ZooKeeper needs free ports, and there are none")
-
-
-def _quiet_ports() -> range:
-    first_outgoing = 32768
-    with contextlib.suppress(OSError, ValueError):
-        first_outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    return range(10_000, max(first_outgoing, 12_000))

@@ -45,6 +45,10 @@ class Ports:
     quorum: int
     election: int
 
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        return self.client, self.quorum, self.election
+
 
 @dataclass(frozen=True)
 class Options:

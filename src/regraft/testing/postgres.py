@@ -14,7 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from regraft.coord.embedded import GUARD, free_ports
+from regraft.coord.embedded import GUARD
+from regraft.coord.ports import LOOPBACK, quiet_ports
 from regraft.model import RegraftError
 
 START_SECONDS = 30.0
@@ -49,7 +50,7 @@ class Postgres:
         if self._user:
             entry = pwd.getpwnam(self._user)
             os.chown(self._place, entry.pw_uid, entry.pw_gid)
-        self.port = free_ports(1)[0].client
+        self.port = quiet_ports([LOOPBACK])[0]
         data = str(self._place / "data")
         options = ["-D", data, "-U", "regraft", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
         subprocess.run(

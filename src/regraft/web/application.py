@@ -38,7 +38,8 @@ def application(service: ServiceInterface, settings: WebSettings) -> FastAPI:
     )
     app.state.service, app.state.gate = service, Gate(settings)
     app.state.audit, app.state.metrics = Audit(settings.audit_log), Metrics(service.metrics)
-    app.state.ending, app.state.followers = asyncio.Event(), 0
+    app.state.ending = asyncio.Event()
+    app.state.places = events.Places(settings.streams, settings.streams_each, app.state.metrics)
     for part in (overlay, plans, decisions, control, events):
         app.include_router(part.router, prefix=API)
     _health(app, service)

@@ -107,7 +107,7 @@ NOES = {
     413: "The body is too large.",
     421: "Asked by a name that is not the server's.",
     422: "The request breaks a rule.",
-    429: "Too often; `Retry-After` says when.",
+    429: "Too often, or too many event streams of one user; `Retry-After` says when.",
     500: "A fault of ours; the log has the request id.",
     503: "Something that it needs does not answer.",
 }

@@ -67,6 +67,8 @@ class WebSettings:
     """Wrong tokens from one address."""
     streams: int = 64
     """Followers of the event stream at a time."""
+    streams_each: int = 16
+    """Of them, those of one user; without users, those of one address."""
     audit_log: Path | None = None
 
     def __post_init__(self) -> None:

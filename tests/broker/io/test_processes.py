@@ -30,17 +30,21 @@ def test_the_crash_of_the_middle_broker_and_its_return_lose_nothing(tmp_path: Pa
             await publisher.flush()
 
     async def scenario() -> None:
-        overlay = Processes(chain(5), lambda id, near: Configuration(id, near, state=tmp_path))
-        async with overlay as running, connect(where(running, "b4")) as subscriber:
+        def configure(id: str, near: tuple[str, ...]) -> Configuration:
+            return Configuration(id, near, state=tmp_path, metrics=("127.0.0.1", 0))
+
+        async with Processes(chain(5), configure) as running, connect(where(running, "b4")) as subscriber:
             subscription = await subscriber.subscribe("n >= 0")
             publishing = asyncio.create_task(publish(running))
             got = []
             async for event in subscription:
                 got.append(event.attributes["n"])
                 if len(got) == 300:
+                    before = running.addresses["b2"], running.metrics["b2"]
                     await running.kill("b2")
                     await asyncio.sleep(0.2)
                     await running.restart("b2")
+                    assert (running.addresses["b2"], running.metrics["b2"]) == before
                 if len(got) == count:
                     break
             subscription.confirm()

@@ -195,9 +195,8 @@ class NodeProcesses:
                 self.addresses[id] = (host, port)
                 self.metrics[id] = tuple(said["metrics"]) if said["metrics"] else None
                 known = self.settings[id]
-                self.settings[id] = replace(
-                    known, broker=replace(known.broker, host=host, port=port), heal_port=heal
-                )
+                broker = replace(known.broker, host=host, port=port, metrics=self.metrics[id])
+                self.settings[id] = replace(known, broker=broker, heal_port=heal)
             started.changed.set()
         await started.process.wait()
         started.changed.set()

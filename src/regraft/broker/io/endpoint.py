@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from regraft.broker.io.configuration import Address
+from regraft.model import BadInput
 
 REQUEST_BYTES = 8192
 SECONDS = 5.0
@@ -23,7 +24,11 @@ class Endpoint:
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> None:
-        self._server = await asyncio.start_server(self._serve, host, port, limit=REQUEST_BYTES)
+        try:
+            self._server = await asyncio.start_server(self._serve, host, port, limit=REQUEST_BYTES)
+        except (OSError, UnicodeError) as fault:
+            reason = getattr(fault, "strerror", None) or fault
+            raise BadInput(f"{host}:{port}", f"can not be listened on: {reason}") from None
 
     @property
     def address(self) -> Address:

@@ -1,11 +1,11 @@
-"""Many brokers in one process: every one takes a free port, then all learn each other's addresses."""
+"""Many brokers in one process: each takes its port, or a free one, then all learn each other's addresses."""
 
 from collections.abc import Callable
 from types import TracebackType
 
 from regraft.broker.io.configuration import Address, Configuration
 from regraft.broker.io.server import BrokerServer
-from regraft.model import Topology
+from regraft.model import BadInput, Topology
 
 
 class Overlay:
@@ -24,7 +24,10 @@ class Overlay:
     async def __aenter__(self) -> "Overlay":
         try:
             for id, server in self.servers.items():
-                self.addresses[id] = await server.listen()
+                try:
+                    self.addresses[id] = await server.listen()
+                except BadInput as fault:
+                    raise fault.within(f"broker {id!r}") from None
             for server in self.servers.values():
                 await server.start()
         except BaseException:

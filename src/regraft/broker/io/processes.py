@@ -61,10 +61,14 @@ class Processes:
         await process.wait()
 
     async def restart(self, id: str) -> None:
-        """After `kill`: on the same port, with what its journal remembers."""
+        """After `kill`: on the same ports, with what its journal remembers."""
         host, port = self.addresses[id]
         self._configurations[id] = replace(
-            self._configurations[id], host=host, port=port, control=self.controls[id]
+            self._configurations[id],
+            host=host,
+            port=port,
+            control=self.controls[id],
+            metrics=self.metrics[id],
         )
         await self._spawn(id)
         await self._introduce(id)

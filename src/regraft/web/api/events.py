@@ -1,23 +1,28 @@
 """The event stream: server-sent events, which a browser takes up again by itself after a break."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Header, Request, Response
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from regraft.app.interface import ServiceInterface
 from regraft.app.views import EventView
-from regraft.web.api.parts import LARGEST, Before, Service, Viewer
+from regraft.web.api.parts import LARGEST, Before, Service, Viewer, visit_of
 from regraft.web.documents import NOES, SCHEMA_OF, Responses, documented
 from regraft.web.metrics import Metrics
 from regraft.web.problems import problem
+from regraft.web.roles import LOCAL
 
 router = APIRouter(tags=["events"])
 PING_SECONDS = 15.0
 """So often a silent stream says that it lives; proxies cut silent connections."""
+RETRY_SECONDS = "10"
 _EVENTS = {"text/event-stream": {"schema": SCHEMA_OF[EventView]}}
 STREAM: Responses = {
     200: {"description": "Events for ever.", "content": _EVENTS},
@@ -26,27 +31,66 @@ STREAM: Responses = {
 LastId = Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=LARGEST)]
 
 
+class Places:
+    """Who follows, and how often: one who opens many streams must not take the places of all others."""
+
+    def __init__(self, all: int, each: int, metrics: Metrics) -> None:
+        self._all, self._each, self._metrics = all, each, metrics
+        self._taken: Counter[str] = Counter()
+
+    def refusal(self, who: str) -> Response | None:
+        if self._taken[who] >= self._each:
+            reason = f"{who} follows the events {self._taken[who]} times already, the most for one"
+            advice = "close a page or a program that follows them"
+            return problem(429, "too many", f"{reason}: {advice}", {"Retry-After": RETRY_SECONDS})
+        if (taken := self._taken.total()) >= self._all:
+            return problem(503, "away", f"{taken} follow the events already: try again later")
+        return None
+
+    @contextmanager
+    def taken(self, who: str) -> Iterator[None]:
+        self._taken[who] += 1
+        self._metrics.streams.inc()
+        try:
+            yield
+        finally:
+            self._taken[who] -= 1
+            self._metrics.streams.dec()
+            if not self._taken[who]:
+                del self._taken[who]
+
+
+class _Following(StreamingResponse):
+    """Has its place from before its first byte until its end, however that comes."""
+
+    def __init__(self, stream: AsyncIterator[bytes], places: Places, who: str) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(stream, media_type="text/event-stream", headers=headers)
+        self._places, self._who = places, who
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._places.taken(self._who):
+            await super().__call__(scope, receive, send)
+
+
 @router.get("/events", responses=STREAM, response_class=Response)
 async def events(
     request: Request, service: Service, who: Viewer, after: Before = None, last_event_id: LastId = None
 ) -> Response:
     """From now on, or all after an id; `reset` first if some of them are no longer known."""
-    state = request.app.state
-    if state.followers >= state.gate.settings.streams:
-        return problem(503, "away", f"{state.followers} follow the events already")
+    places = request.app.state.places
+    assert isinstance(places, Places)
+    name = who.name if who is not LOCAL else visit_of(request).asked.client
+    if (no := places.refusal(name)) is not None:
+        return no
     stream = _stream(request, service, last_event_id if last_event_id is not None else after)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+    return _Following(stream, places, name)
 
 
 async def _stream(request: Request, service: ServiceInterface, after: int | None) -> AsyncIterator[bytes]:
-    state, metrics = request.app.state, request.app.state.metrics
-    assert isinstance(metrics, Metrics)
     source = aiter(service.events(after))
-    ending = asyncio.create_task(state.ending.wait())
+    ending = asyncio.create_task(request.app.state.ending.wait())
     coming: asyncio.Task[EventView] | None = None
-    state.followers += 1
-    metrics.streams.inc()
     try:
         yield b": regraft\n\n"
         while not ending.done():
@@ -60,8 +104,6 @@ async def _stream(request: Request, service: ServiceInterface, after: int | None
     except StopAsyncIteration:
         return
     finally:
-        state.followers -= 1
-        metrics.streams.dec()
         for task in (ending, coming):
             if task is not None:
                 task.cancel()

@@ -1,0 +1,151 @@
+"""Where the brokers of `regraft up` listen.
+
+A port that the topology gives is used. Otherwise a broker has the port that it had at the last start with
+the same state: sessions that survive there help only clients that find their broker again. Otherwise,
+and if another program has taken that port meanwhile, it gets a free one. The same holds for its metrics.
+"""
+
+import asyncio
+import dataclasses
+import fcntl
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from regraft.cli.up_options import Configure
+from regraft.model import BadInput, Broker, RegraftError, Topology
+
+if TYPE_CHECKING:
+    from regraft.broker.io.configuration import Configuration
+
+LOCAL = "127.0.0.1"
+FILE = "ports.json"
+KILLED_SECONDS = 15.0
+"""Brokers in processes of their own need a moment to notice that the `up` that started them was killed."""
+POLL_SECONDS = 0.05
+
+
+class LastPorts(msgspec.Struct, frozen=True):
+    """Of one broker, at the last start."""
+
+    port: int
+    metrics: int = 0
+
+
+class _Choice:
+    """Ports that are in use by this overlay already, or free."""
+
+    def __init__(self, taken: Iterable[int], remembers: bool) -> None:
+        self._taken = set(taken)
+        self._remembers = remembers
+
+    def again(self, what: str, host: str, port: int) -> int:
+        """The port of the last start, if nobody else has it by now."""
+        if not port:
+            return self._free(host)
+        from regraft.coord.ports import is_free
+
+        if port in self._taken or not is_free(host, port):
+            click.echo(f"regraft: {what}: port {port} of the last start is taken, it gets another", err=True)
+            return self._free(host)
+        self._taken.add(port)
+        return port
+
+    def _free(self, host: str) -> int:
+        """0, which is whatever the system gives, if nobody is to find it there again."""
+        if not self._remembers:
+            return 0
+        from regraft.coord.ports import quiet_ports
+
+        try:
+            while (port := quiet_ports([host])[0]) in self._taken:
+                pass
+        except RegraftError:
+            return 0  # nobody can listen on this host: the broker will say why
+        self._taken.add(port)
+        return port
+
+
+async def placed(
+    configure: Configure, ids: Iterable[str], file: Topology, options: Mapping[str, Any], *, was_killed: bool
+) -> Configure:
+    """`configure` with the hosts and ports of all brokers; those of the next start are remembered."""
+    given = {broker.id: broker for broker in file.brokers}
+    hosts = {id: options["host"] or given.get(id, Broker(id)).host or LOCAL for id in ids}
+    ports = {id: given[id].port or 0 for id in hosts if id in given}
+    last = _last(options["state"])
+    if was_killed:
+        before = {id: each.port for id, each in last.items()}
+        known = [(host, ports.get(id) or before.get(id, 0)) for id, host in hosts.items()]
+        await _let_go(options["state"], [each for each in known if each[1]])
+    _check(hosts, {id: port for id, port in ports.items() if port})
+    choice = _Choice(filter(None, ports.values()), options["state"] is not None)
+    chosen: dict[str, LastPorts] = {}
+    for id, host in hosts.items():
+        port, metrics = msgspec.structs.astuple(last.get(id, LastPorts(0)))
+        port = ports.get(id) or choice.again(f"broker {id!r}", host, port)
+        if not options["no_metrics"]:
+            metrics = choice.again(f"metrics of broker {id!r}", LOCAL, metrics)
+        chosen[id] = LastPorts(port, metrics)
+    _remember(options["state"], last | chosen)
+
+    def at_its_place(id: str, near: tuple[str, ...]) -> "Configuration":
+        made = configure(id, near)
+        metrics = None if made.metrics is None else (made.metrics[0], chosen[id].metrics)
+        return dataclasses.replace(made, host=hosts[id], port=chosen[id].port, metrics=metrics)
+
+    return at_its_place
+
+
+def _check(hosts: Mapping[str, str], given: Mapping[str, int]) -> None:
+    """Ports that the topology gives: each to one broker, and to no other program."""
+    from regraft.coord.ports import is_free
+
+    owners: dict[tuple[str, int], str] = {}
+    for id, port in given.items():
+        address = (hosts[id], port)
+        if (other := owners.setdefault(address, id)) != id:
+            raise BadInput(f"broker {id!r}: {address[0]}:{port}", f"is the address of broker {other!r}, too")
+    for (host, port), id in owners.items():
+        if not is_free(host, port):
+            raise BadInput(f"broker {id!r}: {host}:{port}", "is taken: another program listens there")
+
+
+async def _let_go(state: Path | None, addresses: list[tuple[str, int]]) -> None:
+    """Waits for the brokers of an `up` that was killed: they stop as soon as they notice."""
+    from regraft.coord.ports import freed
+
+    deadline = time.monotonic() + KILLED_SECONDS
+    await freed(addresses, KILLED_SECONDS)
+    while state is not None and any(map(_is_locked, state.glob("*.lock"))) and time.monotonic() < deadline:
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def _is_locked(lock: Path) -> bool:
+    with lock.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _last(state: Path | None) -> dict[str, LastPorts]:
+    if state is None or not (path := state / FILE).exists():
+        return {}
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, LastPorts])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as fault:
+        rule = f"does not hold the ports of brokers ({fault}); remove it to have new ones chosen"
+        raise BadInput(str(path), rule) from None
+
+
+def _remember(state: Path | None, ports: Mapping[str, LastPorts]) -> None:
+    from regraft.model.files import write_bytes
+
+    if state is not None and all(each.port for each in ports.values()):
+        write_bytes(state / FILE, msgspec.json.format(msgspec.json.encode(ports), indent=1) + b"\n")
