@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.client.brokers import distant
 from tests.shown_sessions import differences, files, play, typed
 
 from regraft.cli.entry import COMMANDS
@@ -76,6 +77,23 @@ def test_what_is_refused_is_refused_with_these_words() -> None:
 
 def test_the_python_examples_give_what_they_show() -> None:
     assert doctest.testfile(str(FILTERS), module_relative=False, encoding="utf-8").failed == 0
+
+
+CLIENT = (ROOT / "docs" / "reference" / "client.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", CLIENT, re.DOTALL)
+
+
+def test_the_clients_page_shows_what_each_of_its_programs_says() -> None:
+    assert len(PROGRAMS) == CLIENT.count("```python") > 2
+
+
+@pytest.mark.parametrize(("program", "said"), PROGRAMS)
+def test_a_program_of_the_clients_page_says_what_is_shown(
+    program: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with distant() as broker:
+        exec(program.replace("127.0.0.1:7000", broker.address), {})
+    assert capsys.readouterr().out == said
 
 
 @pytest.mark.slow

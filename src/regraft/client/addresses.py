@@ -10,9 +10,9 @@ Address = tuple[str, int]
 
 
 def parse_address(text: str) -> Address:
-    host, colon, port = text.rpartition(":")
+    host, colon, port = str(text).strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+    if not colon or not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise BadInput(repr(text), "an address is host:port, such as 127.0.0.1:7000")
     try:
         host.encode("idna")
@@ -23,8 +23,9 @@ def parse_address(text: str) -> Address:
 
 def parse_addresses(where: str | Iterable[str]) -> list[Address]:
     """One or more addresses; commas may separate them."""
-    texts = where.split(",") if isinstance(where, str) else list(where)
-    addresses = [parse_address(text.strip()) for text in texts]
+    if not isinstance(where, Iterable):
+        raise BadInput(repr(where), "an address is host:port, such as 127.0.0.1:7000")
+    addresses = [parse_address(text) for text in (where.split(",") if isinstance(where, str) else where)]
     if not addresses:
         raise BadInput("addresses", "at least one is needed")
     return addresses
