@@ -138,6 +138,22 @@ def test_every_page_is_in_the_menu_of_the_site() -> None:
     assert pages - set(listed) == {"index"}
 
 
+VARIABLE = r"\b(?:REGRAFT_[A-Z_]*[A-Z]|JAVA_HOME|PYSPARK_PYTHON)\b"
+
+
+def test_every_variable_that_the_program_reads_is_on_the_page_of_the_environment() -> None:
+    page = (ROOT / "docs" / "reference" / "environment.md").read_text(encoding="utf-8")
+    listed = {
+        name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall(VARIABLE, row)
+    }
+    sources = [*ROOT.glob("src/**/*.py"), *ROOT.glob("examples/systemd/*")]
+    read = {name for file in sources for name in re.findall(VARIABLE, file.read_text(encoding="utf-8"))}
+    read |= {
+        f"REGRAFT_COMPONENTS_{name}" for name in ("CERTIFICATE", "KEY", "AUTHORITY")
+    }  # put together there
+    assert listed == read
+
+
 def test_every_diagram_has_its_picture() -> None:
     fence = re.compile(r"^```mermaid\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     texts = [
