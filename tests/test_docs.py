@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.client.brokers import distant
 from tests.shown_sessions import differences, files, play, typed
 
 from regraft.cli.entry import COMMANDS
@@ -78,6 +79,23 @@ def test_the_python_examples_give_what_they_show() -> None:
     assert doctest.testfile(str(FILTERS), module_relative=False, encoding="utf-8").failed == 0
 
 
+CLIENT = (ROOT / "docs" / "reference" / "client.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", CLIENT, re.DOTALL)
+
+
+def test_the_clients_page_shows_what_each_of_its_programs_says() -> None:
+    assert len(PROGRAMS) == CLIENT.count("```python") > 2
+
+
+@pytest.mark.parametrize(("program", "said"), PROGRAMS)
+def test_a_program_of_the_clients_page_says_what_is_shown(
+    program: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with distant() as broker:
+        exec(program.replace("127.0.0.1:7000", broker.address), {})
+    assert capsys.readouterr().out == said
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PLAYED)
 def test_what_a_page_shows_in_the_terminal_is_what_happens(page: str, tmp_path: Path) -> None:
@@ -118,6 +136,22 @@ def test_every_page_is_in_the_menu_of_the_site() -> None:
     ]
     pages = {str(page.relative_to(ROOT / "docs").with_suffix("")) for page in ROOT.glob("docs/**/*.md")}
     assert pages - set(listed) == {"index"}
+
+
+VARIABLE = r"\b(?:REGRAFT_[A-Z_]*[A-Z]|JAVA_HOME|PYSPARK_PYTHON)\b"
+
+
+def test_every_variable_that_the_program_reads_is_on_the_page_of_the_environment() -> None:
+    page = (ROOT / "docs" / "reference" / "environment.md").read_text(encoding="utf-8")
+    listed = {
+        name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall(VARIABLE, row)
+    }
+    sources = [*ROOT.glob("src/**/*.py"), *ROOT.glob("examples/systemd/*")]
+    read = {name for file in sources for name in re.findall(VARIABLE, file.read_text(encoding="utf-8"))}
+    read |= {
+        f"REGRAFT_COMPONENTS_{name}" for name in ("CERTIFICATE", "KEY", "AUTHORITY")
+    }  # put together there
+    assert listed == read
 
 
 def test_every_diagram_has_its_picture() -> None:

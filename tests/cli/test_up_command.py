@@ -68,6 +68,8 @@ def test_bad_input_is_one_line(regraft: Run, folder: Path) -> None:
     (folder / "file").write_text("")
     assert "no such file" in refused(regraft("up", "missing.json"))
     assert "tokens.json: Expected `object`" in refused(regraft("up", "now.json", "--tokens", "tokens.json"))
+    (folder / "tokens.json").write_text('{"client": {"*": "secret"}}')
+    assert "unknown field 'client'" in refused(regraft("up", "now.json", "--tokens", "tokens.json"))
     assert "no usable certificate" in refused(regraft("up", "now.json", "--certificate", "bad.pem"))
     assert "needs --certificate" in refused(regraft("up", "now.json", "--ca", "bad.pem"))
     assert "--sample is for --telemetry" in refused(regraft("up", "now.json", "--sample", "5"))

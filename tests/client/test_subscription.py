@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import msgspec
 import pytest
@@ -21,7 +22,9 @@ class Consumed:
 
     def __init__(self, filter: str = "TRUE") -> None:
         self.seqs: list[int] = []
-        self.subscription = Subscription("s1", parse(filter), self._consumed, lambda _: None)
+        self.subscription = Subscription(
+            "s1", parse(filter), self._consumed, lambda _: None, lambda _timeout, _what: nullcontext()
+        )
         self.subscription.placed.set_result(None)
 
     def _consumed(self, publisher: str, seqs: Sequence[int]) -> None:

@@ -1,30 +1,18 @@
 """The client without `await`."""
 
-import asyncio
-import threading
 from collections.abc import Iterator
 
 import pytest
+from tests.client.brokers import distant
 
-from regraft.broker.io.configuration import Configuration
-from regraft.broker.io.server import BrokerServer
 from regraft.client import Event, NotAdvertised, Unreachable
 from regraft.client.sync import connect
 
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """A broker in a thread of its own."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    server = BrokerServer(Configuration("b0"), {})
-    asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
-    yield "{}:{}".format(*server.address)
-    asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+    with distant() as broker:
+        yield broker.address
 
 
 def test_publish_and_subscribe_without_await(address: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -49,6 +50,9 @@ def test_a_directory_keeps_the_data_from_run_to_run_and_belongs_to_one(tmp_path:
             assert await coord.get(root) is not None
 
     finish(first())
+    backup = tmp_path / "backup"  # what a stopped server has, brought back: docs/howto/backup.md
+    place.rename(backup)
+    shutil.copytree(backup, place)
     finish(second())
     with pytest.raises(BadInput, match="holds the data of 1 servers, not of 3"):
         finish(Ensemble(3, place).start())

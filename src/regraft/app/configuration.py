@@ -4,7 +4,6 @@ A wrong key or value is `BadInput` with the line, what was expected and what was
 the file: they come from the environment.
 """
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from regraft.loop.maintenance import slot
 from regraft.loop.policy import Mode, Policy
 from regraft.model import BadInput
 from regraft.model import Limits as PlanLimits
+from regraft.model.fields import meant
 from regraft.model.files import as_text, read_bytes
 
 DEFAULT = Path("regraft.toml")
@@ -129,13 +129,13 @@ def checked(document: Mapping[str, Any], lines: "_Lines | None" = None) -> Value
     lines = lines or _Lines("")
     for name, content in document.items():
         if name not in SECTIONS:
-            place, hint = lines.of(name), _meant(name, SECTIONS)
+            place, hint = lines.of(name), meant(name, SECTIONS)
             raise BadInput(f"{place}[{name}]", f"expected one of the sections {', '.join(SECTIONS)}{hint}")
         if not isinstance(content, dict):
             raise BadInput(f"{lines.of(name)}{name}", f"expected a section [{name}], found {_shown(content)}")
         for key, value in content.items():
             if key not in SECTIONS[name].keys:
-                hint = _meant(key, SECTIONS[name].keys)
+                hint = meant(key, SECTIONS[name].keys)
                 known = ", ".join(SECTIONS[name].keys)
                 raise BadInput(f"{lines.of(name, key)}{name}.{key}", f"expected one of {known}{hint}")
             _check(value, SECTIONS[name].keys[key], f"{lines.of(name, key)}{name}.{key}")
@@ -159,11 +159,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"'
     return str(value).lower() if isinstance(value, bool) else str(value)[:80]
-
-
-def _meant(name: str, known: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f' (is "{close[0]}" meant?)' if close else ""
 
 
 class _Lines:

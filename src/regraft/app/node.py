@@ -18,7 +18,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 import random
 import signal
 import sys
@@ -46,6 +45,7 @@ from regraft.heal.ownership import NotTaken, Owner, Places, Why, all_owners, loo
 from regraft.heal.wire import AskJoin, Connections, Message
 from regraft.heal.wire.messages import Hello
 from regraft.model import BadInput, RegraftError
+from regraft.model.process_log import start_logging
 
 log = logging.getLogger("regraft.heal")
 LINE_BYTES = 2**26
@@ -309,7 +309,5 @@ def _say(document: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(
-        level=os.environ.get("REGRAFT_LOG", "WARNING"), format="%(asctime)s %(name)s: %(message)s"
-    )
+    start_logging("%(asctime)s %(name)s: %(message)s")
     sys.exit(run(main()))

@@ -61,8 +61,10 @@ def broker(broker: str, topology: Path, **options: Any) -> int:
         --host 0.0.0.0 --port 7000 --address b1.example.net:7000 --state /var/lib/regraft
     """
     from regraft.broker.io.running import run, undisturbed
+    from regraft.model.process_log import start_logging
     from regraft.model.topology_files import read_topology
 
+    start_logging()
     zookeeper: Zookeeper = options["zookeeper"]
     zookeeper.needed()
     address = _address(options["address"])

@@ -118,12 +118,15 @@ def _tokens(path: Path | None) -> "Tokens":
     import msgspec
 
     from regraft.broker.io.configuration import Tokens
+    from regraft.model.fields import an_object, only
     from regraft.model.files import as_text, parse_json, read_bytes
 
     if path is None:
         return Tokens()
     try:
-        return msgspec.convert(parse_json(as_text(read_bytes(path))), Tokens)
+        document = an_object(parse_json(as_text(read_bytes(path))), "")
+        only(document, ("brokers", "clients"))  # "client" would let everybody in
+        return msgspec.convert(document, Tokens)
     except BadInput as fault:
         raise fault.within(str(path)) from None
     except msgspec.ValidationError as fault:

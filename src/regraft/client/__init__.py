@@ -1,11 +1,28 @@
 """Publisher and subscriber for applications: `async with connect("host:port") as c`.
 
-`regraft.client.sync` is the same without `await`.
+`regraft.client.sync` is the same without `await`. All that an application may have to handle is here.
 """
 
-from regraft.client.errors import Closed, NotAdvertised, Refused, Unreachable
+from regraft.client.errors import Closed, Misuse, NotAdvertised, NotConnected, Refused, TimedOut, Unreachable
 from regraft.client.session import Session, connect
 from regraft.client.subscription import Subscription
+from regraft.filters import BadFilter
+from regraft.model import BadInput, RegraftError
 from regraft.protocol.events import Event
 
-__all__ = ["Closed", "Event", "NotAdvertised", "Refused", "Session", "Subscription", "Unreachable", "connect"]
+__all__ = [
+    "BadFilter",
+    "BadInput",
+    "Closed",
+    "Event",
+    "Misuse",
+    "NotAdvertised",
+    "NotConnected",
+    "Refused",
+    "RegraftError",
+    "Session",
+    "Subscription",
+    "TimedOut",
+    "Unreachable",
+    "connect",
+]

@@ -12,9 +12,9 @@ Address = tuple[str, int]
 
 
 def parse_address(text: str) -> Address:
-    host, colon, port = text.rpartition(":")
+    host, colon, port = str(text).strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+    if not colon or not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise BadInput(repr(text), "an address is host:port, such as 127.0.0.1:7000")
     try:
         host.encode("idna")
@@ -27,8 +27,10 @@ def parse_addresses(where: "str | Iterable[str] | Directory") -> Sequence[Addres
     """One or more addresses; commas may separate them."""
     if isinstance(where, Directory):
         return where
-    texts = where.split(",") if isinstance(where, str) else list(where)
-    addresses = [parse_address(text.strip()) for text in texts]
+    if not isinstance(where, Iterable):
+        raise BadInput(repr(where), "an address is host:port, such as 127.0.0.1:7000")
+    texts = where.split(",") if isinstance(where, str) else where
+    addresses = [parse_address(text) for text in texts]
     if not addresses:
         raise BadInput("addresses", "at least one is needed")
     return addresses

@@ -1,13 +1,22 @@
 """What an application gives us is looked at here: later its fault would be ours, or the connection's."""
 
+import math
+import ssl
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from regraft.filters import Filter, parse
 from regraft.model import BadInput
-from regraft.protocol.events import EVENT_BYTES, Event, encode
+from regraft.protocol.events import EVENT_BYTES, Event, Value, check_names, encode
 
 NAME_BYTES = 255
+WINDOWS = range(1, 2**20 + 1)
 
 
 def sendable(place: str, text: str) -> bytes:
     """Text as it is sent; half of a surrogate pair is text for Python, and for nobody else."""
+    if not isinstance(text, str):
+        raise BadInput(place, f"must be text, and is {_kind(text)}")
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -19,8 +28,67 @@ def check_name(name: str) -> None:
         raise BadInput("name", f"a client's name has 1 to {NAME_BYTES} bytes, and no '#' or '/'")
 
 
+def check_tls(tls: ssl.SSLContext | None) -> None:
+    if tls is not None and not isinstance(tls, ssl.SSLContext):
+        raise BadInput("tls", f"must be an ssl.SSLContext, or None for no TLS, and is {_kind(tls)}")
+
+
+def check_window(window: int) -> None:
+    if type(window) is not int or window not in WINDOWS:
+        raise BadInput("window", f"must be a whole number from 1 to {WINDOWS[-1]}, and is {window!r}")
+
+
+def check_timeout(timeout: float | None) -> None:
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise BadInput(
+            "timeout", f"must be a number of seconds, or None for no limit, and is {_kind(timeout)}"
+        )
+    if not 0 <= timeout < math.inf:
+        raise BadInput("timeout", f"must be 0 or more seconds, or None for no limit, and is {timeout}")
+
+
+def parsed(filter: str) -> Filter:
+    """The filter, if a broker takes it."""
+    sendable("filter", filter)
+    return parse(filter)
+
+
+def event_of(event: Event | Mapping[str, Value], data: bytes = b"") -> Event:
+    if isinstance(event, Event):
+        if data:
+            raise BadInput("data", "an Event has its own data: give them to Event(attributes, data)")
+        return event
+    if not isinstance(event, Mapping):
+        raise BadInput(
+            "event", f"must be an Event or attributes such as {{'topic': 'temp'}}, and is {_kind(event)}"
+        )
+    return Event(dict(event), data)
+
+
+def events_of(events: Iterable[Event | Mapping[str, Value]]) -> Iterable[Event]:
+    if isinstance(events, Event | Mapping) or not isinstance(events, Iterable):
+        raise BadInput(
+            "events", f"must be a list of events, and is {_kind(events)}; `publish` takes a single one"
+        )
+    return map(event_of, events)
+
+
 def encoded(event: Event) -> bytes:
     """The event as it is sent."""
+    if not isinstance(event.attributes, dict):
+        raise BadInput("event", f"its attributes must be a dict, and are {_kind(event.attributes)}")
+    for name, value in event.attributes.items():
+        if not isinstance(name, str):
+            raise BadInput("event", f"the name of an attribute must be text, and {name!r} is not")
+        if not isinstance(value, str | int | float):
+            raise BadInput(
+                "event", f"attributes are text, numbers of 64 bits, true or false: {name!r} is {_kind(value)}"
+            )
+    if not isinstance(event.data, bytes | bytearray | memoryview):
+        raise BadInput("event", f"its data must be bytes, and are {_kind(event.data)}; text has `.encode()`")
+    check_names(event.attributes)
     try:
         body = encode(event)
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
@@ -28,3 +96,7 @@ def encoded(event: Event) -> bytes:
     if len(body) > EVENT_BYTES:
         raise BadInput("event", f"of {len(body)} bytes, at most {EVENT_BYTES} are allowed")
     return body
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else f"of type {type(value).__name__}"

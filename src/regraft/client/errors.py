@@ -1,6 +1,24 @@
-"""What an application may have to handle."""
+"""What an application may have to handle: all of it is a `RegraftError`, and each text says what to do.
+
+`BadInput` and its kind `BadFilter` (from `regraft.model` and `regraft.filters`) belong to it too: they are
+raised for arguments that break a rule.
+"""
 
 from regraft.model import RegraftError
+
+ENDED = "the session has ended: call `connect` for a new one"
+
+
+class Misuse(RegraftError):
+    """A method that is called in the wrong place: the program has to change."""
+
+
+class NotConnected(Misuse):
+    """A session that is used outside of its `with` block."""
+
+
+class Closed(RegraftError):
+    """The session or subscription has ended."""
 
 
 class Refused(RegraftError):
@@ -11,13 +29,17 @@ class NotAdvertised(Refused):
     """A publication that none of the client's advertisements announces."""
 
 
-class Unreachable(RegraftError):
-    """None of the addresses answers."""
+class TimedOut(RegraftError, TimeoutError):
+    """What was waited for did not happen in time; the text says how the connection is."""
 
 
-class Closed(RegraftError):
-    """The session has ended."""
+class Unreachable(TimedOut):
+    """No broker let us in in time; or, at the end of a session, none acknowledged what was left."""
 
 
 def refused(reason: str) -> Refused:
-    return NotAdvertised(reason) if reason == "not advertised" else Refused(reason)
+    if reason == "not advertised":
+        return NotAdvertised(
+            "the event matches nothing that this session has advertised: advertise a filter that it matches"
+        )
+    return Refused(reason)

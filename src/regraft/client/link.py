@@ -4,6 +4,7 @@ It moves bytes between the broker and the client's core and knows nothing of app
 """
 
 import asyncio
+import os
 import random
 import ssl
 from collections.abc import Callable, Sequence
@@ -105,11 +106,18 @@ class Linking:
     ) -> None:
         self.core = core
         self.link: Link | None = None
-        self.last_fault = "not tried yet"
+        self.last_fault = f"{_place(addresses[0])}: no answer yet"
         self._addresses = addresses
         self._tls = tls
         self._frame_bytes = frame_bytes
         self._received = received
+
+    @property
+    def status(self) -> str:
+        """How the connection is, for people who wait for something."""
+        if self.link is None or not self.core.connected:
+            return f"not connected: {self.last_fault}"
+        return f"connected to broker {self.core.home}"
 
     async def run(self) -> str:
         """Connect, and connect again, until cancelled; returns why, if every address refuses us."""
@@ -132,9 +140,10 @@ class Linking:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await asyncio.get_running_loop().create_connection(lambda: link, *address, ssl=self._tls)
         except (OSError, TimeoutError, ValueError) as fault:  # names of hosts can be odd in many ways
-            self.last_fault = f"{address[0]}:{address[1]}: {str(fault) or 'no answer'}"
+            self.last_fault = f"{_place(address)}: {_words(fault)}"
             return False, ""
         self.link = link
+        self.last_fault = f"{_place(address)}: it has not let us in yet"
         welcomed = False
         try:
             self.core.opened()
@@ -148,8 +157,19 @@ class Linking:
             link.close()
             self.link = None
             self.core.closed()
-        self.last_fault = f"{address[0]}:{address[1]}: {link.refusal or 'the connection ended'}"
+        self.last_fault = f"{_place(address)}: {link.refusal or 'the connection ended'}"
         return welcomed, link.refusal
+
+
+def _place(address: Address) -> str:
+    return f"{address[0]}:{address[1]}"
+
+
+def _words(fault: Exception) -> str:
+    """Event loops word the same fault differently."""
+    if isinstance(fault, ConnectionError) and fault.errno:
+        return os.strerror(fault.errno)
+    return str(fault) or "no answer"
 
 
 def _pause(attempt: int) -> float:

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from regraft.client.checks import encoded
 from regraft.client.errors import refused
-from regraft.protocol.events import Event, Value
+from regraft.protocol.events import Event
 
 FRAME_BYTES = 16 * 2**20
 BATCH_BYTES = 2**20
@@ -104,10 +104,6 @@ class Outstanding:
                     future.exception()
                 else:
                     future.set_result(None)
-
-
-def event_of(event: Event | Mapping[str, Value], data: bytes) -> Event:
-    return event if isinstance(event, Event) else Event(dict(event), data)
 
 
 def encoded_parts(events_: Iterable[Event]) -> Iterable[list[bytes]]:

@@ -8,23 +8,35 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from types import TracebackType
 
+from regraft.client.errors import ENDED, Closed, Misuse, TimedOut
+from regraft.client.placing import resolve
+from regraft.client.wrong_way import OnlyAsync
 from regraft.filters import Filter
 from regraft.protocol.events import Event, decode
 
 log = logging.getLogger("regraft.client")
 Consumed = Callable[[str, Sequence[int]], None]
+InTime = Callable[[float | None, str], AbstractAsyncContextManager[None]]
+"""Waiting in a session that can be used: how long, and for what."""
 
 
-class Subscription:
+class Subscription(OnlyAsync):
     """`async for event in subscription`, or `async for events in subscription.batches()`.
 
     `await subscription` waits until it is in place: what is published from then on is delivered.
     """
 
     def __init__(
-        self, id: str, filter: Filter, consumed: Consumed, withdraw: Callable[["Subscription"], None]
+        self,
+        id: str,
+        filter: Filter,
+        consumed: Consumed,
+        withdraw: Callable[["Subscription"], None],
+        in_time: InTime,
+        timeout: float | None = None,
     ) -> None:
         self.id = id
         self.filter = filter
@@ -36,24 +48,37 @@ class Subscription:
         self._arrived: asyncio.Future[None] | None = None
         self._consumed = consumed
         self._withdraw = withdraw
+        self._in_time = in_time
+        self._timeout = timeout
+        """For being in place."""
         self._fault: Exception | None = None
         self._closed = False
         self._warned = False
         """Once is enough."""
 
     def __await__(self) -> Generator[object, None, "Subscription"]:
-        yield from asyncio.shield(self.placed).__await__()
+        yield from self._in_place().__await__()
         return self
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
 
+    async def get(self, timeout: float | None = None) -> Event | None:
+        """The next event; None if the subscription has ended. `TimedOut` if none comes in time."""
+        try:
+            return await self._next(timeout)
+        except StopAsyncIteration:
+            return None
+
     async def __anext__(self) -> Event:
+        return await self._next(None)
+
+    async def _next(self, timeout: float | None) -> Event:
         event: Event | None = None
         while event is None:
             self.confirm()
             if not self._runs:
-                await self._more()
+                await self._more(timeout)
             publisher, seqs, events = self._runs[0]
             at = self._at
             self._handing_out = (publisher, seqs[at : at + 1])
@@ -64,13 +89,16 @@ class Subscription:
             event = self._decoded(events[at], publisher)
         return event
 
-    async def batches(self) -> AsyncIterator[list[Event]]:
-        """Events as they came together, for speed; a batch is consumed when the next one is asked for."""
+    async def batches(self, *, timeout: float | None = None) -> AsyncIterator[list[Event]]:
+        """Events as they came together, for speed; a batch is consumed when the next one is asked for.
+
+        `TimedOut` if the next one does not come within so many seconds.
+        """
         while True:
             self.confirm()
             if not self._runs:
                 try:
-                    await self._more()
+                    await self._more(timeout)
                 except StopAsyncIteration:
                     return
             publisher, seqs, events = self._runs.popleft()
@@ -112,6 +140,7 @@ class Subscription:
             self._consumed(publisher, seqs[self._at :])
             self._at = 0
         self._runs.clear()
+        resolve(self.placed, Closed("the subscription was closed before it was in place"))
         self._withdraw(self)
         self._wake()
 
@@ -124,9 +153,7 @@ class Subscription:
     def fail(self, fault: Exception | None) -> None:
         """No more will come: with a fault, or because the session has ended."""
         self._fault, self._closed = fault, True
-        if not self.placed.done():
-            self.placed.set_exception(fault or RuntimeError("the session has ended"))
-            self.placed.exception()  # seen: nobody need wait for it
+        resolve(self.placed, fault or Closed(ENDED))
         self._wake()
 
     # Inside
@@ -141,17 +168,34 @@ class Subscription:
                 log.warning("%s published what is no event, it is skipped: %s", publisher, fault)
             return None
 
-    async def _more(self) -> None:
+    async def _in_place(self) -> None:
+        if self.placed.done():
+            self.placed.result()
+            return
+        try:
+            async with self._in_time(self._timeout, f"subscription to {str(self.filter)!r} in place"):
+                await asyncio.shield(self.placed)
+        except TimedOut:
+            self.close()
+            raise
+
+    async def _more(self, timeout: float | None) -> None:
         """Until there is something to hand out."""
         if not self.placed.done():
-            await self
+            with suppress(Closed):  # ended while it waited: so does the iteration, below
+                await self._in_place()
         while not self._runs:
             if self._closed:
                 if self._fault is not None:
                     raise self._fault
                 raise StopAsyncIteration
-            self._arrived = asyncio.get_running_loop().create_future()
-            await self._arrived
+            if self._arrived is not None and not self._arrived.done():
+                raise Misuse(
+                    "another task waits for the next event here: give each task its own subscription"
+                )
+            async with self._in_time(timeout, f"event for {str(self.filter)!r}"):
+                self._arrived = asyncio.get_running_loop().create_future()
+                await self._arrived
 
     def _wake(self) -> None:
         if self._arrived is not None and not self._arrived.done():

@@ -26,6 +26,7 @@ from regraft.deploy.agent import BrokerAgent
 from regraft.deploy.driver import Address, ControlDriver
 from regraft.model import BadInput, RegraftError
 from regraft.model.files import decode_path
+from regraft.model.process_log import start_logging
 
 log = logging.getLogger("regraft.deploy")
 AGAIN_SECONDS = 1.0
@@ -188,5 +189,5 @@ def parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=os.environ.get("REGRAFT_LOG", "WARNING"), format="%(name)s: %(message)s")
+    start_logging()
     sys.exit(asyncio.run(main(parser().parse_args())))

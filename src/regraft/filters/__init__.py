@@ -5,6 +5,7 @@ from regraft.filters.expression import Filter, parse, preparing
 from regraft.filters.functions import Fault
 from regraft.filters.intervals import Interval
 from regraft.filters.normal import Condition, Conjunction, Constraint, Strings
+from regraft.filters.parser import nameable
 from regraft.filters.relations import covers, overlaps
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Interval",
     "Strings",
     "covers",
+    "nameable",
     "overlaps",
     "parse",
     "preparing",

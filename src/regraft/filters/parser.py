@@ -43,6 +43,7 @@ MAX_DEPTH: Final = 48
 TOKENS_AT_ONCE: Final = 8
 
 _WORDS = "and|or|xor|not|like|in|exists|true|false"
+_RESERVED = frozenset(_WORDS.split("|"))
 _GRAMMAR = rf"""
 ?start: logic
 
@@ -197,6 +198,14 @@ _READ: dict[str, Callable[[Token], Any]] = {
 @cache
 def _lalr() -> Lark:
     return Lark(_GRAMMAR, parser="lalr", lexer="contextual", transformer=_Builder())
+
+
+def nameable(attribute: str) -> bool:
+    """Whether a filter can name this attribute: `NAME` of the grammar, in lower case as filters read it.
+
+    `islower` is false for a number, which has no letter.
+    """
+    return attribute.isascii() and attribute.isalnum() and attribute.islower() and attribute not in _RESERVED
 
 
 def read(text: str) -> Node:

@@ -19,7 +19,7 @@ from regraft.flows.block import DEFAULT_BLOCK, AddressBlock
 from regraft.flows.connection import check_address
 from regraft.flows.wiring import Host, Wiring
 from regraft.model import BadInput
-from regraft.model.fields import a_text, a_whole_number, an_object, required
+from regraft.model.fields import a_text, a_whole_number, an_object, only, required
 from regraft.model.files import as_text, parse_json, read_bytes, shown
 
 MAX_PORT = 0xFFFF_FF00
@@ -43,7 +43,7 @@ def read_switches(path: Path) -> Switches:
 
 
 def switches_from(document: dict[str, Any]) -> Switches:
-    _only(document, {"block", "switches"}, "")
+    only(document, {"block", "switches"}, "")
     block = AddressBlock.of(a_text(document.get("block", DEFAULT_BLOCK), "block"))
     addresses: dict[str, str] = {}
     cables: dict[tuple[str, str], int] = {}
@@ -51,7 +51,7 @@ def switches_from(document: dict[str, Any]) -> Switches:
     for name, value in an_object(required(document, "switches"), "switches").items():
         place = f"switches.{name}"
         given = {"connect": value} if isinstance(value, str) else an_object(value, place)
-        _only(given, {"connect", "cables", "hosts"}, place)
+        only(given, {"connect", "cables", "hosts"}, place)
         addresses[name] = a_text(required(given, "connect", place), f"{place}.connect")
         check_address(addresses[name], f"{place}.connect")
         for cable, port in an_object(given.get("cables", {}), f"{place}.cables").items():
@@ -83,7 +83,7 @@ def switches_document(switches: Switches, wiring: Wiring) -> dict[str, Any]:
 
 
 def _host(switch: str, about: dict[str, Any], block: AddressBlock, place: str) -> Host:
-    _only(about, {"port", "address", "mac"}, place)
+    only(about, {"port", "address", "mac"}, place)
     text = a_text(required(about, "address", place), f"{place}.address")
     try:
         address = ip_address(text)
@@ -103,9 +103,3 @@ def _host(switch: str, about: dict[str, Any], block: AddressBlock, place: str) -
 
 def _port(value: Any, place: str) -> int:
     return a_whole_number(value, place, 1, MAX_PORT)
-
-
-def _only(document: dict[str, Any], keys: set[str], place: str) -> None:
-    for key in document:
-        if key not in keys:
-            raise BadInput(place, f"unknown field {key!r}; there are {', '.join(sorted(keys))}")

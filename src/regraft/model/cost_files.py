@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regraft.model.errors import BadInput
-from regraft.model.fields import a_list, a_whole_number, an_object, brief, required
+from regraft.model.fields import a_list, a_whole_number, an_object, brief, only, required
 from regraft.model.files import as_text, parse_json, read_bytes, shown
 from regraft.model.limits import ActionCosts
 from regraft.model.plan import Action
@@ -40,7 +40,8 @@ def costs_from(document: Any) -> ActionCosts:
     by_action: dict[Action, int] = {}
     for index, item in enumerate(a_list(whole.get("actions", []), "actions")):
         place = f"actions[{index}]"
-        action = action_from(required(an_object(item, place), "action", place), f"{place}.action")
+        only(an_object(item, place), ("action", "cost"), place)
+        action = action_from(required(item, "action", place), f"{place}.action")
         if action in by_action:
             raise BadInput(place, f"the cost of {action} stands twice")
         by_action[action] = a_whole_number(required(item, "cost", place), f"{place}.cost", 0, MOST)

@@ -1,6 +1,8 @@
 """Typed access to the fields of a document: each fault names the place and the rule."""
 
+import difflib
 import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from regraft.model.errors import BadInput
@@ -48,6 +50,21 @@ def required(document: dict[str, Any], key: str, place: str = "") -> Any:
     if key not in document:
         raise BadInput(place, f"the field {key!r} is missing")
     return document[key]
+
+
+def only(document: Mapping[str, Any], known: Iterable[str], place: str = "", what: str = "field") -> None:
+    """Refuse a field that is not known: a mistyped name would silently change the meaning."""
+    names = list(known)
+    for key in document:
+        if key not in names:
+            hint = meant(key, names)
+            raise BadInput(place, f"unknown {what} {brief(key)}; there are {', '.join(names)}{hint}")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """A hint for a mistyped name; empty if none is like it."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f' (is "{close[0]}" meant?)' if close else ""
 
 
 def an_id(value: Any, place: str) -> str:

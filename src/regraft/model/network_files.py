@@ -14,7 +14,7 @@ from typing import Any
 
 from regraft.model import gml, graphml
 from regraft.model.errors import BadInput
-from regraft.model.fields import a_list, a_number, a_text, an_id, an_object, brief, required
+from regraft.model.fields import a_list, a_number, a_text, an_id, an_object, brief, only, required
 from regraft.model.files import as_text, parse_json, read_bytes, shown
 from regraft.model.graph_files import Graph
 from regraft.model.switch_network import LOWER, UPPER, Edge, Position, SwitchNetwork, both_ways
@@ -42,6 +42,7 @@ def network_from(document: Any) -> SwitchNetwork:
     whole = an_object(document, "")
     if "nodes" in whole and "switches" not in whole:
         return _node_link(whole)
+    only(whole, ("switches", "cables"))
     positions: dict[str, Position] = {}
     switches = []
     for place, item in enumerate(a_list(required(whole, "switches"), "switches")):
@@ -60,6 +61,7 @@ def network_from(document: Any) -> SwitchNetwork:
 def _switch(item: Any, place: str, positions: dict[str, Position]) -> str:
     if not isinstance(item, dict):
         return an_id(item, place)
+    only(item, ("id", "longitude", "latitude"), place)
     id = an_id(required(item, "id", place), f"{place}.id")
     if item.get("longitude") is not None and item.get("latitude") is not None:
         positions[id] = Position(
@@ -72,6 +74,7 @@ def _switch(item: Any, place: str, positions: dict[str, Position]) -> str:
 def _cable(item: Any, number: int) -> list[Edge]:
     place = f"cables[{number}]"
     found = {"ends": item} if isinstance(item, list) else an_object(item, place)
+    only(found, ("id", "ends", "weight", "lower", "upper", "one_way"), place)
     ends = a_list(required(found, "ends", place), f"{place}.ends")
     if len(ends) != 2:
         raise BadInput(place, f"a cable has two ends, here are {len(ends)}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regraft.model.errors import BadInput
-from regraft.model.fields import a_list, a_text, a_whole_number, an_id, an_object, brief, required
+from regraft.model.fields import a_list, a_text, a_whole_number, an_id, an_object, brief, only, required
 from regraft.model.files import as_text, parse_json, read_bytes, shown, write_text
 from regraft.model.plan import Action, Bounds, Plan, Proof, Step
 from regraft.model.topology import Kind
@@ -20,6 +20,7 @@ ARGUMENTS = {"shift": 3, "append": 2, "detach": 2, "link": 2, "unlink": 2}
 """How many brokers each operation names."""
 _OF_KIND = {"tree": {"shift", "append", "detach"}, "mesh": {"link", "unlink", "append", "detach"}}
 _MOST = 2**53
+_FIELDS = ("kind", "initial", "goal", "steps", "planner", "bounds", "proof", "sha256")
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -36,6 +37,7 @@ def plan_from(document: Any) -> Plan:
     whole = an_object(document, "")
     if "links" in whole and "steps" not in whole:
         raise BadInput("", "is a topology, not a plan")
+    only(whole, _FIELDS)
     kind = kind_from(required(whole, "kind"), "kind")
     steps = a_list(required(whole, "steps"), "steps")
     plan = Plan(

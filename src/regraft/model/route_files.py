@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from regraft.model.errors import BadInput
-from regraft.model.fields import a_list, a_number, a_text, a_whole_number, an_id, an_object, named, required
+from regraft.model.fields import (
+    a_list,
+    a_number,
+    a_text,
+    a_whole_number,
+    an_id,
+    an_object,
+    named,
+    only,
+    required,
+)
 from regraft.model.files import as_text, parse_json, read_bytes, shown
 from regraft.model.routes import DZ_LENGTH, Publisher, RouteLimits, RouteWorkload, Subscriber
 
@@ -39,6 +49,7 @@ def route_workload_from(document: Any) -> RouteWorkload:
     graph = whole.get("graph")
     if isinstance(graph, dict) and "demands" in graph and "publishers" not in whole:
         return _from_demands(an_object(graph["demands"], "graph.demands"))
+    only(whole, ("publishers", "subscribers", "limits", "dz_length"))
     publishers = a_list(required(whole, "publishers"), "publishers")
     subscribers = a_list(required(whole, "subscribers"), "subscribers")
     return RouteWorkload(
@@ -51,6 +62,7 @@ def route_workload_from(document: Any) -> RouteWorkload:
 
 def _publisher(item: Any, place: str) -> Publisher:
     found = an_object(item, place)
+    only(found, Publisher._fields, place)
     return Publisher(
         an_id(required(found, "id", place), f"{place}.id"),
         an_id(required(found, "switch", place), f"{place}.switch"),
@@ -61,6 +73,7 @@ def _publisher(item: Any, place: str) -> Publisher:
 
 def _subscriber(item: Any, place: str) -> Subscriber:
     found = an_object(item, place)
+    only(found, Subscriber._fields, place)
     limit = found.get("path_limit")
     return Subscriber(
         an_id(required(found, "id", place), f"{place}.id"),
@@ -79,10 +92,7 @@ def _expressions(value: Any, place: str) -> tuple[str, ...]:
 
 
 def _limits(found: dict[str, Any]) -> RouteLimits:
-    known = {"path_length", "flows", "load", "flows_at", "load_at"}
-    for key in found:
-        if key not in known:
-            raise BadInput("limits", f"unknown limit {key!r}, there are {', '.join(sorted(known))}")
+    only(found, ("path_length", "flows", "load", "flows_at", "load_at"), "limits", "limit")
     path, flows, load = (found.get(key) for key in ("path_length", "flows", "load"))
     return RouteLimits(
         None if path is None else a_whole_number(path, "limits.path_length", 0, MOST_FLOWS),

@@ -17,9 +17,9 @@ _SUFFIXES = {".json": "json", ".graphml": "graphml", ".xml": "graphml", ".gml": 
 def read_topology(path: str | Path) -> Topology:
     """The topology in a file.
 
-    Ids are strings: a number as id is refused in JSON. Unknown fields are ignored. In GraphML and
-    GML files without a graph attribute `kind`, which are other people's, parallel edges are merged,
-    self-loops dropped, and the kind is "tree" if the graph is one, else "mesh".
+    Ids are strings: a number as id is refused in JSON, and so are unknown fields. GraphML and GML files
+    may have any. In those without a graph attribute `kind`, which are other people's, parallel edges are
+    merged, self-loops dropped, and the kind is "tree" if the graph is one, else "mesh".
     """
     path = Path(path)
     content = read_bytes(path)

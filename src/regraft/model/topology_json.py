@@ -4,8 +4,8 @@
      "links": [["b0", "b1"], {"ends": ["b0", "b2"], "latency_ms": 12, "cost": 3}],
      "kind": "tree"}
 
-`kind` is "tree" unless it says "mesh". Ids are strings. Fields that this version does not know are
-ignored, so that newer files can be read; fields that it knows must have the right type.
+`kind` is "tree" unless it says "mesh". Ids are strings. A field that is not known is refused: "knd" would
+silently be a tree.
 """
 
 import json
@@ -13,13 +13,27 @@ from dataclasses import fields
 from typing import Any
 
 from regraft.model.errors import BadInput
-from regraft.model.fields import a_list, a_number, a_text, a_whole_number, an_id, an_object, brief, required
+from regraft.model.fields import (
+    a_list,
+    a_number,
+    a_text,
+    a_whole_number,
+    an_id,
+    an_object,
+    brief,
+    only,
+    required,
+)
 from regraft.model.topology import Broker, Kind, Link, Topology, ends
+
+_BROKER = [field.name for field in fields(Broker)]
+_LINK = [field.name for field in fields(Link)]
 
 
 def topology_from(document: Any) -> Topology:
     """The topology that a parsed JSON document describes; `BadInput` names the field."""
     whole = an_object(document, "")
+    only(whole, ("kind", "brokers", "links"))
     brokers = a_list(required(whole, "brokers"), "brokers")
     links = a_list(required(whole, "links"), "links")
     return Topology(
@@ -42,6 +56,7 @@ def broker_from(item: Any, place: str) -> Broker:
         return Broker(an_id(item, place))
     if not isinstance(item, dict):
         an_id(item, place)
+    only(item, _BROKER, place)
     id = an_id(required(item, "id", place), f"{place}.id")
     return Broker(id, **broker_fields(_said(item), place))
 
@@ -66,6 +81,7 @@ def link_from(item: Any, place: str) -> Link:
     if not isinstance(item, dict):
         raise BadInput(place, 'must be a pair of broker ids or an object with "ends"')
     pair = _ends_from(a_list(required(item, "ends", place), f"{place}.ends"), f"{place}.ends")
+    only(item, _LINK, place)
     return Link(pair, **link_fields(_said(item), place))
 
 

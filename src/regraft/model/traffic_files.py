@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from regraft.model.errors import BadInput
-from regraft.model.fields import a_list, a_number, an_id, an_object, required
+from regraft.model.fields import a_list, a_number, an_id, an_object, only, required
 from regraft.model.files import as_text, parse_json, read_bytes, shown, write_bytes, write_text
 from regraft.model.traffic import Traffic, TrafficClass
 
@@ -50,12 +50,15 @@ def write_traffic(classes: Iterable[TrafficClass], path: str | Path) -> None:
 
 def traffic_from(document: Any) -> Traffic:
     """The classes that a parsed JSON document describes; `BadInput` names the field."""
-    classes = a_list(required(an_object(document, ""), "classes"), "classes")
+    whole = an_object(document, "")
+    only(whole, ("classes",))
+    classes = a_list(required(whole, "classes"), "classes")
     return tuple(_class_from(item, f"classes[{index}]") for index, item in enumerate(classes))
 
 
 def _class_from(item: Any, place: str) -> TrafficClass:
     found = an_object(item, place)
+    only(found, ("members", "demand"), place)
     members = a_list(required(found, "members", place), f"{place}.members")
     return _checked(members, required(found, "demand", place), place)
 

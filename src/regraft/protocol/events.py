@@ -3,10 +3,12 @@
 CloudEvents' context attributes and extensions are the attributes; the data are bytes.
 """
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import msgspec
 
+from regraft.filters import nameable
 from regraft.model import BadInput
 
 EVENT_BYTES = 16 * 2**20 - 2**16
@@ -52,6 +54,28 @@ def attributes(event: bytes) -> dict[str, Value]:
         return decode(event).attributes if len(event) < SHORT else _head(event).attributes
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise NotAnEvent("event", str(fault)) from None
+
+
+def check_names(attributes: Iterable[str]) -> None:
+    """Refuse names that no filter can write: such an event could be published, and never asked for."""
+    for name in attributes:
+        if not nameable(name):
+            raise BadInput(
+                f"attribute {name[:80]!r}",
+                "no filter can name it: a name has lower-case letters (a-z) and digits, is not a number, "
+                "and is not a word of the filter language such as 'and' or 'in'",
+            )
+
+
+def refusal(event: bytes) -> str:
+    """Why these bytes may not be published; empty if they may."""
+    try:
+        check_names(decode(event).attributes)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        return f"not an event: {fault}"
+    except BadInput as fault:
+        return str(fault)
+    return ""
 
 
 def is_event(event: bytes) -> bool:

@@ -1,6 +1,8 @@
 """Peers that break rules: each gets a clear error and is closed, and nobody else notices."""
 
 import asyncio
+import socket
+import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -347,3 +349,22 @@ def test_what_fills_a_frame_to_the_last_byte_is_passed_on() -> None:
             assert len((await anext(subscription)).data) > limit - 300
 
     finish(scenario())
+
+
+def test_a_peer_that_resets_the_connection_as_it_leaves_does_not_stop_the_broker() -> None:
+    async def scenario() -> None:
+        async with broker() as server, raw_peer(server) as peer:
+            peer.hello()
+            await peer.hears(Welcome)
+            peer.say(Bye())
+            own: socket.socket = peer.writer.get_extra_info("socket")
+            # Closed with a reset before the broker has read the goodbye: our end is gone when it answers.
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            peer.writer.transport.abort()
+            await peer.writer.wait_closed()
+            async with connect(at(server)) as client:
+                await client.publish({"n": 1})
+            assert server.fault == ""
+
+    # The standard loop, which `regraft` uses where uvloop is missing: there, ending a lost connection raises.
+    asyncio.run(asyncio.wait_for(scenario(), 30))

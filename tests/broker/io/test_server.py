@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import shutil
+import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -13,7 +15,7 @@ from regraft.broker.core import shift
 from regraft.broker.core.effects import Report
 from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.journal import Journal
-from regraft.client import Event, connect
+from regraft.client import Event, TimedOut, connect
 from regraft.client.session import Session
 from regraft.model import BadInput, Topology
 
@@ -134,6 +136,27 @@ def test_a_restarted_broker_remembers_the_sessions_in_its_journal(tmp_path: Path
                 subscription = again.subscribe("n > 0")
                 async with again:
                     assert (await anext(subscription)).attributes == {"n": 5}
+
+    finish(scenario())
+
+
+def test_a_broker_that_is_brought_back_from_a_backup_knows_its_sessions(tmp_path: Path) -> None:
+    """As docs/howto/backup.md says: stop, copy the folder, lose it, unpack it where it was, start."""
+
+    async def scenario() -> None:
+        state, backup = tmp_path / "state", tmp_path / "backup.tar.gz"
+        async with broker(state=state) as first, connect(at(first), name="desk", durable=True) as subscriber:
+            await subscriber.subscribe("n > 0")
+        subprocess.run(["tar", "czf", backup, "state"], cwd=tmp_path, check=True)
+        shutil.rmtree(state)
+        subprocess.run(["tar", "xzf", backup], cwd=tmp_path, check=True)
+        async with broker(state=state) as second, connect(at(second)) as publisher:
+            with pytest.raises(TimedOut):
+                await publisher.publish({"n": 5}, timeout=0.2)  # kept for who is away
+            again = connect(at(second), name="desk")
+            subscription = again.subscribe("n > 0")
+            async with again:
+                assert (await anext(subscription)).attributes == {"n": 5}
 
     finish(scenario())
 

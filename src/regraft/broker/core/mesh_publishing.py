@@ -144,8 +144,8 @@ class Publishing:
 
 def _topic(event: bytes, filters: list[Filter]) -> tuple[str, str]:
     """The topic of an event, or why it may not be published."""
-    if not events.is_event(event):
-        return "", "not an event: attributes and data"
+    if reason := events.refusal(event):
+        return "", reason
     attributes = events.attributes(event)
     topic = attributes.get(TOPIC)
     if not isinstance(topic, str) or not topic:

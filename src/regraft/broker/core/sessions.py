@@ -287,15 +287,15 @@ class Sessions:
             session.settled, session.broken = True, -1
 
     def _advertised(self, session: Session, run: Run, filters: list[Filter]) -> Iterator[Run]:
-        """The run without what is no event or not advertised, which is refused."""
+        """The run without what may not be published or was not advertised, which is refused."""
         everything = EVERYTHING in filters
-        if everything and all(map(events.is_event, run.events)):
+        if everything and not any(map(events.refusal, run.events)):
             yield run
             return
         allowed = []
         for at, event in enumerate(run.events):
-            if not events.is_event(event):
-                self._say(session, Refused(f"{run.publisher}#{run.seqs[at]}", "not an event"))
+            if reason := events.refusal(event):
+                self._say(session, Refused(f"{run.publisher}#{run.seqs[at]}", reason))
                 continue
             attributes = events.attributes(event)
             if everything or any(filter.matches(attributes) for filter in filters):

@@ -7,8 +7,6 @@ then `{"started": true}`; or `{"fault": …}`. Made for `processes`.
 
 import asyncio
 import json
-import logging
-import os
 import signal
 import sys
 
@@ -19,6 +17,7 @@ from regraft.broker.io.running import run, undisturbed
 from regraft.broker.io.server import BrokerServer
 from regraft.model import BadInput, RegraftError
 from regraft.model.files import decode_path
+from regraft.model.process_log import start_logging
 
 LINE_BYTES = 2**26
 """A line may name every client and its token, or every neighbour of a hub."""
@@ -69,5 +68,5 @@ def _say(document: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=os.environ.get("REGRAFT_LOG", "WARNING"), format="%(name)s: %(message)s")
+    start_logging()
     sys.exit(run(undisturbed(main())))

@@ -138,7 +138,7 @@ class Connection(asyncio.Protocol):
         if self._behind_hello and self.hello is not None and self._open:
             self._read(b"")
         if not self._intake.busy and self.transport is not None and not self.transport.is_closing():
-            with contextlib.suppress(RuntimeError):  # lost a moment ago, and we have not been told yet
+            with contextlib.suppress(RuntimeError, OSError):  # lost a moment ago; we have not been told yet
                 self.transport.resume_reading()
 
     @property
@@ -200,7 +200,7 @@ class Connection(asyncio.Protocol):
         if self._paused:
             self.transport.abort()
         elif self.transport.can_write_eof():
-            with contextlib.suppress(RuntimeError):  # lost a moment ago, and we have not been told yet
+            with contextlib.suppress(RuntimeError, OSError):  # lost a moment ago; we have not been told yet
                 self.transport.write_eof()
         else:
             self.transport.close()
