@@ -80,7 +80,7 @@ def test_a_loop_that_lets_people_approve_what_is_only_shown_is_caught(
         return refusal(replace(state, proposal=waits), plan)
 
     monkeypatch.setattr("regraft.loop.proposing.refusal", blind)
-    with pytest.raises(Broken, match="a run (that nobody approved|of a plan that is only shown)"):
+    with pytest.raises(Broken, match=r"a run (that nobody approved|of a plan that is only shown)"):
         _histories()
 
 
