@@ -2,6 +2,7 @@
 import { html, render, useEffect, useState } from "./html.js";
 import { ask, attempt, follow, set, store } from "./api.js";
 import { Ask, Badge, Segments, may, useStore, useTheme } from "./parts.js";
+import { LogIn } from "./login.js";
 import { Overlay } from "./overlay.js";
 import { Plans } from "./plans.js";
 import { History } from "./history.js";
@@ -28,7 +29,7 @@ function App() {
   useEffect(() => (who ? follow() : undefined), [who?.name]);
   const View = VIEWS[at.view][1];
   return html`${who === null ? html`<${LogIn} />` : who && html`<${Top} view=${at.view} /><${Said} /><${Troubles} /><main class="overlay" hidden=${at.view !== "overlay"}><${Overlay} hidden=${at.view !== "overlay"} /></main>${at.view !== "overlay" && html`<main class=${at.view}><${View} argument=${at.argument} /></main>`}`}
-    <div class="notices" role="status">${notices.map((each) => html`<div key=${each.id} class=${each.kind}>${each.text}</div>`)}</div>`;
+    ${who && html`<footer class="quiet"><a href="docs">REST API</a></footer>`}<div class="notices" role="status">${notices.map((each) => html`<div key=${each.id} class=${each.kind}>${each.text}</div>`)}</div>`;
 }
 
 function Top({ view }) {
@@ -74,22 +75,6 @@ function Troubles() {
   const now = Date.now() / 1000;
   return html`${state.troubles.map((each) => html`<div class="trouble" role="alert" key=${each.part}><strong>${partName(each.part)}</strong> fails. ${sentence(each.reason)} ${counted(each.failures, "failure")} since ${when(each.since)}; ${each.retry_at > now ? `tried again in ${duration(each.retry_at - now)}` : "being tried again"}. Until then the loop observes; traffic is untouched.</div>`)}
     ${state.paused !== null && html`<div class="trouble mild" role="alert"><strong>Paused</strong> ${sentence(state.paused)}</div>`}`;
-}
-
-function LogIn() {
-  const [token, type] = useState(""), [fault, fail] = useState("");
-  const enter = async (event) => {
-    event.preventDefault();
-    try {
-      set({ who: await ask("session", "POST", { token: token.trim() }) });
-      set({ who: await ask("session") });
-    } catch (no) {
-      fail(no.message);
-    }
-  };
-  return html`<main class="login"><form class="card" onSubmit=${enter}><h1><img src="icon.svg" alt="" width="30" height="30" /> Regraft</h1>
-    <label>Token<input type="password" autocomplete="current-password" required autofocus value=${token} onInput=${(event) => type(event.target.value)} /></label>
-    ${fault && html`<p class="no" role="alert">${fault}</p>`}<button type="submit" class="primary">Log in</button></form></main>`;
 }
 
 render(html`<${App} />`, document.getElementById("app"));
