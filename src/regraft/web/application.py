@@ -154,7 +154,7 @@ def _roles() -> Iterator[tuple[str, str, str]]:
         assert isinstance(route, APIRoute)
         for needs in (each.call for each in route.dependant.dependencies):
             if isinstance(needs, Needs):
-                for method in route.methods:
+                for method in route.methods or ():
                     yield API + route.path_format, method.lower(), needs.role.label
 
 

@@ -52,7 +52,7 @@ function losses(runs, window) {
     times.push(Math.max(window.at(-1) ?? 0, times.at(-1)) + 1);
     for (const [name, values] of Object.entries(sums)) (values.unshift(before[name]), values.push(total[name]));
   }
-  return { times, lines: [["lost", "--bad"], ["duplicated", "--series-2"], ["reordered", "--series-3"]].map(([name, colour]) => ({ name, colour, values: sums[name] })) };
+  return { times, lines: [["lost", "lost", "--bad"], ["duplicated", "twice", "--series-2"], ["reordered", "out of order", "--series-3"]].map(([key, name, colour]) => ({ name, colour, values: sums[key] })) };
 }
 
 function Runs({ runs }) {

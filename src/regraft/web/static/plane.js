@@ -68,6 +68,7 @@ function added(map, id, { line, site, label, look, front }, named, choose) {
 function placeNames(map, layers) {
   const all = [...layers], at = (place) => map.latLngToLayerPoint(place);
   const sites = all.filter(([, { layer }]) => layer.getTooltip?.()?.options.permanent);
+  if (!sites.length) return;
   const lines = all.filter(([, { layer }]) => layer instanceof L.Polyline).map(([, { layer }]) => {
     const [from, to] = layer.getLatLngs().map(at);
     return { x1: from.x, y1: from.y, x2: to.x, y2: to.y, width: layer.options.weight };

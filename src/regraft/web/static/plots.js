@@ -4,6 +4,7 @@ import { compact } from "./format.js";
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+const BINARY = Array.from({ length: 50 }, (_, power) => 2 ** power); // for bytes: KiB and MiB come out even
 const two = (n) => String(n).padStart(2, "0");
 function hours(_, ticks, __, ___, gap) {
   return ticks.map((tick) => {
@@ -38,7 +39,7 @@ export function Plot({ times, lines, runs = [], unit = "", shown = null, height 
     const element = box.current, grid = { stroke: token("--line"), width: 1 }, stroke = token("--muted");
     const axes = [
       { stroke, grid: { show: false }, ticks: grid, font: "11px system-ui", space: 60, show: axis, ...(steps ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200], values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick : "")) } : { values: hours }) },
-      { stroke, grid, ticks: { show: false }, font: "11px system-ui", size: 60, values: (_, ticks) => ticks.map((tick) => said(tick)), show: axis },
+      { stroke, grid, ticks: { show: false }, font: "11px system-ui", size: 60, incrs: shown ? BINARY : undefined, values: (_, ticks) => ticks.map((tick) => said(tick)), show: axis },
     ];
     const series = [
       steps ? { label: "step" } : { value: "{HH}:{mm}:{ss}" },
