@@ -11,7 +11,6 @@ import { compact, duration, percent, short, when } from "./format.js";
 import { counted, goalName, sentence, size } from "./names.js";
 
 const SHOWN = "would-propose";
-const DONE = { deploy: "Carried out", "roll back": "Taken back", heal: "Healed" };
 
 export function Plans({ argument }) {
   const { proposals, operations, state } = useStore("proposals", "operations", "state");
@@ -54,7 +53,7 @@ function Proposal({ proposal, operation }) {
   return html`<section class="card">
       <header><h2>Plan <code title=${proposal.sha256}>${short(proposal.sha256)}</code></h2><${Badge} word=${proposal.state} /><div class="aside"><${Choice} proposal=${proposal} /></div></header>
       <${Summary} proposal=${proposal} />
-      ${operation?.ended && html`<p class="quiet" title=${operation.id}>${DONE[operation.kind] ?? operation.kind}: ${operation.state} after ${duration(operation.ended - operation.began)}. ${sentence(operation.reason)}</p>`}
+      ${operation?.ended && html`<p class="quiet" title=${operation.id}>The run took ${duration(operation.ended - operation.began)}. ${sentence(operation.reason)}</p>`}
       <${Verdicts} proposal=${proposal} />
     </section>
     ${fault ? html`<${Card} title="Preview"><${Empty}>${sentence(fault)}<//><//>` : plan ? html`<${Preview} plan=${plan} operation=${operation} shown=${proposal.state === SHOWN} />` : html`<${Card} title="Preview"><${Empty}>Loading the steps…<//><//>`}`;
@@ -76,7 +75,7 @@ function Summary({ proposal }) {
   const later = measured !== null && measured !== undefined ? html` (measured afterwards: <strong>${percent(measured)}</strong>)` : "";
   if (proposal.cause === "healing") return html`<p class="summary">A repair: ${size(proposal)}. ${sentence(proposal.reason)}</p>`;
   return html`<p class="summary"><strong class="gain">${percent(gain)}</strong> less ${goalName(proposal.improves)}${later}, with ${size(proposal)}. The change costs ${compact(proposal.price)} in units of routing cost${proposal.pays_back_after === null ? "" : ` and is paid back after ${duration(proposal.pays_back_after)}`}.</p>
-    <p class="summary quiet">Seen in ${counted(windows, "window")} in a row, ${needed} ${needed === 1 ? "is" : "are"} needed; at least ${percent(proposal.needed_gain)} has to be gained. ${proposal.outside_limits ? `Automatic mode would wait: ${sentence(proposal.outside_limits)}` : "It is within the limits of automatic mode."} ${sentence(proposal.reason)}</p>`;
+    <p class="summary quiet">Seen in ${counted(windows, "window")}${windows === 1 ? "" : " in a row"}, ${needed} ${needed === 1 ? "is" : "are"} needed; at least ${percent(proposal.needed_gain)} has to be gained. ${proposal.outside_limits ? `Automatic mode would wait: ${sentence(proposal.outside_limits)}` : "It is within the limits of automatic mode."} ${sentence(proposal.reason)}</p>`;
 }
 
 function Choice({ proposal }) {
