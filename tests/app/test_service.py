@@ -89,6 +89,49 @@ def test_in_mode_automatic_it_goes_on_by_itself_and_verifies(hosts: str, root: s
     within(scenario())
 
 
+def test_in_mode_observe_the_answer_is_shown_and_can_not_be_carried_out(
+    hosts: str, root: str, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        configuration = settings(hosts, root, tmp_path, mode="observe", cool_down="0s")
+        async with overlay(hosts, root), serving(configuration) as service:
+            shown = (await until(service.proposals))[0]
+            assert (shown.state, shown.reason) == (
+                "would-propose",
+                "the loop only observes (the mode is observe)",
+            )
+            assert (shown.improves, shown.windows_needed, shown.needed_gain) == ("routing_cost", 1, 0.05)
+            assert shown.outside_limits is None
+            cost = next(each for each in shown.verdicts if each.goal == "routing_cost")
+            assert cost.before is not None
+            assert cost.number is not None
+            assert cost.number < cost.before
+            plan = await service.plan(shown.sha256)
+            assert isinstance(plan, v.PlanView)
+            assert set(plan.steps[0].links) == set(CHAIN.by_ends) != set(plan.steps[-1].links)
+            state = service.state()
+            assert (state.standing, state.proposal, state.would_propose) == (
+                "would-propose",
+                None,
+                shown.sha256,
+            )
+            for no in (await service.approve(shown.sha256, "ann"), service.reject(shown.sha256, "no", "ann")):
+                assert isinstance(no, v.Refused)
+                assert no.code == "mode"
+                assert "only observes (the mode is observe)" in no.reason
+            await until(lambda: "kept" in kinds(service))
+            assert service.operations() == ()
+            assert service.state().topology == CHAIN.sha256
+            service.set_mode("propose", "ann")
+            waits = service.proposal(shown.sha256)
+            assert isinstance(waits, v.ProposalView)
+            assert (waits.state, waits.needs_approval) == ("waiting", "the mode is propose")
+            assert waits.numbers_after == shown.numbers_after
+            assert isinstance(await service.approve(shown.sha256, "ann"), v.OperationView)
+
+    within(scenario())
+
+
 def test_a_rejected_proposal_stays_rejected_with_its_reason(hosts: str, root: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with overlay(hosts, root), serving(settings(hosts, root, tmp_path)) as service:

@@ -93,7 +93,7 @@ def test_a_later_goal_does_not_make_an_earlier_one_worse() -> None:
     """The chain is better balanced for nobody's sake but costs more."""
     found = compare(seen(STAR), seen(CHAIN), Limits(), 0.005)
     assert found.against is not None
-    assert found.against.startswith("routing_cost would get worse")
+    assert found.against.startswith("routing cost would get worse")
 
 
 def test_mending_a_broken_hard_goal_may_cost() -> None:

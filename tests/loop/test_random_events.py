@@ -3,8 +3,11 @@
 from collections import Counter
 
 import pytest
+from msgspec.structs import replace
 
 from regraft.loop.policy import Mode
+from regraft.loop.proposing import refusal
+from regraft.loop.state import State
 from regraft.testing.loop_world import Broken, World
 
 MODES: tuple[Mode, ...] = ("observe", "propose", "automatic")
@@ -64,6 +67,20 @@ def _histories() -> None:
 def test_a_loop_that_needs_no_approval_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regraft.loop.proposing._needs_approval", lambda state, made, at: None)
     with pytest.raises(Broken, match=r"a run (that nobody approved|by itself|in mode observe)"):
+        _histories()
+
+
+def test_a_loop_that_lets_people_approve_what_is_only_shown_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def blind(state: State, plan: str) -> tuple[str, str] | None:
+        """Takes a plan that is only shown for one that waits."""
+        shown = state.proposal
+        waits = replace(shown, observed=False) if shown is not None else None
+        return refusal(replace(state, proposal=waits), plan)
+
+    monkeypatch.setattr("regraft.loop.proposing.refusal", blind)
+    with pytest.raises(Broken, match=r"a run (that nobody approved|of a plan that is only shown)"):
         _histories()
 
 

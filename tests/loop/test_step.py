@@ -54,12 +54,68 @@ def test_in_mode_automatic_it_is_carried_out_at_once() -> None:
     assert loop.kinds()[-3:] == ["proposed", "approved", "deploying"]
 
 
-def test_in_mode_observe_it_is_only_said() -> None:
+def test_in_mode_observe_the_plan_is_made_and_only_shown() -> None:
+    loop = Driven("observe", max_actions=2)
+    plan = loop.proposal(gain=0.3, actions=3)
+    proposal = loop.asked(c.Propose).proposal
+    assert (proposal.planned.plan, proposal.observed, proposal.needed_gain) == (plan, True, 0.05)
+    assert proposal.outside_limits == "it has 3 actions, and at most 2 are allowed without asking"
+    said = "2 steps, 3 actions would save 30.0% of the routing cost; the loop only observes"
+    assert loop.said[-1] == ("would-propose", f"{said} (the mode is observe)")
+    assert loop.state.phase == "waiting"
+
+
+def test_what_is_only_shown_can_be_neither_approved_nor_rejected() -> None:
     loop = Driven("observe")
+    plan = loop.proposal()
+    why = "the loop only observes (the mode is observe): the plan is shown, and nothing can be approved"
+    loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
+    assert loop.said[-1] == ("refused", f"{plan} can not be approved: {why}")
+    loop.give(e.Rejected(at=loop.now, plan=plan, by="ann", reason="no"))
+    assert loop.said[-1] == ("refused", f"{plan} can not be rejected: {why}")
+    assert loop.state.phase == "waiting"
+
+
+def test_what_is_only_shown_is_shown_for_as_long_as_it_gains() -> None:
+    loop = Driven("observe")
+    plan = loop.proposal()
+    loop.window(proposal=compared(0.2))
+    assert loop.said[-1] == ("kept", f"the plan {plan} would still save 20.0%, and is only shown")
+    loop.window(proposal=compared(0.01))
+    assert ("withdrawn", f"the proposal {plan} is withdrawn: it would save 1.0% of the routing cost now") in (
+        loop.said
+    )
+    assert loop.state.proposal is None
+
+
+def test_in_mode_observe_what_gains_is_confirmed_before_it_is_planned() -> None:
+    loop = Driven("observe", confirm=2)
     loop.window()
     loop.design(0.3)
+    said = "30.0% of the routing cost could be saved; seen in 1 of 2 windows"
+    assert loop.said[-1] == ("unconfirmed", said)
+    assert loop.state.proposal is None
+    loop.window(candidate=compared(0.3), candidate_saved=1000.0)
+    loop.design(0.3)
+    loop.plan()
     assert loop.kinds()[-1] == "would-propose"
-    assert loop.state.phase == "waiting"
+
+
+def test_what_was_only_shown_is_proposed_when_the_mode_is_set_to_propose() -> None:
+    loop = Driven("observe")
+    plan = loop.proposal()
+    loop.give(e.ModeSet(at=loop.now, mode="propose", by="ann"))
+    assert loop.asked(c.Settle) == c.Settle(plan=plan, state="waiting", reason="the mode is propose")
+    assert loop.kinds()[-2:] == ["mode", "proposed"]
+    loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
+    assert loop.asked(c.Deploy).running.plan == plan
+
+
+def test_a_window_with_one_publication_is_told_in_the_singular() -> None:
+    loop = Driven(least_publications=2)
+    loop.window(publications=1)
+    said = "1 publication in the window: too few to judge by, at least 2 are needed"
+    assert loop.said[-1] == ("quiet", said)
 
 
 def test_a_gain_that_is_too_small_changes_nothing() -> None:
@@ -176,7 +232,9 @@ def test_who_is_told_to_observe_while_a_plan_is_made_does_not_propose_it(
     loop.last = command
     loop.plan()
     assert "proposed" not in loop.kinds()
-    assert loop.said[-1] == ("would-propose", "there is a plan; the loop only observes now")
+    assert loop.kinds()[-1] == "would-propose"
+    assert loop.state.proposal is not None
+    assert loop.state.proposal.observed
 
 
 def test_who_stopped_a_run_is_said() -> None:
@@ -232,7 +290,7 @@ def test_undoing_a_change_needs_twice_the_gain() -> None:
     loop.deployed()
     loop.window()
     loop.design(0.15, added=("y", "z"), removed=("x", "y"))
-    assert "at least 20.0% is needed, because it undoes 1 recent changes" in loop.said[-1][1]
+    assert "at least 20.0% is needed, because it undoes 1 recent change" in loop.said[-1][1]
 
 
 def test_a_change_is_forgotten_in_time() -> None:
@@ -436,13 +494,12 @@ def test_a_run_under_way_that_is_to_be_taken_back_is_told_so() -> None:
 def test_paused_it_only_observes() -> None:
     loop = Driven("automatic")
     loop.give(e.Paused(at=loop.now, by="ann", reason="release day"))
-    loop.window()
-    loop.design(0.3)
+    plan = loop.proposal()
     assert loop.kinds()[-1] == "would-propose"
+    loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
+    assert loop.kinds()[-1] == "refused"
     loop.give(e.Resumed(at=loop.now, by="ann"))
-    loop.window(candidate=compared(0.3), candidate_saved=1000.0)
-    loop.design(0.3)
-    loop.asked(c.MakePlan)
+    assert loop.asked(c.Deploy).running.plan == plan
 
 
 def test_setting_the_mode_to_observe_withdraws_what_waits() -> None:

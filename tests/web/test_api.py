@@ -1,6 +1,7 @@
 """The routes, with a service in memory behind the real guard."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -55,6 +56,37 @@ def test_a_change_needs_its_role(
                 answer.json()["reason"]
                 == f"this needs the role {needed.label}, the-{role.label} is {role.label}"
             )
+
+
+def test_the_document_says_which_role_each_request_needs(asking: Asking, users: Users) -> None:
+    client = asking(WebSettings(users=users), Role.VIEWER)
+    document = client.get("/openapi.json").json()
+    assert document == client.get("/api/v1/openapi.json").json()
+    for method, path, _, needed in CHANGES:
+        template = f"/api/v1/{path}".replace("0" * 64, "{sha256}")
+        assert document["paths"][template][method.lower()]["x-role"] == needed.label
+    assert document["paths"]["/api/v1/audit"]["get"]["x-role"] == "admin"
+    assert document["paths"]["/api/v1/brokers/{id}"]["get"]["x-role"] == "viewer"
+
+
+def test_the_reference_is_a_page_of_our_own_files(asking: Asking, users: Users) -> None:
+    answer = asking(WebSettings(users=users)).get("/docs")
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert not re.findall(r"(?:src|href)=.(?:https?:)?//", answer.text)
+    assert "/api/v1/" not in answer.text, "strangers get the page, not what it shows"
+
+
+def test_what_is_only_shown_can_not_be_approved(asking: Asking, service: MemoryService) -> None:
+    client = asking()
+    client.put("/api/v1/loop/mode", json={"mode": "observe"})
+    shown = client.get("/api/v1/proposals").json()["items"][0]
+    assert shown["state"] == "would-propose"
+    assert client.get("/api/v1/state").json()["would_propose"] == shown["sha256"]
+    for request, body in (("approve", None), ("reject", {"reason": "no"})):
+        no = client.post(f"/api/v1/plans/{shown['sha256']}/{request}", json=body)
+        assert (no.status_code, no.json()["code"]) == (409, "mode")
+        assert "the loop only observes" in no.json()["reason"]
 
 
 def test_only_an_admin_reads_the_audit_log(asking: Asking, users: Users) -> None:

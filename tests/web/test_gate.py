@@ -66,12 +66,14 @@ def test_the_own_page_and_programs_can(headers: dict[str, str]) -> None:
     assert Gate(WebSettings()).admit(asked("/api/v1/run/stop", "POST", **headers), 0.0) == LOCAL
 
 
-@pytest.mark.parametrize("path", [READ, "/metrics", "/api/v1/openapi.json", "/api/v1/unheard-of"])
+@pytest.mark.parametrize(
+    "path", [READ, "/metrics", "/api/v1/openapi.json", "/openapi.json", "/api/v1/unheard-of"]
+)
 def test_with_users_nothing_is_told_to_strangers(path: str) -> None:
     assert status(Gate(WITH_USERS).admit(asked(path), 0.0)) == 401
 
 
-@pytest.mark.parametrize("path", ["/", "/app.js", "/healthz", "/readyz"])
+@pytest.mark.parametrize("path", ["/", "/app.js", "/docs", "/healthz", "/readyz"])
 def test_the_pages_files_and_whether_we_live_are_open(path: str) -> None:
     assert Gate(WITH_USERS).admit(asked(path), 0.0) is None
 

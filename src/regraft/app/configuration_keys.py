@@ -175,7 +175,7 @@ SECTIONS: dict[str, Section] = {
             "mode": Key(
                 choice("observe", "propose", "automatic"),
                 "propose",
-                "observe: only say what could be better. propose: a person approves. automatic: by itself, "
+                "observe: only show what it would propose. propose: a person approves. automatic: by itself, "
                 "within [automatic].",
             ),
             "window": Key(length("100ms"), "60s", "Δt: how long traffic is watched before it is judged."),

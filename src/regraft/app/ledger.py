@@ -12,6 +12,7 @@ from regraft.app.workloads import Measured
 from regraft.loop.commands import Propose, Settle
 from regraft.loop.goals import Verdict
 from regraft.loop.judging import Comparison
+from regraft.loop.proposing import WITHIN_LIMITS
 from regraft.loop.values import Candidate, Ended, Proposal, Running
 from regraft.model import Plan, Topology
 from regraft.model.outcome import Outcome
@@ -38,8 +39,11 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def proposed(self, command: Propose, at: float, seconds: float, numbers: dict[str, Any]) -> Document:
-        view = proposal_view(command.proposal, at, seconds, numbers)
+    def proposed(
+        self, command: Propose, at: float, seconds: float, numbers: dict[str, Any], confirm: int
+    ) -> Document:
+        """`confirm`: how many windows the loop asks for before it makes a plan."""
+        view = proposal_view(command.proposal, at, seconds, numbers, confirm)
         return Document("proposal", view.sha256, view.made_at, view)
 
     def settled(
@@ -50,6 +54,8 @@ class Ledger:
         if known is None:
             return None
         fields: dict[str, Any] = {"state": command.state, "reason": command.reason, "changed_at": at}
+        if command.state == "waiting":  # until now the plan was only shown
+            fields["needs_approval"] = command.reason
         if operation is not None and command.state == "deploying":
             fields["operation"] = operation
         if command.measured_gain is not None:
@@ -141,18 +147,23 @@ def plan_document(plan: Plan, topology: Topology, window: Measured | None) -> Pl
 
 
 def proposal_view(
-    proposal: Proposal, at: float, seconds: float, numbers: dict[str, dict[str, float | None]]
+    proposal: Proposal,
+    at: float,
+    seconds: float,
+    numbers: dict[str, dict[str, float | None]],
+    confirm: int,
 ) -> v.ProposalView:
     planned, candidate = proposal.planned, proposal.candidate
     return v.ProposalView(
         sha256=planned.plan,
-        state="waiting",
-        reason=proposal.needs_approval or "within the limits of automatic mode",
+        state="would-propose" if proposal.observed else "waiting",
+        reason=proposal.needs_approval or WITHIN_LIMITS,
         cause=proposal.cause,
         made_at=at,
         changed_at=at,
         window=candidate.window if candidate else None,
         windows=candidate.windows if candidate else 0,
+        windows_needed=confirm,
         initial=planned.initial,
         goal=planned.goal,
         epoch=planned.epoch,
@@ -161,10 +172,13 @@ def proposal_view(
         steps=planned.steps,
         actions=planned.actions,
         gain=candidate.comparison.gain if candidate else 0.0,
+        improves=candidate.comparison.improves if candidate else None,
+        needed_gain=proposal.needed_gain,
         saved_per_hour=_per_hour(candidate, seconds),
         price=proposal.price,
         pays_back_after=proposal.pays_back_after,
         needs_approval=proposal.needs_approval,
+        outside_limits=proposal.outside_limits,
         numbers_before=numbers.get("before", {}),
         numbers_after=numbers.get("after", {}),
         verdicts=compared(candidate.comparison) if candidate else (),

@@ -17,7 +17,11 @@ def metrics(
         "degraded": ("gauge", "1 while a part fails and the loop only observes.", bool(state.failing)),
         "paused": ("gauge", "1 while somebody has paused it.", state.paused is not None),
         "deploying": ("gauge", "1 while a plan is carried out.", state.phase == "deploying"),
-        "proposal_waiting": ("gauge", "1 while a proposal waits.", state.proposal is not None),
+        "proposal_waiting": (
+            "gauge",
+            "1 while a proposal waits.",
+            state.proposal is not None and not state.proposal.observed,
+        ),
         "windows_judged_total": ("counter", "Windows judged.", decided.get("judged", 0)),
         "proposals_total": ("counter", "Plans proposed.", decided.get("proposed", 0)),
         "deployments_total": ("counter", "Plans carried out.", decided.get("deployed", 0)),

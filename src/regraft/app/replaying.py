@@ -135,7 +135,8 @@ class Replaying:
             case c.Measure(ticket=ticket) if last is not None:
                 return e.Measured(at=at, ticket=ticket, window=_window(last))
             case c.Assess(ticket=ticket, window=window, candidate=candidate) if last is not None:
-                seen = self._thinker.assess(self._topology, last, candidate)
+                waits = command.proposal.candidate if command.proposal is not None else None
+                seen = self._thinker.assess(self._topology, last, candidate, waits)
                 return e.Judged(
                     at=at,
                     ticket=ticket,
@@ -144,6 +145,7 @@ class Replaying:
                     cost=seen.cost,
                     candidate=seen.candidate,
                     candidate_saved=seen.candidate_saved,
+                    proposal=seen.proposal,
                 )
             case c.Design(ticket=ticket, max_actions=most):
                 found = self._thinker.design(self._topology, self._epoch, tuple(self._recent), most)

@@ -160,7 +160,8 @@ class Shell:
             if isinstance(command, c.Propose):
                 window = self.state.window
                 seconds = window.seconds if window is not None else 0.0
-                made = self._ledger.proposed(command, at, seconds, self._numbers)
+                confirm = self.state.policy.confirm
+                made = self._ledger.proposed(command, at, seconds, self._numbers, confirm)
                 changes[made.id] = made
             elif isinstance(command, c.Settle):
                 operation = self.operation.id if self.operation is not None else None
@@ -323,6 +324,7 @@ def _shown(state: State) -> tuple[object, ...]:
         state.paused,
         state.troubles,
         state.proposal,
+        state.candidate,
         state.running,
         state.cooling_until,
         state.epoch,

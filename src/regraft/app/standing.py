@@ -2,9 +2,20 @@
 
 from regraft.app import views as v
 from regraft.loop.budget import used
+from regraft.loop.goals import goal_name
 from regraft.loop.maintenance import is_open
+from regraft.loop.proposing import is_only_shown
 from regraft.loop.state import State
-from regraft.loop.values import Trouble
+from regraft.loop.values import Candidate, Proposal, Trouble
+
+DOING: dict[v.Phase, str] = {
+    "waiting": "waits for the end of the window",
+    "measuring": "measures the last window on Spark",
+    "judging": "judges the topology by the last window",
+    "designing": "looks for a better topology",
+    "planning": "plans the way to a better topology",
+    "deploying": "carries out a plan",
+}
 
 
 def state_view(
@@ -26,7 +37,9 @@ def state_view(
         window_seconds=policy.window_seconds,
         next_window_at=state.due,
         cooling_until=state.cooling_until if state.cooling_until > at else None,
-        proposal=state.proposal.planned.plan if state.proposal else None,
+        proposal=None if is_only_shown(state) else _plan(state.proposal),
+        would_propose=_plan(state.proposal) if is_only_shown(state) else None,
+        candidate=_candidate(state),
         run=under_way.run if under_way else None,
         operation=under_way.id if under_way else None,
         epoch=state.epoch,
@@ -40,6 +53,22 @@ def state_view(
         maintenance=is_open(policy.maintenance, at),
         started_at=started_at,
         at=at,
+    )
+
+
+def _plan(proposal: Proposal | None) -> str | None:
+    return proposal.planned.plan if proposal is not None else None
+
+
+def _candidate(state: State) -> v.CandidateView | None:
+    found = state.candidate
+    if found is None:
+        return None
+    return v.CandidateView(
+        gain=found.comparison.gain,
+        improves=found.comparison.improves,
+        windows=found.windows,
+        windows_needed=state.policy.confirm,
     )
 
 
@@ -60,6 +89,7 @@ def standing(state: State, at: float) -> v.Standing:
         (state.phase == "deploying", "deploying"),
         (bool(state.failing), "degraded"),
         (state.paused is not None, "paused"),
+        (is_only_shown(state), "would-propose"),
         (state.proposal is not None, "proposed"),
         (state.expected is not None, "verifying"),
         (at < state.cooling_until, "cooling"),
@@ -70,7 +100,6 @@ def standing(state: State, at: float) -> v.Standing:
 def sentence(state: State, at: float) -> str:
     back = state.running is not None and state.running.back
     parts = "; ".join(f"{each.part}: {each.reason}" for each in state.failing)
-    doing = {"waiting": "waits for the end of the window", "measuring": "measures the last window on Spark"}
     sentences: dict[v.Standing, str] = {
         "healing": "Healing changes the overlay; everything else waits.",
         "deploying": ("The last change is being taken back" if back else "A plan is being carried out")
@@ -78,9 +107,10 @@ def sentence(state: State, at: float) -> str:
         "degraded": f"The loop only observes: {parts}. The traffic is untouched.",
         "paused": f"The loop is paused ({state.paused}) and only observes.",
         "proposed": _proposed(state),
+        "would-propose": _would_propose(state),
         "verifying": "A change was made; the next whole window shows what it gained.",
         "cooling": f"A change was made or refused; nothing new for {state.cooling_until - at:.0f} s.",
-        "watching": f"The loop {doing.get(state.phase, f'is {state.phase}')}.",
+        "watching": f"The loop {'only observes: it ' * (state.mode == 'observe')}{DOING[state.phase]}.",
     }
     return sentences[standing(state, at)]
 
@@ -89,5 +119,16 @@ def _proposed(state: State) -> str:
     proposal = state.proposal
     if proposal is None:
         return ""
-    gain = proposal.candidate.comparison.gain if proposal.candidate else 0.0
-    return f"A change that saves {gain:.0%} waits: {proposal.needs_approval or 'it begins at once'}."
+    what = f"A change that saves {_gain(proposal.candidate)}" if proposal.candidate else "A repair"
+    return f"{what} waits: {proposal.needs_approval or 'it begins at once'}."
+
+
+def _would_propose(state: State) -> str:
+    if state.proposal is None or state.proposal.candidate is None:
+        return ""
+    saved = _gain(state.proposal.candidate)
+    return f"The loop only observes: a change that would save {saved} is shown, and nothing is carried out."
+
+
+def _gain(candidate: Candidate) -> str:
+    return f"{candidate.comparison.gain:.0%} of the {goal_name(candidate.comparison.improves)}"

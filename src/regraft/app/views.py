@@ -13,7 +13,15 @@ from regraft.model.intents import Intent
 Mode = Literal["observe", "propose", "automatic"]
 Phase = Literal["waiting", "measuring", "judging", "designing", "planning", "deploying"]
 Standing = Literal[
-    "paused", "degraded", "healing", "deploying", "proposed", "verifying", "cooling", "watching"
+    "paused",
+    "degraded",
+    "healing",
+    "deploying",
+    "proposed",
+    "would-propose",
+    "verifying",
+    "cooling",
+    "watching",
 ]
 
 
@@ -71,6 +79,9 @@ class StateView(View, frozen=True, kw_only=True):
     cooling_until: float | None
     proposal: str | None
     """sha256 of the plan that waits for approval."""
+    would_propose: str | None = None
+    """sha256 of the plan that is only shown, because the loop only observes."""
+    candidate: "CandidateView | None" = None
     run: str | None
     """Id of the run under way."""
     operation: str | None
@@ -82,6 +93,17 @@ class StateView(View, frozen=True, kw_only=True):
     """Whether automatic changes may happen now."""
     started_at: float
     at: float
+
+
+class CandidateView(View, frozen=True, kw_only=True):
+    """Something better that has to prove itself in more windows before it is planned."""
+
+    gain: float
+    improves: str | None
+    """The goal that gets better: one of `regraft.loop.goals`."""
+    windows: int
+    """In how many windows in a row it was better."""
+    windows_needed: int
 
 
 class BudgetView(View, frozen=True, kw_only=True):
@@ -181,7 +203,7 @@ class SnapshotView(View, frozen=True, kw_only=True):
     p99_ms: float | None = None
     p999_ms: float | None = None
     queue: int | None = None
-    """The longest of a broker, messages."""
+    """Bytes of publications that the broker with the longest queue keeps until they are confirmed."""
     epoch: int | None = None
     topology: str | None = None
     numbers: dict[str, float | None] = {}
@@ -202,6 +224,7 @@ class Point(View, frozen=True, kw_only=True):
     p99_ms: float | None = None
     p999_ms: float | None = None
     queue: int | None = None
+    """Bytes, as in the window."""
     rejected: int = 0
     late: int = 0
     epoch: int | None = None
@@ -232,8 +255,18 @@ class SeriesView(View, frozen=True, kw_only=True):
 
 
 ProposalState = Literal[
-    "waiting", "approved", "deploying", "done", "rejected", "withdrawn", "stale", "failed", "stopped"
+    "would-propose",
+    "waiting",
+    "approved",
+    "deploying",
+    "done",
+    "rejected",
+    "withdrawn",
+    "stale",
+    "failed",
+    "stopped",
 ]
+"""would-propose: the loop only observes. The plan is shown, and nobody can approve it."""
 
 
 class ProposalView(View, frozen=True, kw_only=True):
@@ -249,7 +282,9 @@ class ProposalView(View, frozen=True, kw_only=True):
     window: str | None
     """The snapshot that it was made from."""
     windows: int
-    """In so many windows the gain was seen."""
+    """In how many windows in a row the gain was seen."""
+    windows_needed: int = 1
+    """How many are asked for."""
     initial: str
     goal: str
     epoch: int
@@ -259,7 +294,11 @@ class ProposalView(View, frozen=True, kw_only=True):
     steps: int
     actions: int
     gain: float
-    """Share of the routing cost (or of the links of a mesh) that it saves: 0.31 is 31 %."""
+    """Share of what it improves that it saves: 0.31 is 31 %."""
+    improves: str | None = None
+    """The goal for whose sake it is made, as in `verdicts`; None: a repair."""
+    needed_gain: float = 0.0
+    """The least gain that was asked for: more if it undoes recent changes."""
     saved_per_hour: float
     """In units of routing cost."""
     price: float
@@ -268,6 +307,8 @@ class ProposalView(View, frozen=True, kw_only=True):
     """Seconds."""
     needs_approval: str | None
     """Why a person is asked; None: the loop goes on by itself."""
+    outside_limits: str | None = None
+    """Why automatic mode would not carry it out by itself; None: it would."""
     numbers_before: dict[str, float | None]
     numbers_after: dict[str, float | None]
     verdicts: tuple[VerdictView, ...]

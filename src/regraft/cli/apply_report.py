@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.plan_verdict import counted
 from regraft.cli.printing import console, shown
 from regraft.deploy.records import Current, Doing
 from regraft.model import Action, Plan
 from regraft.model.outcome import CanaryOutcome, Outcome
+from regraft.model.phrases import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,6 +13,7 @@ from regraft.cli.layout import Places, places
 from regraft.cli.printing import shown
 from regraft.model import BadInput, Ends, Plan, Topology
 from regraft.model.files import write_bytes
+from regraft.model.phrases import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +117,7 @@ def panels_of(plan: Plan, current: Topology, goal: Topology) -> list[Panel]:
         steps = [*steps[:half], gap, *steps[-half:]]
     kept = {link: "goal" if link in goal.by_ends else "old" for link in current.by_ends}
     before = Panel("before", f"{len(current.ids)} brokers", kept, dict.fromkeys(current.ids, ""), frozenset())
-    count = f"{_counted(len(plan.steps), 'step')}, {_counted(plan.actions, 'action')}"
+    count = f"{counted(len(plan.steps), 'step')}, {counted(plan.actions, 'action')}"
     reached = dict.fromkeys(goal.by_ends, "goal")
     return [before, *steps, Panel("after", count, reached, dict.fromkeys(goal.ids, ""), frozenset())]
 
@@ -129,13 +130,8 @@ def _of_step(number: int, frame: Frame, goal: Topology) -> Panel:
     brokers |= dict.fromkeys(frame.leaving, "removed")
     active = frozenset(broker for action in frame.step for broker in action.brokers)
     operations = [action.operation for action in frame.step]
-    counts = ", ".join(_counted(operations.count(name), name) for name in dict.fromkeys(operations))
+    counts = ", ".join(counted(operations.count(name), name) for name in dict.fromkeys(operations))
     return Panel(f"step {number}", counts, links, brokers, active)
-
-
-def _counted(number: int, name: str) -> str:
-    plural = f"{name}es" if name.endswith("ch") else f"{name}s"
-    return f"{number} {name if number == 1 else plural}"
 
 
 def _fill(figure: "Figure", panels: list[Panel], columns: int, where: Places, names: dict[str, str]) -> None:

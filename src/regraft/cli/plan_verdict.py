@@ -1,6 +1,7 @@
 """How good a plan is, in numbers and in one sentence: its size, what is proven, and what is open."""
 
 from regraft.model import Limits, Plan
+from regraft.model.phrases import counted
 
 COORDINATION = 1
 """What starting and ending a step costs in the estimated time, beside its slowest action."""
@@ -71,7 +72,3 @@ def verdict(plan: Plan, limits: Limits) -> str:
     gaps = [(len(plan.steps) - plan.bounds.steps, "step"), (plan.actions - plan.bounds.actions, "action")]
     open_ = ", ".join(counted(gap, name) for gap, name in gaps if gap > 0)
     return f"gap {open_}" if open_ else f"the least {limits.minimise} is not proven"
-
-
-def counted(number: int, name: str) -> str:
-    return f"{number:,} {name}{'' if number == 1 else 's'}"

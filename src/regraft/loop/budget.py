@@ -3,6 +3,7 @@
 from regraft.loop.maintenance import is_open
 from regraft.loop.policy import Policy
 from regraft.loop.values import Planned, Spent
+from regraft.model.phrases import counted
 
 HOUR = 3600.0
 
@@ -20,15 +21,14 @@ def still_counted(spent: tuple[Spent, ...], at: float) -> tuple[Spent, ...]:
 def in_the_way(planned: Planned, spent: tuple[Spent, ...], policy: Policy, at: float) -> str | None:
     """Why the loop may not carry the plan out by itself now; None: it may."""
     actions, runs = used(spent, at)
+    size = counted(planned.actions, "action")
     if policy.max_actions is not None and planned.actions > policy.max_actions:
-        return (
-            f"it has {planned.actions} actions, and at most {policy.max_actions} are allowed without asking"
-        )
+        return f"it has {size}, and at most {policy.max_actions} are allowed without asking"
     if policy.actions_per_hour is not None and actions + planned.actions > policy.actions_per_hour:
         left = max(0, policy.actions_per_hour - actions)
-        return f"it has {planned.actions} actions, and the budget of this hour has {left} left"
+        return f"it has {size}, and the budget of this hour has {left} left"
     if policy.transformations_per_hour is not None and runs >= policy.transformations_per_hour:
-        return f"there were {runs} transformations in the last hour, and that is the limit"
+        return f"the limit of {counted(runs, 'transformation')} in an hour is reached"
     if not is_open(policy.maintenance, at):
         return "it is outside the maintenance windows (" + ", ".join(map(str, policy.maintenance)) + " UTC)"
     return None

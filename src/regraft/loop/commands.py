@@ -7,7 +7,9 @@ import msgspec
 from regraft.loop.decisions import Decision
 from regraft.loop.values import Candidate, Proposal, Running, Wanted, Window
 
-Settled = Literal["approved", "deploying", "done", "rejected", "withdrawn", "stale", "failed", "stopped"]
+Settled = Literal[
+    "waiting", "approved", "deploying", "done", "rejected", "withdrawn", "stale", "failed", "stopped"
+]
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ import msgspec
 
 from regraft.loop import events
 from regraft.loop.commands import Assess, Design, MakePlan, Measure
+from regraft.loop.goals import goal_name
 from regraft.loop.judging import Comparison
 from regraft.loop.memory import required_gain, still_remembered, undone
 from regraft.loop.price import too_dear
@@ -13,6 +14,7 @@ from regraft.loop.troubles import blocks, works
 from regraft.loop.turn import Turn
 from regraft.loop.values import Candidate
 from regraft.loop.verifying import verify
+from regraft.model.phrases import counted
 
 
 def measure_if_due(turn: Turn) -> None:
@@ -35,7 +37,8 @@ def measured(turn: Turn, event: events.Measured) -> None:
     window = event.window
     if window.publications < turn.policy.least_publications:
         least = turn.policy.least_publications
-        turn.log("quiet", f"{window.publications} publications say too little, {least} are needed")
+        few = counted(window.publications, "publication")
+        turn.log("quiet", f"{few} in the window: too few to judge by, at least {least:,} are needed")
         turn.go("waiting")
         return
     state = turn.state
@@ -46,7 +49,10 @@ def measured(turn: Turn, event: events.Measured) -> None:
 def judged(turn: Turn, event: events.Judged) -> None:
     turn.set(cost=event.cost)
     broken = [verdict for verdict in event.current.now if verdict.hard and verdict.kept is False]
-    said = "; ".join(f"{verdict.goal}: {verdict.reason}" for verdict in broken) or "all hard goals are kept"
+    said = (
+        "; ".join(f"{goal_name(verdict.goal)}: {verdict.reason}" for verdict in broken)
+        or "all hard goals are kept"
+    )
     numbers: dict[str, float | None] = {verdict.goal: verdict.number for verdict in event.current.now}
     turn.log("judged", said, numbers={**numbers, "publications": float(event.window.publications)})
     verify(turn, event)
@@ -73,10 +79,11 @@ def _proposal_stands(turn: Turn, seen: Comparison | None) -> bool:
     if proposal.cause != "traffic" or seen is None:
         return True
     if seen.against is None and (seen.mends or seen.gain >= turn.policy.least_gain / 2):
-        text = f"the proposal {proposal.planned.plan[:12]} would still save {seen.gain:.1%}, and waits"
+        waits = "and is only shown" if proposal.observed else "and waits"
+        text = f"the plan {proposal.planned.plan[:12]} would still save {seen.gain:.1%}, {waits}"
         turn.log("kept", text, plan=proposal.planned.plan, numbers={"gain": seen.gain})
         return True
-    reason = seen.against or f"it would save {seen.gain:.1%} of {seen.improves} now"
+    reason = seen.against or f"it would save {seen.gain:.1%} of the {goal_name(seen.improves)} now"
     turn.withdraw(reason)
     turn.set(candidate=None)
     return False
@@ -94,7 +101,7 @@ def _candidate_stands(turn: Turn, event: events.Judged) -> bool:
     if reason is None:
         turn.set(candidate=again)
         return True
-    text = f"what was found in {candidate.windows} windows is given up: {reason}"
+    text = f"what was found in {counted(candidate.windows, 'window')} is given up: {reason}"
     turn.log("unconfirmed", text, numbers={"gain": seen.gain})
     turn.set(candidate=None)
     return False
@@ -132,8 +139,8 @@ def _too_little(turn: Turn, candidate: Candidate) -> str | None:
     if seen.gain >= needed:
         return None
     times = undone(memory, candidate)
-    because = f", because it undoes {times} recent changes" if times else ""
-    saves = f"the best that was found saves {seen.gain:.1%} of {seen.improves}"
+    because = f", because it undoes {counted(times, 'recent change')}" if times else ""
+    saves = f"the best that was found saves {seen.gain:.1%} of the {goal_name(seen.improves)}"
     return f"{saves}, at least {needed:.1%} is needed{because}"
 
 
@@ -141,21 +148,10 @@ def _confirmed(turn: Turn) -> None:
     """Plan it, if it has been seen in enough windows."""
     candidate = turn.state.candidate
     assert candidate is not None
-    gain, name = candidate.comparison.gain, candidate.comparison.improves
     if candidate.windows < turn.policy.confirm:
-        seen = f"seen in {candidate.windows} of {turn.policy.confirm} windows"
-        turn.log("unconfirmed", f"{gain:.1%} of {name} could be saved; {seen}", numbers=_numbers(candidate))
-        turn.go("waiting")
-    elif turn.state.effective_mode == "observe":
-        why = (
-            "it is paused"
-            if turn.state.paused is not None
-            else "a part fails"
-            if turn.state.failing
-            else "its mode"
-        )
-        text = f"{gain:.1%} of {name} could be saved; the loop only observes ({why})"
-        turn.log("would-propose", text, numbers=_numbers(candidate))
+        saves = f"{candidate.comparison.gain:.1%} of the {goal_name(candidate.comparison.improves)}"
+        seen = f"seen in {candidate.windows} of {counted(turn.policy.confirm, 'window')}"
+        turn.log("unconfirmed", f"{saves} could be saved; {seen}", numbers=_numbers(candidate))
         turn.go("waiting")
     elif blocks(turn, "plan"):
         turn.go("waiting")
@@ -198,11 +194,9 @@ def planned(turn: Turn, event: events.PlanMade) -> None:
         turn.log("kept", f"the change is not worth it: {reason}", numbers=_numbers(candidate), plan=made.plan)
         turn.set(candidate=None)
         turn.go("waiting")
-    elif turn.state.mode == "observe" or turn.state.paused is not None:  # since it was asked for
-        turn.log("would-propose", "there is a plan; the loop only observes now", numbers=_numbers(candidate))
-        turn.go("waiting")
     else:
-        propose(turn, made, candidate)
+        memory = still_remembered(turn.state.memory, turn.at, turn.policy)
+        propose(turn, made, candidate, required_gain(memory, candidate, turn.policy))
 
 
 def _numbers(candidate: Candidate) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ KINDS = {
     "quiet": "a window says too little about the traffic",
     "kept": "nothing better is worth it: the topology stays",
     "unconfirmed": "something better was found, and has to prove itself in more windows",
-    "would-propose": "a proposal that is not made, because the loop only observes",
+    "would-propose": "a plan that is only shown, because the loop only observes",
     "proposed": "a plan waits for approval, or is about to be carried out",
     "withdrawn": "a proposal is no longer any good",
     "approved": "somebody approved a plan, or the loop did within its limits",

@@ -10,6 +10,7 @@ from regraft.loop.state import State
 from regraft.loop.troubles import fails, works
 from regraft.loop.turn import Turn
 from regraft.loop.values import Change, Ended, Expected, Proposal, Running, Spent
+from regraft.model.phrases import counted
 
 
 def deploy(turn: Turn, proposal: Proposal, by: str) -> None:
@@ -25,7 +26,7 @@ def deploy(turn: Turn, proposal: Proposal, by: str) -> None:
     turn.settle(planned.plan, "deploying", f"approved by {by}")
     turn.set(proposal=None, candidate=None, running=running, repairing=proposal.wanted)
     turn.do(Deploy(ticket=turn.go("deploying"), running=running))
-    what = f"{planned.steps} steps, {planned.actions} actions"
+    what = f"{counted(planned.steps, 'step')}, {counted(planned.actions, 'action')}"
     turn.log("deploying", f"{planned.plan[:12]}: {what}", by=by, plan=planned.plan, acted=True)
 
 
@@ -89,7 +90,7 @@ def deployed(turn: Turn, event: events.Deployed) -> None:
     if ended.reached:
         works(turn, "deploy")
         what = "taken back" if ended.back else "carried out"
-        text = f"{what} in {ended.seconds:.1f} s, {ended.actions} actions"
+        text = f"{what} in {ended.seconds:.1f} s, {counted(ended.actions, 'action')}"
         turn.log("deployed", text, by=running.by, plan=running.plan, acted=True, numbers=numbers)
         _expect(turn, running, ended)
     else:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from regraft.loop.goals import GOALS, Goal, Limits, Seen, Verdict
+from regraft.loop.goals import GOALS, Goal, Limits, Seen, Verdict, goal_name
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ def weigh(now: tuple[Verdict, ...], then: tuple[Verdict, ...], tolerance: float)
     for verdict in then:
         old = before.get(verdict.goal)
         if verdict.hard and not _as_good(old, verdict, tolerance):
-            return Comparison(now=now, then=then, against=f"{verdict.goal}: {verdict.reason}")
+            return Comparison(now=now, then=then, against=f"{goal_name(verdict.goal)}: {verdict.reason}")
         if improves is not None:
             continue
         change = _gain(old, verdict)
@@ -54,7 +54,8 @@ def weigh(now: tuple[Verdict, ...], then: tuple[Verdict, ...], tolerance: float)
             if old is not None and old.kept is False and verdict.kept:
                 improves, gain, mends = verdict.goal, max(change, 0.0), True
         elif change < -tolerance:
-            return Comparison(now=now, then=then, against=f"{verdict.goal} would get worse: {verdict.reason}")
+            worse = f"{goal_name(verdict.goal)} would get worse: {verdict.reason}"
+            return Comparison(now=now, then=then, against=worse)
         elif change > tolerance:
             improves, gain = verdict.goal, change
     against = None if improves else "no goal gets better"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from regraft.loop.policy import Policy
 from regraft.loop.values import Candidate, Planned, Window
 from regraft.model import Ends, Plan, ends
+from regraft.model.phrases import counted
 
 
 def buffered(plan: Plan, rates: Mapping[Ends, float], policy: Policy) -> float:
@@ -40,5 +41,5 @@ def too_dear(planned: Planned, candidate: Candidate, window: Window, policy: Pol
     cost = price(planned, policy)
     if cost <= worth:
         return None
-    what = f"{planned.actions} actions, {planned.buffered:.4g} messages that wait"
+    what = f"{counted(planned.actions, 'action')}, {planned.buffered:.4g} messages that wait"
     return f"it costs {cost:.4g} ({what}), and saves {worth:.4g} in {policy.payback_windows:g} windows"

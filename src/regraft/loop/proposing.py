@@ -1,17 +1,26 @@
-"""Proposals: made, approved, rejected. What is carried out is what was approved (DESIGN §3)."""
+"""Proposals: made, shown, approved, rejected. What is carried out is what was approved (DESIGN §3)."""
+
+import msgspec
 
 from regraft.loop import events
 from regraft.loop.budget import in_the_way
 from regraft.loop.commands import Answer, Propose
 from regraft.loop.deploying import deploy
+from regraft.loop.goals import goal_name
 from regraft.loop.price import pays_back_after, price
 from regraft.loop.state import State
 from regraft.loop.turn import Turn
 from regraft.loop.values import Candidate, Planned, Proposal
+from regraft.model.phrases import counted
+
+WITHIN_LIMITS = "within the limits of automatic mode"
 
 
-def propose(turn: Turn, made: Planned, candidate: Candidate) -> None:
-    """Carried out at once if the loop may; otherwise it waits for a person, or until the loop may."""
+def propose(turn: Turn, made: Planned, candidate: Candidate, needed_gain: float) -> None:
+    """Carried out at once if the loop may; otherwise it waits for a person, or until the loop may.
+
+    While the loop only observes, the plan is shown, and that is all.
+    """
     window = turn.state.window
     assert window is not None
     reason = _needs_approval(turn.state, made, turn.at)
@@ -22,25 +31,56 @@ def propose(turn: Turn, made: Planned, candidate: Candidate) -> None:
         candidate=candidate,
         price=price(made, turn.policy),
         pays_back_after=pays_back_after(made, candidate, window, turn.policy),
+        needed_gain=needed_gain,
         needs_approval=reason,
+        outside_limits=in_the_way(made, turn.state.spent, turn.policy, turn.at),
+        observed=turn.state.only_observes is not None,
     )
-    gain = candidate.comparison.gain
     turn.do(Propose(proposal=proposal))
-    text = f"{made.steps} steps, {made.actions} actions save {gain:.1%} of {candidate.comparison.improves}"
-    numbers: dict[str, float | None] = {
-        "gain": gain,
-        "steps": float(made.steps),
-        "actions": float(made.actions),
-        "price": proposal.price,
-        "pays_back_after": proposal.pays_back_after,
-    }
-    turn.log("proposed", text, acted=True, plan=made.plan, numbers=numbers)
+    _say(turn, proposal, candidate)
     turn.set(proposal=proposal, candidate=None)
     turn.go("waiting")
     if reason is None:
         go_on_by_itself(turn)
     elif turn.state.effective_mode == "automatic":
         turn.log("waiting", f"the plan {made.plan[:12]} waits: {reason}", plan=made.plan)
+
+
+def _say(turn: Turn, proposal: Proposal, candidate: Candidate) -> None:
+    made, gain = proposal.planned, candidate.comparison.gain
+    size = f"{counted(made.steps, 'step')}, {counted(made.actions, 'action')}"
+    saved = f"{gain:.1%} of the {goal_name(candidate.comparison.improves)}"
+    numbers: dict[str, float | None] = {
+        "gain": gain,
+        "needed_gain": proposal.needed_gain,
+        "windows": float(candidate.windows),
+        "steps": float(made.steps),
+        "actions": float(made.actions),
+        "price": proposal.price,
+        "pays_back_after": proposal.pays_back_after,
+    }
+    if (why := turn.state.only_observes) is not None:
+        text = f"{size} would save {saved}; the loop only observes ({why})"
+        turn.log("would-propose", text, plan=made.plan, numbers=numbers)
+    else:
+        turn.log("proposed", f"{size} to save {saved}", acted=True, plan=made.plan, numbers=numbers)
+
+
+def is_only_shown(state: State) -> bool:
+    return state.proposal is not None and state.proposal.observed
+
+
+def take_up(turn: Turn) -> None:
+    """A plan that was only shown is proposed as soon as the loop does more than observe."""
+    proposal = turn.state.proposal
+    if proposal is None or not proposal.observed or turn.state.only_observes is not None:
+        return
+    plan = proposal.planned.plan
+    reason = _needs_approval(turn.state, proposal.planned, turn.at)
+    turn.set(proposal=msgspec.structs.replace(proposal, observed=False, needs_approval=reason))
+    turn.settle(plan, "waiting", reason or WITHIN_LIMITS)
+    text = f"the plan {plan[:12]}, which was only shown, is proposed now"
+    turn.log("proposed", text, plan=plan, acted=True)
 
 
 def go_on_by_itself(turn: Turn) -> None:
@@ -50,15 +90,15 @@ def go_on_by_itself(turn: Turn) -> None:
         return
     if _needs_approval(state, proposal.planned, turn.at) is None:
         plan = proposal.planned.plan
-        turn.log(
-            "approved", f"the plan {plan[:12]} is within the limits of automatic mode", plan=plan, acted=True
-        )
+        turn.log("approved", f"the plan {plan[:12]} is {WITHIN_LIMITS}", plan=plan, acted=True)
         deploy(turn, proposal, by="loop")
 
 
 def _needs_approval(state: State, made: Planned, at: float) -> str | None:
-    if state.effective_mode != "automatic":
-        return f"the mode is {state.effective_mode}"
+    if (why := state.only_observes) is not None:
+        return f"the loop only observes ({why})"
+    if state.mode != "automatic":
+        return f"the mode is {state.mode}"
     return in_the_way(made, state.spent, state.policy, at)
 
 
@@ -72,6 +112,9 @@ def refusal(state: State, plan: str) -> tuple[str, str] | None:
             if sha256 == plan:
                 return ("stale" if became == "stale" else "again"), f"it is {became} already"
         return "unknown", f"there is no proposal {plan[:12]}"
+    if proposal.observed:
+        why = state.only_observes
+        return "mode", f"the loop only observes ({why}): the plan is shown, and nothing can be approved"
     if proposal.planned.epoch != state.epoch or proposal.planned.initial != state.topology:
         return "stale", f"it starts from epoch {proposal.planned.epoch}, and the topology is at {state.epoch}"
     return None

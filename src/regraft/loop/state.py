@@ -6,6 +6,10 @@ hours while windows are measured, and a topology cools down while it is verified
     waiting ── window over ──> measuring ──> judging ──> designing ──> planning ──> deploying ──> waiting
                                    │             │            │            │
                                    └─ quiet ─────┴─ kept ─────┴─ no gain ──┴─ proposed: waits for approval
+                                                                           └─ observed: only shown
+
+A loop that only observes goes as far as the plan, which is shown and can not be approved. As soon as the loop
+may do more, the same plan is proposed, if it still gains.
 
 Each answer has one phase in which it is taken (`TAKEN_IN`). An Intent of healing may come at any time: work
 on the traffic is given up for it, and a run on its behalf is asked to stop.
@@ -81,7 +85,16 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def effective_mode(self) -> Mode:
-        return "observe" if self.paused is not None or self.failing else self.mode
+        return self.mode if self.only_observes is None else "observe"
+
+    @property
+    def only_observes(self) -> str | None:
+        """Why the loop changes nothing, whatever it finds; None: it may."""
+        if self.mode == "observe":
+            return "the mode is observe"
+        if self.paused is not None:
+            return "it is paused"
+        return "a part fails" if self.failing else None
 
 
 def first_state(policy: Policy, mode: Mode, at: float) -> State:

@@ -19,6 +19,7 @@ def step(state: State, event: events.Event) -> tuple[State, tuple[Command, ...]]
     turn = Turn(state, event.at)
     _handle(turn, event)
     intents.repair_if_wanted(turn)  # healing first, then what has waited for its time
+    proposing.take_up(turn)
     proposing.go_on_by_itself(turn)
     return turn.end()
 
@@ -150,5 +151,5 @@ def _told(turn: Turn, event: events.Paused | events.Resumed | events.ModeSet) ->
         case events.ModeSet(by=by, mode=mode):
             turn.log("mode", f"{turn.state.mode} becomes {mode}", by=by, acted=True)
             turn.set(mode=mode)
-            if mode == "observe":
+            if mode == "observe" and not proposing.is_only_shown(turn.state):
                 turn.withdraw("the loop only observes now")

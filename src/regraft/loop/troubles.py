@@ -9,6 +9,7 @@ import msgspec
 from regraft.loop.commands import Probe
 from regraft.loop.turn import Turn
 from regraft.loop.values import Trouble
+from regraft.model.phrases import counted
 
 PROBED = ("coordination", "disk")
 """Parts that can be asked whether they work; the others are tried by using them."""
@@ -38,9 +39,8 @@ def works(turn: Turn, part: str) -> None:
         return
     turn.set(troubles={name: each for name, each in turn.state.troubles.items() if name != part})
     lasted = turn.at - trouble.since
-    turn.log(
-        "recovered", f"{part} works again, after {lasted:.0f} s and {trouble.failures} failures", acted=True
-    )
+    text = f"{part} works again, after {lasted:.0f} s and {counted(trouble.failures, 'failure')}"
+    turn.log("recovered", text, acted=True)
 
 
 def try_again(turn: Turn) -> None:

@@ -58,7 +58,7 @@ class Turn:
     def settle(self, plan: str, state: Settled, reason: str) -> None:
         """A proposal is in another state; at its end, that is remembered."""
         self.do(Settle(plan=plan, state=state, reason=reason))
-        if state not in ("approved", "deploying"):
+        if state not in ("waiting", "approved", "deploying"):
             others = tuple(each for each in self.state.settled if each[0] != plan)
             self.set(settled=(*others, (plan, state))[-KEPT:])
 

@@ -71,8 +71,14 @@ class Proposal(Value, frozen=True, kw_only=True):
     price: float = 0.0
     pays_back_after: float | None = None
     """Seconds."""
+    needed_gain: float = 0.0
+    """The least gain that hysteresis has asked of it."""
     needs_approval: str | None = None
     """Why a person is asked. None: nobody is."""
+    outside_limits: str | None = None
+    """Why automatic mode would not have carried it out by itself when it was made; None: it would."""
+    observed: bool = False
+    """The loop only observes: the plan is shown, and nobody can approve it."""
     wanted: tuple["Wanted", ...] = ()
     """Intents of healing that it is for."""
 

@@ -59,7 +59,9 @@ class World:
 
     def _is_fresh(self, plan: str) -> bool:
         proposal = self.state.proposal
-        return proposal is not None and proposal.planned.plan == plan and proposal.planned.epoch == self.epoch
+        if proposal is None or proposal.observed or proposal.planned.plan != plan:
+            return False
+        return proposal.planned.epoch == self.epoch
 
     def _note(self, command: c.Command) -> None:
         if isinstance(command, c.Log):
@@ -91,6 +93,8 @@ class World:
                 self._broken("a run by itself, and the mode is not automatic")
             if proposal is None or proposal.planned.epoch != self.epoch:
                 self._broken("a plan for another topology")
+            if proposal is not None and proposal.observed:
+                self._broken("a run of a plan that is only shown")
 
     def _broken(self, problem: str) -> None:
         raise Broken(f"{problem}\n" + "\n".join(self.history[-12:]) + f"\n{self.state}")
@@ -273,6 +277,12 @@ def check_state(state: State) -> str | None:
         "a candidate is for the topology of now": candidate is not None and candidate.epoch != state.epoch,
         "nothing waits for approval while something is carried out": proposal is not None
         and state.phase == "deploying",
+        "in mode observe a plan is only shown": state.mode == "observe"
+        and proposal is not None
+        and not proposal.observed,
+        "a plan that is only shown is proposed when the loop may act": proposal is not None
+        and proposal.observed
+        and state.effective_mode != "observe",
         "who fails only observes": bool(state.failing) and state.effective_mode != "observe",
     }
     return next((rule for rule, broken in wrong.items() if broken), None)

@@ -4,6 +4,10 @@ import time
 from random import Random
 
 from regraft.app import views as v
+from regraft.app.ledger import compared
+from regraft.evaluate.assess import assess
+from regraft.loop.goals import Limits, Seen
+from regraft.loop.judging import compare
 from regraft.model import Plan, Topology
 from regraft.model.workload import Workload
 from regraft.testing import web_overlay as made
@@ -33,7 +37,7 @@ def past(cost: float, started: float) -> list[v.Point]:
                 p50_ms=14 * rng.uniform(0.9, 1.2) * (1.3 if before else 1.0),
                 p99_ms=62 * rng.uniform(0.9, 1.2) * (1.3 if before else 1.0),
                 p999_ms=90 * rng.uniform(0.9, 1.2),
-                queue=rng.randrange(5, 40) + (160 if 19 <= n <= 21 else 0),
+                queue=1024 * (rng.randrange(5, 40) + (160 if 19 <= n <= 21 else 0)),
                 epoch=6 if before else 7,
             )
         )
@@ -84,18 +88,21 @@ def snapshot(point: v.Point, classes: int) -> v.SnapshotView:
 def proposed(
     plan: Plan, current: Topology, goal: Topology, workload: Workload, started: float, epoch: int
 ) -> v.ProposalView:
-    """A plan that waits for a person."""
-    before, after = (made.numbers(each, workload) for each in (current, goal))
+    """A plan that waits for a person, judged by the goals of the loop."""
+    now, then = (Seen(each, assess(each, workload, made.NUMBERS), WINDOW) for each in (current, goal))
+    found = compare(now, then, Limits(max_degree=12), tolerance=0.005)
+    before, after = dict(now.assessment.numbers), dict(then.assessment.numbers)
     one, two = before["routing_cost"] or 1.0, after["routing_cost"] or 0.0
     return v.ProposalView(
         sha256=plan.sha256,
         state="waiting",
-        reason="",
+        reason="the mode is propose",
         cause="traffic",
         made_at=started,
         changed_at=started,
         window=None,
         windows=3,
+        windows_needed=3,
         initial=current.sha256,
         goal=goal.sha256,
         epoch=epoch,
@@ -104,25 +111,15 @@ def proposed(
         steps=len(plan.steps),
         actions=plan.actions,
         gain=1 - two / one,
+        improves="routing_cost",
+        needed_gain=0.05,
         saved_per_hour=(one - two) * 360,
         price=420.0,
         pays_back_after=420.0 / max(one - two, 1.0) * WINDOW,
-        needs_approval="the mode is propose: a person approves",
+        needs_approval="the mode is propose",
         numbers_before=before,
         numbers_after=after,
-        verdicts=(
-            v.VerdictView(goal="valid", hard=True, kept=True, reason="a tree over all brokers"),
-            v.VerdictView(
-                goal="degree",
-                hard=True,
-                kept=True,
-                reason="at most 12 neighbours",
-                number=9,
-                before=11,
-                limit=12,
-            ),
-            v.VerdictView(goal="routing cost", hard=False, kept=True, reason="lower", number=two, before=one),
-        ),
+        verdicts=compared(found),
     )
 
 

@@ -28,6 +28,7 @@ class MemoryService:
         self.mode: v.Mode = "propose"
         self.paused: str | None = None
         self.troubles: tuple[v.Trouble, ...] = ()
+        self.candidate: v.CandidateView | None = None
         self._operations: dict[str, v.OperationView] = {}
         self._decisions: list[v.DecisionView] = []
         self._adaptations: list[v.AdaptationView] = []
@@ -45,7 +46,8 @@ class MemoryService:
             self._decide(kind, text, "loop", kind == "proposed", at=self.started - (len(PAST) - n) * WINDOW)
 
     def state(self) -> v.StateView:
-        standing: v.Standing = "proposed" if self._proposal.state == "waiting" else "watching"
+        standings: dict[str, v.Standing] = {"waiting": "proposed", "would-propose": "would-propose"}
+        standing = standings.get(self._proposal.state, "watching")
         running = next((each for each in self._operations.values() if each.ended is None), None)
         if running:
             standing = "deploying"
@@ -68,6 +70,8 @@ class MemoryService:
             next_window_at=self.now() + WINDOW,
             cooling_until=None,
             proposal=self._proposal.sha256 if self._proposal.state == "waiting" else None,
+            would_propose=self._proposal.sha256 if self._proposal.state == "would-propose" else None,
+            candidate=self.candidate,
             run=running.run if running else None,
             operation=running.id if running else None,
             epoch=self.epoch,
@@ -130,6 +134,8 @@ class MemoryService:
     async def approve(self, sha256: str, by: str) -> v.OperationView | v.Refused:
         if sha256 != self._proposal.sha256:
             return UNKNOWN_PLAN
+        if self._proposal.state == "would-propose":
+            return ONLY_SHOWN
         if self._proposal.state != "waiting":
             return v.Refused(code="again", reason=f"the plan is {self._proposal.state} already")
         if self.current.sha256 != self._proposal.initial:
@@ -143,6 +149,8 @@ class MemoryService:
     def reject(self, sha256: str, reason: str, by: str) -> v.ProposalView | v.Refused:
         if sha256 != self._proposal.sha256:
             return UNKNOWN_PLAN
+        if self._proposal.state == "would-propose":
+            return ONLY_SHOWN
         if self._proposal.state != "waiting":
             return v.Refused(code="again", reason=f"the plan is {self._proposal.state} already")
         self._propose(state="rejected", reason=reason)
@@ -175,6 +183,10 @@ class MemoryService:
     def set_mode(self, mode: v.Mode, by: str) -> v.StateView | v.Refused:
         self.mode = mode
         self._decide("mode", f"the mode is {mode}", by, True)
+        if mode == "observe" and self._proposal.state == "waiting":
+            self._propose(state="would-propose", reason="the loop only observes (the mode is observe)")
+        elif mode != "observe" and self._proposal.state == "would-propose":
+            self._propose(state="waiting", reason=f"the mode is {mode}")
         return self._said()
 
     def operations(self, limit: int = 50) -> tuple[v.OperationView, ...]:
@@ -324,9 +336,14 @@ class MemoryService:
 
 
 UNKNOWN_PLAN = v.Refused(code="unknown", reason="there is no plan with this hash")
+ONLY_SHOWN = v.Refused(
+    code="mode",
+    reason="the loop only observes (the mode is observe): the plan is shown, and nothing can be approved",
+)
 NOTHING_RUNS = v.Refused(code="unknown", reason="no run is under way")
 SENTENCES = {
     "proposed": "A better overlay was found; a person has to approve the plan.",
+    "would-propose": "The loop only observes: a change is shown, and nothing is carried out.",
     "deploying": "A plan is being carried out.",
     "watching": "The overlay fits its traffic.",
     "healing": "A broker died; its neighbours are being joined.",

@@ -3,31 +3,35 @@
 import asyncio
 import logging
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import Response
+from starlette.responses import FileResponse, JSONResponse, Response
 
 from regraft import __version__
 from regraft.app.interface import ServiceInterface
 from regraft.model import BadInput, RegraftError
 from regraft.web.api import control, decisions, events, overlay, plans
+from regraft.web.api.parts import Needs
 from regraft.web.audit import Audit
 from regraft.web.documents import Alive, components, documented
-from regraft.web.gate import COOKIE, Gate
+from regraft.web.gate import COOKIE, OPENAPI, Gate
 from regraft.web.guard import Guard
 from regraft.web.metrics import TEXT, Metrics
-from regraft.web.page import STATIC, Files, page_headers
+from regraft.web.page import REFERENCE, STATIC, Files, page_headers
 from regraft.web.problems import plain_reason, problem
 from regraft.web.settings import WebSettings
 
 log = logging.getLogger("regraft.web")
 API = "/api/v1"
+PARTS = (overlay, plans, decisions, control, events)
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
 
@@ -40,11 +44,12 @@ def application(service: ServiceInterface, settings: WebSettings) -> FastAPI:
     app.state.audit, app.state.metrics = Audit(settings.audit_log), Metrics(service.metrics)
     app.state.ending = asyncio.Event()
     app.state.places = events.Places(settings.streams, settings.streams_each, app.state.metrics)
-    for part in (overlay, plans, decisions, control, events):
+    for part in PARTS:
         app.include_router(part.router, prefix=API)
     _health(app, service)
     _errors(app)
     _described(app)
+    _reference(app)
     app.mount("/", Files(directory=STATIC, html=True))
     app.add_middleware(GZipMiddleware, minimum_size=1000)
     # The last one added is the outermost.
@@ -135,11 +140,35 @@ def _described(app: FastAPI) -> None:
                 "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
                 "certificate": {"type": "mutualTLS"},
             }
+            for path, method, role in _roles():
+                document["paths"][path][method]["x-role"] = role
             document["security"] = [{"token": []}, {"session": []}, {"certificate": []}, {}]
             app.openapi_schema = document
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _roles() -> Iterator[tuple[str, str, str]]:
+    """Path, method, and the least role that may ask, of every route that asks for one."""
+    for route in (route for part in PARTS for route in part.router.routes):
+        assert isinstance(route, APIRoute)
+        for needs in (each.call for each in route.dependant.dependencies):
+            if isinstance(needs, Needs):
+                for method in route.methods or ():
+                    yield API + route.path_format, method.lower(), needs.role.label
+
+
+def _reference(app: FastAPI) -> None:
+    """The API for people, from files of ours: FastAPI's own page would load its scripts from the internet."""
+
+    @app.get("/docs", include_in_schema=False)
+    async def reference() -> Response:
+        return FileResponse(REFERENCE, headers={"Cache-Control": "no-cache"})
+
+    @app.get(OPENAPI, include_in_schema=False)
+    async def openapi(request: Request) -> Response:
+        return JSONResponse(app.openapi())
 
 
 DESCRIPTION = """The loop that keeps a publish/subscribe overlay in shape: watch it, approve its plans, take

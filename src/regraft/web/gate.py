@@ -23,6 +23,8 @@ SESSION_SECONDS = 12 * 3600.0
 MOST_SESSIONS = 1000
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 LOG_IN = "/api/v1/session"
+OPENAPI = "/openapi.json"
+"""What can be asked is told to those who may ask; the page that shows it holds nothing of it."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Asked:
         """Whether anybody may ask: the page's files, whether we live, and a way to log in."""
         if self.path.startswith("/api/"):
             return self.path == LOG_IN and self.method == "POST"
-        return self.path != "/metrics"
+        return self.path not in ("/metrics", OPENAPI)
 
     def cookie(self, name: str) -> str:
         for part in self.headers.get("cookie", "").split(";"):

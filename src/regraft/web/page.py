@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 STATIC = Path(__file__).parent / "static"
+REFERENCE = STATIC / "reference.html"
 _INLINE = re.compile(r"<script type=\"importmap\">(.*?)</script>", re.DOTALL)
 
 
@@ -22,12 +23,11 @@ class Files(StaticFiles):
 
 
 def page_headers() -> tuple[tuple[str, str], ...]:
-    """Scripts only from here, plus the one inline table of modules, by its digest; never in a frame."""
-    inline = _INLINE.search((STATIC / "index.html").read_text(encoding="utf-8"))
-    digest = base64.b64encode(hashlib.sha256(inline[1].encode()).digest()).decode() if inline else ""
+    """Scripts only from here, plus each page's inline table of modules, by its digest; never in a frame."""
+    digests = " ".join(sorted({f"'sha256-{digest}'" for digest in map(_digest, STATIC.glob("*.html"))}))
     policy = (
         "default-src 'none'; connect-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
-        f"script-src 'self' 'sha256-{digest}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+        f"script-src 'self' {digests}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     )
     return (
         ("content-security-policy", policy),
@@ -36,3 +36,8 @@ def page_headers() -> tuple[tuple[str, str], ...]:
         ("cross-origin-opener-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
     )
+
+
+def _digest(page: Path) -> str:
+    inline = _INLINE.search(page.read_text(encoding="utf-8"))
+    return base64.b64encode(hashlib.sha256((inline[1] if inline else "").encode()).digest()).decode()

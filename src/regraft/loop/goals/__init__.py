@@ -8,7 +8,7 @@ from regraft.loop.goals.balance import Balance
 from regraft.loop.goals.capacity import Capacity
 from regraft.loop.goals.degree import Degree
 from regraft.loop.goals.diameter import Diameter
-from regraft.loop.goals.goal import Goal, Limits, Seen, Verdict
+from regraft.loop.goals.goal import Goal, Limits, Seen, Verdict, goal_name
 from regraft.loop.goals.k import K
 from regraft.loop.goals.latency import Latency
 from regraft.loop.goals.routing_cost import RoutingCost
@@ -25,4 +25,4 @@ GOALS: tuple[Goal, ...] = (
     Balance(),
 )
 
-__all__ = ["GOALS", "Goal", "Limits", "Seen", "Verdict"]
+__all__ = ["GOALS", "Goal", "Limits", "Seen", "Verdict", "goal_name"]

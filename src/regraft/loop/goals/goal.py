@@ -49,6 +49,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     limit: float | None = None
 
 
+def goal_name(goal: str | None) -> str:
+    """A goal in words; None stands for the routing cost, by which every change is measured."""
+    names = {None: "routing cost", "routing_cost": "routing cost", "k": "k-connectivity"}
+    return names.get(goal, goal or "")
+
+
 class Goal(Protocol):
     """A goal that does not apply (no limit set, another kind of overlay) says None."""
 

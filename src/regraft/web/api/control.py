@@ -22,6 +22,7 @@ async def pause(body: Pause, request: Request, service: Service, who: Operator) 
 
 @router.post("/loop/resume", responses=documented(v.StateView))
 async def resume(service: Service, who: Operator) -> Response:
+    """The loop goes on in the mode that it had."""
     return reply(service.resume(who.name))
 
 
@@ -71,6 +72,7 @@ async def log_in(body: LogIn, request: Request) -> Response:
 
 @router.delete("/session", status_code=204, responses=OUT)
 async def log_out(request: Request, who: Viewer) -> Response:
+    """The browser's session ends."""
     gate: Gate = request.app.state.gate
     gate.log_out(visit_of(request).asked.cookie(COOKIE))
     answer = Response(status_code=204)

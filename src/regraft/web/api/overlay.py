@@ -29,6 +29,7 @@ async def brokers(service: Service, who: Viewer) -> Response:
 
 @router.get("/brokers/{id:path}", responses=documented(v.BrokerView))
 async def broker(id: Name, service: Service, who: Viewer) -> Response:
+    """One broker by its id."""
     return reply(await service.broker(id))
 
 
@@ -40,6 +41,7 @@ async def snapshots(service: Service, who: Viewer, limit: Limit = 50, before: Ti
 
 @router.get("/snapshots/{id}", responses=documented(v.SnapshotView))
 async def snapshot(id: Name, service: Service, who: Viewer) -> Response:
+    """One measured window by its id."""
     return reply(service.snapshot(id))
 
 

@@ -1,6 +1,6 @@
 """What routes share: the service, who asks, and parameters with their limits."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, HTTPException, Path, Query, Request
@@ -23,25 +23,26 @@ def visit_of(request: Request) -> Visit:
     return visit
 
 
-def needs(role: Role) -> Callable[[Request], Principal]:
+@dataclass(frozen=True)
+class Needs:
     """A dependency: who asks, if their role is at least this one."""
 
-    def permitted(request: Request) -> Principal:
+    role: Role
+
+    def __call__(self, request: Request) -> Principal:
         principal = visit_of(request).principal
         if principal is None:
             raise HTTPException(401, "a token, a session or a client certificate is needed")
-        if not principal.may(role):
+        if not principal.may(self.role):
             own = principal.role.label
-            raise HTTPException(403, f"this needs the role {role.label}, {principal.name} is {own}")
+            raise HTTPException(403, f"this needs the role {self.role.label}, {principal.name} is {own}")
         return principal
-
-    return permitted
 
 
 Service = Annotated[ServiceInterface, Depends(service_of)]
-Viewer = Annotated[Principal, Depends(needs(Role.VIEWER))]
-Operator = Annotated[Principal, Depends(needs(Role.OPERATOR))]
-Admin = Annotated[Principal, Depends(needs(Role.ADMIN))]
+Viewer = Annotated[Principal, Depends(Needs(Role.VIEWER))]
+Operator = Annotated[Principal, Depends(Needs(Role.OPERATOR))]
+Admin = Annotated[Principal, Depends(Needs(Role.ADMIN))]
 Sha256 = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="Of the plan, all 64 digits.")]
 Name = Annotated[str, Path(min_length=1, max_length=200)]
 Limit = Annotated[int, Query(ge=1, le=1000, description="At most so many, the newest.")]

@@ -18,6 +18,7 @@ async def proposals(service: Service, who: Viewer, limit: Limit = 50) -> Respons
 
 @router.get("/proposals/{sha256}", responses=documented(v.ProposalView))
 async def proposal(sha256: Sha256, service: Service, who: Viewer) -> Response:
+    """One proposal, by the sha256 of its plan."""
     return reply(service.proposal(sha256))
 
 
@@ -51,6 +52,7 @@ async def pause_run(request: Request, service: Service, who: Operator) -> Respon
 
 @router.post("/run/continue", status_code=202, responses=ACCEPTED)
 async def continue_run(request: Request, service: Service, who: Operator) -> Response:
+    """The run that was paused continues."""
     return _begun(request, await service.continue_run(who.name))
 
 
@@ -74,6 +76,7 @@ async def operations(service: Service, who: Viewer, limit: Limit = 50) -> Respon
 
 @router.get("/operations/{id}", responses=documented(v.OperationView))
 async def operation(id: str, service: Service, who: Viewer) -> Response:
+    """How far it is, and what became of it."""
     return reply(service.operation(id))
 
 

@@ -43,6 +43,14 @@ export function set(changes) {
   for (const listener of listeners) listener();
 }
 
+const names = new WeakMap();
+// What people call a broker: its label, else its id.
+export function brokerName(id) {
+  if (!store.topology) return id;
+  if (!names.has(store.topology)) names.set(store.topology, new Map(store.topology.brokers.map((each) => [each.id, each.label])));
+  return names.get(store.topology).get(id) ?? id;
+}
+
 export function subscribe(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);

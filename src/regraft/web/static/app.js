@@ -2,6 +2,7 @@
 import { html, render, useEffect, useState } from "./html.js";
 import { ask, attempt, follow, set, store } from "./api.js";
 import { Ask, Badge, Segments, may, useStore, useTheme } from "./parts.js";
+import { LogIn } from "./login.js";
 import { Overlay } from "./overlay.js";
 import { Plans } from "./plans.js";
 import { History } from "./history.js";
@@ -9,6 +10,7 @@ import { Decisions } from "./decisions.js";
 import { Brokers } from "./brokers.js";
 import { Rules } from "./rules.js";
 import { duration, when } from "./format.js";
+import { counted, partName, sentence } from "./names.js";
 
 const VIEWS = { overlay: ["Overlay", Overlay], plans: ["Plans", Plans], history: ["History", History], decisions: ["Decisions", Decisions], brokers: ["Brokers", Brokers], rules: ["Rules", Rules] };
 const place = () => {
@@ -26,18 +28,25 @@ function App() {
   }, []);
   useEffect(() => (who ? follow() : undefined), [who?.name]);
   const View = VIEWS[at.view][1];
-  return html`${who === null ? html`<${LogIn} />` : who && html`<${Top} view=${at.view} /><${Troubles} /><main class="overlay" hidden=${at.view !== "overlay"}><${Overlay} hidden=${at.view !== "overlay"} /></main>${at.view !== "overlay" && html`<main class=${at.view}><${View} argument=${at.argument} /></main>`}`}
-    <div class="notices" role="status">${notices.map((each) => html`<div key=${each.id} class=${each.kind}>${each.text}</div>`)}</div>`;
+  return html`${who === null ? html`<${LogIn} />` : who && html`<${Top} view=${at.view} /><${Said} /><${Troubles} /><main class="overlay" hidden=${at.view !== "overlay"}><${Overlay} hidden=${at.view !== "overlay"} /></main>${at.view !== "overlay" && html`<main class=${at.view}><${View} argument=${at.argument} /></main>`}`}
+    ${who && html`<footer class="quiet"><a href="docs">REST API</a></footer>`}<div class="notices" role="status">${notices.map((each) => html`<div key=${each.id} class=${each.kind}>${each.text}</div>`)}</div>`;
 }
 
 function Top({ view }) {
   const { state, online, proposals } = useStore("state", "online", "proposals", "who");
-  const waiting = proposals.some((each) => each.state === "waiting");
+  const waiting = { waiting: "A plan waits", "would-propose": "A plan is shown" };
+  const hint = proposals.map((each) => waiting[each.state]).find(Boolean);
   return html`<header class="top">
     <a class="brand" href="#overlay"><img src="icon.svg" alt="" width="26" height="26" />Regraft</a>
     <div class="standing" title=${state ? `since ${when(state.since)}` : ""}>${state && html`<${Badge} word=${state.standing} /><span class="sentence">${state.sentence}</span>`}${!online && html`<span class="badge bad">no connection</span>`}</div>
     <${Control} state=${state} />
-    <nav aria-label="Views">${Object.entries(VIEWS).map(([key, [name]]) => html`<a href="#${key}" class=${key === view ? "on" : ""} aria-current=${key === view ? "page" : undefined}>${name}${key === "plans" && waiting ? html`<i class="dot" title="A plan waits"></i>` : ""}</a>`)}</nav></header>`;
+    <nav aria-label="Views">${Object.entries(VIEWS).map(([key, [name]]) => html`<a href="#${key}" class=${key === view ? "on" : ""} aria-current=${key === view ? "page" : undefined}>${name}${key === "plans" && hint ? html`<i class="dot" title=${hint}></i>` : ""}</a>`)}</nav></header>`;
+}
+
+// In a narrow window the sentence has no room at the top.
+function Said() {
+  const { state } = useStore("state");
+  return state && html`<p class="said">${state.sentence}</p>`;
 }
 
 function Control({ state }) {
@@ -64,24 +73,8 @@ function Troubles() {
   const { state } = useStore("state");
   if (!state) return null;
   const now = Date.now() / 1000;
-  return html`${state.troubles.map((each) => html`<div class="trouble" role="alert" key=${each.part}><strong>${each.part}</strong> ${each.reason}. Failed ${each.failures} times since ${when(each.since)}; ${each.retry_at > now ? `tried again in ${duration(each.retry_at - now)}` : "being tried again"}. Until then the loop observes; traffic is untouched.</div>`)}
-    ${state.paused !== null && html`<div class="trouble mild" role="alert"><strong>paused</strong> ${state.paused}</div>`}`;
-}
-
-function LogIn() {
-  const [token, type] = useState(""), [fault, fail] = useState("");
-  const enter = async (event) => {
-    event.preventDefault();
-    try {
-      set({ who: await ask("session", "POST", { token: token.trim() }) });
-      set({ who: await ask("session") });
-    } catch (no) {
-      fail(no.message);
-    }
-  };
-  return html`<main class="login"><form class="card" onSubmit=${enter}><h1><img src="icon.svg" alt="" width="30" height="30" /> Regraft</h1>
-    <label>Token<input type="password" autocomplete="current-password" required autofocus value=${token} onInput=${(event) => type(event.target.value)} /></label>
-    ${fault && html`<p class="no" role="alert">${fault}</p>`}<button type="submit" class="primary">Log in</button></form></main>`;
+  return html`${state.troubles.map((each) => html`<div class="trouble" role="alert" key=${each.part}><strong>${partName(each.part)}</strong> fails. ${sentence(each.reason)} ${counted(each.failures, "failure")} since ${when(each.since)}; ${each.retry_at > now ? `tried again in ${duration(each.retry_at - now)}` : "being tried again"}. Until then the loop observes; traffic is untouched.</div>`)}
+    ${state.paused !== null && html`<div class="trouble mild" role="alert"><strong>Paused</strong> ${sentence(state.paused)}</div>`}`;
 }
 
 render(html`<${App} />`, document.getElementById("app"));

@@ -56,4 +56,3 @@ export function when(at) {
 
 export const short = (sha256) => (sha256 ?? "").slice(0, 8);
 export const linkId = (one, other) => (one <= other ? `${one}\u0000${other}` : `${other}\u0000${one}`);
-export const words = (name) => name.replaceAll("_", " ");

@@ -3,29 +3,31 @@
 import cytoscape from "cytoscape";
 import { html, useEffect, useLayoutEffect, useMemo, useRef } from "./html.js";
 import { linkId } from "./format.js";
+import { besides } from "./labels.js";
 import { arrange } from "./layout.js";
 import { Plane, thing } from "./plane.js";
 
 const LARGE = 200;
 const LATENCIES = [5, 15, 40];
+const RADIUS = 10, LARGEST = 12.5, FONT = 12;
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function style(scale = 1) {
   const text = token("--text"), surface = token("--canvas");
   return [
-    { selector: "node", style: { width: 20 * scale, height: 20 * scale, "background-color": token("--node"), "border-width": 2, "border-color": surface, "overlay-opacity": 0 } },
-    { selector: "node.named", style: { label: "data(label)", color: text, "font-size": 12 * scale, "font-family": "system-ui, sans-serif", "text-valign": "bottom", "text-margin-y": 4, "text-outline-width": 2, "text-outline-color": surface, "text-outline-opacity": 0.85 } },
-    { selector: "node.busy", style: { "background-color": token("--node-busy") } },
+    { selector: "node", style: { width: 2 * RADIUS * scale, height: 2 * RADIUS * scale, "background-color": token("--node"), "border-width": 2, "border-color": surface, "overlay-opacity": 0 } },
+    { selector: "node.named", style: { label: "data(label)", color: text, "font-size": FONT * scale, "font-family": "system-ui, sans-serif", "text-halign": "center", "text-valign": "center", "text-margin-x": "data(marginX)", "text-margin-y": "data(marginY)", "text-outline-width": 2, "text-outline-color": surface, "text-outline-opacity": 0.85 } },
+    { selector: "node.busy", style: { "background-color": token("--node-busy"), width: 2 * LARGEST * scale, height: 2 * LARGEST * scale } },
     { selector: "node.outside", style: { "background-opacity": 0.25, "border-style": "dashed", "border-color": token("--muted") } },
-    { selector: "node.dead", style: { "background-color": token("--bad"), shape: "diamond", width: 26, height: 26, label: "data(label)", color: token("--bad") } },
+    { selector: "node.dead", style: { "background-color": token("--bad"), shape: "diamond", width: 2 * LARGEST * scale, height: 2 * LARGEST * scale, color: token("--bad") } },
     { selector: "node.touched", style: { "border-color": token("--accent"), "border-width": 4 } },
-    { selector: "edge", style: { width: "data(width)", "line-color": token("--latency-0"), "curve-style": "straight", "overlay-opacity": 0 } },
-    ...LATENCIES.map((_, n) => ({ selector: `edge.l${n + 1}`, style: { "line-color": token(`--latency-${n + 1}`) } })),
+    { selector: "edge", style: { width: "data(width)", "curve-style": "straight", "overlay-opacity": 0 } },
+    ...[0, 1, 2, 3].map((level) => ({ selector: `edge.l${level}`, style: { "line-color": token(`--latency-${level}`) } })),
     { selector: "edge.unknown", style: { "line-color": token("--line-strong") } },
     { selector: "edge.down", style: { "line-color": token("--bad"), "line-style": "dashed", width: 2 } },
     { selector: "edge.added", style: { "line-color": token("--good"), width: 5, "z-index": 9 } },
     { selector: "edge.removed", style: { "line-color": token("--bad"), "line-style": "dashed", width: 3, opacity: 0.75, "curve-style": "straight", "z-index": 8 } },
-    { selector: "node:selected", style: { "border-color": token("--accent"), "border-width": 4, label: "data(label)", color: text, "text-valign": "bottom", "text-margin-y": 4, "font-weight": "bold", "text-outline-width": 2, "text-outline-color": surface } },
+    { selector: "node:selected", style: { "border-color": token("--accent"), "border-width": 4, "font-weight": "bold" } },
     { selector: "edge:selected", style: { "line-color": token("--accent") } },
   ];
 }
@@ -38,7 +40,7 @@ export function latencyLevel(link) {
 }
 const latencyClass = (link) => {
   const level = latencyLevel(link);
-  return typeof level === "string" ? level : level ? `l${level}` : "";
+  return typeof level === "string" ? level : `l${level}`;
 };
 
 // A broker that is dead and no longer in the overlay was healed around: it is in the table, not in the picture.
@@ -60,6 +62,7 @@ export function elementsOf(topology) {
   return { nodes, edges };
 }
 
+const BELOW = { marginX: 0, marginY: 22 };
 // Only what differs from what is shown is touched.
 function apply(graph, wanted, places, named) {
   const shown = graph.scratch("shown") ?? new Map(), now = new Map();
@@ -67,7 +70,7 @@ function apply(graph, wanted, places, named) {
     for (const node of wanted.nodes) {
       const classes = [...named, ...node.classes].join(" "), old = shown.get(node.id);
       now.set(node.id, { classes });
-      if (!old) graph.add({ data: { id: node.id, label: node.label }, position: { ...places.get(node.id) }, classes });
+      if (!old) graph.add({ data: { id: node.id, label: node.label, ...BELOW }, position: { ...places.get(node.id) }, classes });
       else if (old.classes !== classes) graph.getElementById(node.id).classes(classes);
     }
     for (const edge of wanted.edges) {
@@ -82,6 +85,23 @@ function apply(graph, wanted, places, named) {
     for (const id of shown.keys()) if (!now.has(id)) graph.getElementById(id).remove();
   });
   graph.scratch("shown", now);
+}
+
+// Names stand where they cross no link, found anew when brokers, links or the size of letters have changed.
+function placeNames(graph, wanted, places) {
+  const scale = graph.scratch("scale") ?? 1, links = wanted.edges.map((edge) => edge.id).join();
+  const key = `${wanted.nodes.length} ${scale} ${links}`, before = graph.scratch("labelled");
+  if (before?.key === key && before.places === places) return;
+  graph.scratch("labelled", { key, places });
+  const nodes = wanted.nodes.map(({ id, label }) => ({ id, label, ...places.get(id) }));
+  const lines = wanted.edges.filter((edge) => places.has(edge.source) && places.has(edge.target)).map((edge) => {
+    const [from, to] = [places.get(edge.source), places.get(edge.target)];
+    return { x1: from.x, y1: from.y, x2: to.x, y2: to.y, width: edge.width };
+  });
+  const offsets = besides(nodes, lines, LARGEST * scale, FONT * scale);
+  graph.batch(() => {
+    for (const [id, { x, y }] of offsets) graph.getElementById(id).data({ marginX: x, marginY: y });
+  });
 }
 
 function move(graph, places, animated) {
@@ -134,6 +154,7 @@ function Few({ elements, places, chosen, onChoose, theme, label, fitKey }) {
       if (Math.abs(scale - (made.scratch("scale") ?? 1)) > 0.12) {
         made.scratch("scale", scale);
         made.style(style(scale));
+        made.scratch("relabel")?.();
         if (!made.scratch("touched")) made.fit(undefined, 28); // labels have grown
       }
     });
@@ -145,6 +166,8 @@ function Few({ elements, places, chosen, onChoose, theme, label, fitKey }) {
     const made = graph.current, first = !made.nodes().length, stood = standing(places, box.current);
     apply(made, elements, stood, ["named"]);
     move(made, stood, !first);
+    made.scratch("relabel", () => placeNames(made, elements, stood));
+    placeNames(made, elements, stood);
     if (first) made.fit(undefined, 28);
   }, [elements, places]);
   useEffect(() => {
@@ -168,16 +191,16 @@ function Many({ elements, places, chosen, onChoose, theme, label, fitKey }) {
 }
 
 const LOOKS = {
-  dead: (bad) => ({ fillColor: bad, radius: 8 }), busy: (_, busy) => ({ fillColor: busy }), outside: () => ({ fillOpacity: 0.3 }), touched: (_, __, accent) => ({ fillColor: accent, radius: 7 }),
+  dead: (bad) => ({ fillColor: bad, radius: 8 }), busy: (_, busy) => ({ fillColor: busy, radius: 6 }), outside: () => ({ fillOpacity: 0.3 }), touched: (_, __, accent) => ({ fillColor: accent, radius: 7 }),
 };
 
 function thingsOf(elements, places, chosen) {
   const [node, bad, busy, accent, rim, good, strong] = ["--node", "--bad", "--node-busy", "--accent", "--canvas", "--good", "--line-strong"].map(token);
-  const colours = { "": token("--latency-0"), l1: token("--latency-1"), l2: token("--latency-2"), l3: token("--latency-3"), unknown: strong, down: bad, added: good, removed: bad };
+  const colours = { l0: token("--latency-0"), l1: token("--latency-1"), l2: token("--latency-2"), l3: token("--latency-3"), unknown: strong, down: bad, added: good, removed: bad };
   const at = new Map([...places].map(([id, { x, y }]) => [id, [-y, x]])), found = new Map();
   for (const { id, source, target, width, classes } of elements.edges) {
     if (!at.has(source) || !at.has(target)) continue;
-    const kind = classes[0] ?? "", front = chosen === id || kind === "added" || kind === "removed";
+    const kind = classes[0], front = chosen === id || kind === "added" || kind === "removed";
     const look = { color: chosen === id ? accent : colours[kind], weight: kind === "added" ? 6 : kind === "removed" ? 3 : Math.round(width * 2) / 3, dashArray: kind === "down" || kind === "removed" ? "6 6" : null, opacity: 0.9 };
     found.set(id, thing({ line: [at.get(source), at.get(target)], front, look }));
   }

@@ -2,14 +2,15 @@
 import { html, useMemo, useState } from "./html.js";
 import { Badge, Card, Empty, Segments, useStore, useTheme } from "./parts.js";
 import { Plot } from "./plots.js";
-import { compact, duration, number, short, when } from "./format.js";
+import { bytes, compact, duration, number, short, when } from "./format.js";
+import { counted } from "./names.js";
 
 const RANGES = [["900", "15 min"], ["3600", "1 h"], ["21600", "6 h"], ["86400", "1 day"], ["0", "all"]];
 const PLOTS = [
   ["Routing cost", "", [["routing_cost", "routing cost", "--accent", "--accent-faint"]]],
-  ["Delivery latency", "ms", [["p50_ms", "p50", "--series-1"], ["p99_ms", "p99", "--series-2"], ["p999_ms", "p99.9", "--series-3"]]],
+  ["Delivery latency", "ms", [["p50_ms", "half within", "--series-1"], ["p99_ms", "99 % within", "--series-2"], ["p999_ms", "99.9 % within", "--series-3"]]],
   ["Rates", "/s", [["publications_per_second", "published", "--series-1"], ["deliveries_per_second", "delivered", "--series-2"]]],
-  ["Longest queue of a broker", "", [["queue", "messages", "--accent", "--accent-faint"]]],
+  ["Longest queue of a broker", "bytes", [["queue", "kept", "--accent", "--accent-faint"]], bytes],
   ["Telemetry not used", "", [["rejected", "rejected", "--bad"], ["late", "late", "--series-3"]]],
 ];
 
@@ -24,8 +25,8 @@ export function History() {
   const lines = useMemo(() => PLOTS.map(([, , parts]) => parts.map(([key, name, colour, fill]) => ({ name, colour, fill, values: points.map((point) => point[key] ?? null) }))), [points]);
   const bars = useMemo(() => losses(series.runs, times), [series, times]);
   return html`<div class="history-view"><div class="toolbar"><${Segments} label="Range" value=${range} options=${RANGES} onChange=${set} /><span class="quiet grow">Bands are transformations: <i class="band"></i> planned, <i class="band heal"></i> healing, <i class="band bad"></i> failed. Drag to zoom, double-click to leave.</span></div>
-    ${points.length < 2 ? html`<${Card}><${Empty}>Two windows are needed for a plot; ${points.length} was measured.<//><//>` : html`<div class="plots">
-      ${PLOTS.map(([title, unit], n) => html`<${Card} title=${title} aside=${unit}><${Plot} times=${times} lines=${lines[n]} runs=${series.runs} unit=${unit} theme=${theme} /><//>`)}
+    ${points.length < 2 ? html`<${Card}><${Empty}>Two windows are needed for a plot; so far there ${points.length === 1 ? "is" : "are"} ${counted(points.length, "window")}.<//><//>` : html`<div class="plots">
+      ${PLOTS.map(([title, unit, , shown], n) => html`<${Card} title=${title} aside=${unit}><${Plot} times=${times} lines=${lines[n]} runs=${series.runs} unit=${unit} shown=${shown} theme=${theme} /><//>`)}
       <${Card} title="Lost, twice, out of order" aside="canaries, by transformation">${bars.times.length ? html`<${Plot} times=${bars.times} lines=${bars.lines} runs=${series.runs} theme=${theme} />` : html`<${Empty}>No transformation in this time.<//>`}<//>
     </div>`}
     <${Runs} runs=${series.runs} /></div>`;
@@ -51,7 +52,7 @@ function losses(runs, window) {
     times.push(Math.max(window.at(-1) ?? 0, times.at(-1)) + 1);
     for (const [name, values] of Object.entries(sums)) (values.unshift(before[name]), values.push(total[name]));
   }
-  return { times, lines: [["lost", "--bad"], ["duplicated", "--series-2"], ["reordered", "--series-3"]].map(([name, colour]) => ({ name, colour, values: sums[name] })) };
+  return { times, lines: [["lost", "lost", "--bad"], ["duplicated", "twice", "--series-2"], ["reordered", "out of order", "--series-3"]].map(([key, name, colour]) => ({ name, colour, values: sums[key] })) };
 }
 
 function Runs({ runs }) {

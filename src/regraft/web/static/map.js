@@ -1,7 +1,7 @@
 // Sites on a map, with coast lines that come with the page instead of tiles from a server.
 import { html, useMemo } from "./html.js";
 import { linkId } from "./format.js";
-import { inSight, latencyLevel } from "./graph.js";
+import { elementsOf, latencyLevel } from "./graph.js";
 import { Plane, thing } from "./plane.js";
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -11,20 +11,20 @@ const shape = (scale) => (coasts[scale] ??= fetch(`vendor/land-${scale}.json`).t
 const landStyle = () => ({ color: token("--coast"), weight: 1, fillColor: token("--land"), fillOpacity: 1 });
 const land = (many) => async () => L.geoJSON(await shape(many ? "110m" : "50m"), { pane: "land", renderer: L.canvas({ pane: "land", padding: 1 }), interactive: false, smoothFactor: 2 });
 
-const placed = (topology) => inSight(topology).filter((broker) => broker.latitude !== null && broker.longitude !== null);
-
 function thingsOf(topology, chosen) {
-  const brokers = placed(topology), at = new Map(brokers.map((broker) => [broker.id, [broker.latitude, broker.longitude]]));
-  const found = new Map(), tiny = brokers.length > 200, [accent, rim, alive, dead] = ["--accent", "--canvas", "--node", "--bad"].map(token);
+  const sites = new Map(topology.brokers.filter((broker) => broker.latitude !== null && broker.longitude !== null).map((broker) => [broker.id, [broker.latitude, broker.longitude]]));
+  const brokers = elementsOf(topology).nodes.filter(({ id }) => sites.has(id)), at = new Map(brokers.map(({ id }) => [id, sites.get(id)]));
+  const found = new Map(), tiny = brokers.length > 200, [accent, rim, alive, dead, busy] = ["--accent", "--canvas", "--node", "--bad", "--node-busy"].map(token);
   const colours = { down: dead, unknown: token("--line-strong"), ...Object.fromEntries([0, 1, 2, 3].map((level) => [level, token(`--latency-${level}`)])) };
   for (const link of topology.links) {
     const id = linkId(link.one, link.other), front = chosen === id;
     if (!at.has(link.one) || !at.has(link.other)) continue;
     found.set(id, thing({ line: [at.get(link.one), at.get(link.other)], front, look: { color: front ? accent : colours[latencyLevel(link)], weight: 1.5 + Math.round(14 * (link.share ?? 0.05)) / 2, dashArray: link.up === false ? "6 6" : null, opacity: 0.9 } }));
   }
-  for (const broker of brokers) {
-    const front = chosen === broker.id;
-    found.set(broker.id, thing({ site: at.get(broker.id), label: broker.label ?? broker.id, front, look: { radius: (tiny ? 4 : 7) + (front ? 2 : 0), color: front ? accent : rim, weight: front ? 3 : 1.5, fillColor: broker.alive ? alive : dead, fillOpacity: 1 } }));
+  const colour = (classes) => (classes.includes("dead") ? dead : classes.includes("busy") ? busy : alive);
+  for (const { id, label, classes } of brokers) {
+    const front = chosen === id, opacity = classes.includes("outside") ? 0.3 : 1;
+    found.set(id, thing({ site: at.get(id), label, front, look: { radius: (tiny ? 4 : 7) + (front || classes.includes("busy") ? 2 : 0), color: front ? accent : rim, weight: front ? 3 : 1.5, fillColor: colour(classes), fillOpacity: opacity } }));
   }
   return found;
 }

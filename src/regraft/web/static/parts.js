@@ -1,6 +1,7 @@
 // Small pieces that several views share.
 import { html, useEffect, useRef, useState } from "./html.js";
 import { store, subscribe } from "./api.js";
+import { words } from "./names.js";
 
 export function useStore(...names) {
   return useStoreWhile(() => true, ...names);
@@ -25,11 +26,11 @@ export const ROLES = { viewer: 1, operator: 2, admin: 3 };
 export const may = (role) => ROLES[store.who?.role] >= ROLES[role];
 
 const KINDS = {
-  waiting: "warn", proposed: "warn", paused: "warn", degraded: "bad", healing: "bad", failed: "bad", stale: "mute",
+  waiting: "warn", proposed: "warn", "would-propose": "info", paused: "warn", degraded: "bad", healing: "bad", failed: "bad", stale: "mute",
   deploying: "busy", running: "busy", verifying: "busy", approved: "busy", done: "good", watching: "good", cooling: "busy",
   alive: "good", dead: "bad", up: "good", down: "bad", outside: "mute", rejected: "mute", withdrawn: "mute", stopped: "mute",
 };
-export const Badge = ({ word }) => html`<span class="badge ${KINDS[word] ?? "mute"}">${word}</span>`;
+export const Badge = ({ word }) => html`<span class="badge ${KINDS[word] ?? "mute"}">${words(word)}</span>`;
 
 export function Tile({ name, value, note = "", kind = "", children }) {
   return html`<div class="tile ${kind}"><div class="name">${name}</div><div class="value">${value}</div><div class="note">${note}</div>${children}</div>`;

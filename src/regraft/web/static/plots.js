@@ -4,6 +4,7 @@ import { compact } from "./format.js";
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+const BINARY = Array.from({ length: 50 }, (_, power) => 2 ** power); // for bytes: KiB and MiB come out even
 const two = (n) => String(n).padStart(2, "0");
 function hours(_, ticks, __, ___, gap) {
   return ticks.map((tick) => {
@@ -30,18 +31,19 @@ function bands(runs) {
   };
 }
 
-export function Plot({ times, lines, runs = [], unit = "", height = 150, theme, zero = true, sync = "time", steps = false, mark = null, axis = true }) {
+export function Plot({ times, lines, runs = [], unit = "", shown = null, height = 150, theme, zero = true, sync = "time", steps = false, mark = null, axis = true }) {
   const box = useRef(null), plot = useRef(null);
+  const said = shown ?? compact, read = shown ?? ((value) => `${compact(value)}${unit ? ` ${unit}` : ""}`);
   const shape = lines.map((line) => line.name).join() + theme + height + unit;
   useEffect(() => {
     const element = box.current, grid = { stroke: token("--line"), width: 1 }, stroke = token("--muted");
     const axes = [
       { stroke, grid: { show: false }, ticks: grid, font: "11px system-ui", space: 60, show: axis, ...(steps ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200], values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick : "")) } : { values: hours }) },
-      { stroke, grid, ticks: { show: false }, font: "11px system-ui", size: 52, values: (_, ticks) => ticks.map((tick) => compact(tick)), show: axis },
+      { stroke, grid, ticks: { show: false }, font: "11px system-ui", size: 60, incrs: shown ? BINARY : undefined, values: (_, ticks) => ticks.map((tick) => said(tick)), show: axis },
     ];
     const series = [
       steps ? { label: "step" } : { value: "{HH}:{mm}:{ss}" },
-      ...lines.map((line) => ({ label: line.name, stroke: token(line.colour), width: 2, fill: line.fill ? token(line.fill) : undefined, points: { show: steps, size: 7 }, spanGaps: false, value: (_, value) => (value === null ? "–" : `${compact(value)}${unit ? ` ${unit}` : ""}`), paths: line.bars ? uPlot.paths.bars({ size: [0.6, 30] }) : undefined })),
+      ...lines.map((line) => ({ label: line.name, stroke: token(line.colour), width: 2, fill: line.fill ? token(line.fill) : undefined, points: { show: steps, size: 7 }, spanGaps: false, value: (_, value) => (value === null ? "–" : read(value)), paths: line.bars ? uPlot.paths.bars({ size: [0.6, 30] }) : undefined })),
     ];
     const options = {
       width: element.clientWidth || 300, height, series, axes, cursor: { sync: steps ? undefined : { key: sync }, drag: { x: !steps, y: false }, focus: { prox: 24 } },
