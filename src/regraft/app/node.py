@@ -106,7 +106,6 @@ class Node:
         own = await self._begin()
         self.manager = Manager(self.parts, own)
         self._stack.callback(self._stop_managing)
-        await self._components()
         await self.manager.start()
         for peer, message in self._early:
             self.manager.heard(peer, message)
@@ -123,20 +122,6 @@ class Node:
     async def _end_brokers(self) -> None:
         for id in list(self.parts.hosting.brokers):
             await self.parts.hosting.end(id)
-
-    async def _components(self) -> None:
-        settings = self.settings
-        if settings.components is None or settings.trusted is None:
-            return
-        from regraft.heal.components.directory import ZookeeperDirectory  # noqa: PLC0415 — few nodes have any
-        from regraft.heal.components.host import ComponentHost  # noqa: PLC0415
-
-        assert self.manager is not None
-        directory = ZookeeperDirectory(self.parts.coord, self.parts.layout)
-        address = (settings.broker.host, 0)
-        host = ComponentHost(settings.id, settings.components, settings.trusted, directory, address=address)
-        self.manager.acts.components = await self._stack.enter_async_context(host)
-        self.manager.interpreter.directory = directory
 
     # Beginning
 

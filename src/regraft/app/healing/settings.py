@@ -43,10 +43,6 @@ class NodeSettings:
     """Seconds between two looks of the monitor."""
     traffic: Path | None = None
     """Classes and their demand: a dead broker's neighbours are joined as is cheapest for them."""
-    components: Path | None = None
-    """Folder of this broker's components; None: it has none."""
-    trusted: Path | None = None
-    """Folder of the keys whose bundles may run."""
 
     @property
     def id(self) -> str:
