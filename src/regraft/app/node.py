@@ -27,6 +27,7 @@ from typing import Any
 
 from regraft.app.healing.databases import Databases
 from regraft.app.healing.hosting import Hosted, Hosting
+from regraft.app.healing.in_service import reinstate
 from regraft.app.healing.manager import Manager
 from regraft.app.healing.parts import Parts
 from regraft.app.healing.settings import NodeSettings, from_json
@@ -170,12 +171,16 @@ class Node:
         """Ask others for an `add` until we are in the overlay."""
         assert self.manager is not None
         await self.manager.log.record(self.manager.own_record())
+        outside = not self.manager.joined.is_set()
         while not self.manager.joined.is_set():
             with contextlib.suppress(CoordError):
                 await self._ask_to_join()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(JOIN_SECONDS):
                     await self.manager.joined.wait()
+        if outside:
+            with contextlib.suppress(CoordError):
+                await reinstate(self.parts.coord, self.parts.layout, self.settings.id)
         self._say_joined()
 
     async def _ask_to_join(self) -> None:
@@ -194,7 +199,7 @@ class Node:
                     return
 
     def _wish_to_join(self, number: int) -> Message:
-        return AskJoin(number=number, broker=self.settings.id)
+        return AskJoin(number=number, broker=self.settings.id, beside=self.settings.beside)
 
     def _say_joined(self) -> None:
         log.info("%s is in the overlay", self.settings.id)

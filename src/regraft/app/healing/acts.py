@@ -3,8 +3,8 @@
 | Intent | |
 |---|---|
 | Delete, of one that died | a deputy from its journal, at once; at leisure, its links go and it leaves |
-| Delete, of one that lives | the same without a deputy |
-| Add | a plan that appends it |
+| Delete, of one that lives | the same without a deputy; it is out of service (`in_service`) |
+| Add | it is started, if it does not run; then a plan that appends it |
 | ShiftAway | a plan of one shift |
 | MoveClients | the broker sends its clients away, for a while |
 | Migrate, Clone | components go |
@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from regraft.app.healing.component_moves import components_of, move_components
 from regraft.app.healing.deploy import Repairs, bury
 from regraft.app.healing.hosting import LATER_SECONDS, Hosted
+from regraft.app.healing.in_service import ask_to_start, retire
 from regraft.app.healing.parts import Parts
 from regraft.app.healing.removals import claim
 from regraft.app.healing.watch import examine
@@ -135,6 +136,8 @@ class Acts:
             if isinstance(hosted, Hosted):
                 log.info("%s: is the deputy of %s, life %d", self._parts.id, id, hosted.owner.life)
                 self._announce(hosted)
+                if not crash:
+                    self._parts.begin(retire(self._parts.coord, self._parts.layout, id))
                 if seen.alive is not None:
                     self._parts.begin(self._bury(seen.alive.ephemeral_owner))
                 self._deputy(hosted)
@@ -147,6 +150,7 @@ class Acts:
         settings = self._parts.settings
         reason = await claim(self._parts.coord, self._parts.layout, id, settings.removals, time.time())
         if not reason:
+            await retire(self._parts.coord, self._parts.layout, id)
             self._leaving(id)
         return reason
 
@@ -192,7 +196,9 @@ class Acts:
                 between = (least,)
             return inserting(topology, intent.broker, between)
 
-        return await self._repairs.carry_out(make, CAREFUL, PLAN_SECONDS)
+        parts = self._parts
+        reason = await ask_to_start(parts.coord, parts.layout, intent.broker, intent.between)
+        return reason or await self._repairs.carry_out(make, CAREFUL, PLAN_SECONDS)
 
     async def _shift(self, intent: ShiftAway) -> str:
         one, away, to = intent.neighbour, intent.broker, intent.to

@@ -111,6 +111,7 @@ class NodeProcesses:
 
     def __init__(self, ids: Iterable[str], configure: Callable[[str], NodeSettings]) -> None:
         self.settings = {id: configure(id) for id in ids}
+        self._configure = configure
         self.addresses: dict[str, Address] = {}
         self.metrics: dict[str, Address | None] = {}
         self._running: dict[str, _Started] = {}
@@ -150,9 +151,16 @@ class NodeProcesses:
         await started.process.wait()
 
     async def restart(self, id: str) -> None:
-        """On the same ports; whether, and when, it is in the overlay, `joined` tells."""
-        self._running.pop(id, None)
-        await self._begin(id)
+        """On the same ports, unless it runs; whether, and when, it is in the overlay, `joined` tells."""
+        known = self._running.get(id)
+        if known is None or known.process.returncode is not None:
+            await self._begin(id)
+
+    async def start(self, id: str, beside: tuple[str, ...] = ()) -> None:
+        """One that was not among the first, or has left; it asks to join beside these."""
+        known = self.settings[id] if id in self.settings else self._configure(id)
+        self.settings[id] = replace(known, beside=beside)
+        await self.restart(id)
 
     async def joined(self, id: str) -> None:
         """Until its broker is in the overlay."""

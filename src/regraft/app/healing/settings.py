@@ -27,6 +27,8 @@ class NodeSettings:
     broker: BrokerConfiguration
     zookeeper: ZookeeperSettings
     region: str = ""
+    beside: tuple[str, ...] = ()
+    """Where it asks to join, if it is not in the overlay; none: anywhere."""
     heal_port: int = 0
     """Where its manager listens, on the broker's host; 0: any free port."""
     token: str = field(default="", repr=False)
