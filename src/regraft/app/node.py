@@ -35,6 +35,7 @@ from regraft.app.healing.watch import examine
 from regraft.app.healing.whereabouts import Whereabouts
 from regraft.broker.io.garbage import set_aside
 from regraft.broker.io.inside import inside
+from regraft.broker.io.orphans import end_with_parent
 from regraft.broker.io.running import run
 from regraft.broker.io.tls import accepting, dialling
 from regraft.coord import Coord, CoordError, CoordUnreachable
@@ -302,4 +303,5 @@ if __name__ == "__main__":
     logging.basicConfig(
         level=os.environ.get("REGRAFT_LOG", "WARNING"), format="%(asctime)s %(name)s: %(message)s"
     )
+    end_with_parent()
     sys.exit(run(main()))

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from regraft.app.healing.settings import NodeSettings, to_json
+from regraft.broker.io.ending import end_all
 from regraft.coord import Configuration, Coord, Exists, Layout
 from regraft.coord.typed import write
 from regraft.deploy.records import Current
@@ -24,7 +25,6 @@ from regraft.heal.rules import SEED_RULES, parse
 from regraft.model import BadInput, RegraftError, Topology
 
 Address = tuple[str, int]
-STOP_SECONDS = 10.0
 START_SECONDS = 60.0
 OPEN = "User Defined"
 """The bound that the seed's fourth rule leaves to the user: brokers to which components may go at once."""
@@ -92,7 +92,7 @@ class DatabaseProcesses:
         await process.wait()
 
     async def stop(self) -> None:
-        await asyncio.gather(*[_end(process) for process in self.running.values()])
+        await end_all(self.running.values())
         self.running.clear()
 
 
@@ -139,7 +139,7 @@ class NodeProcesses:
         """All at once: those that are left for a moment would begin to heal."""
         started = list(self._running.values())
         self._running.clear()
-        await asyncio.gather(*[_end(each.process) for each in started])
+        await end_all(each.process for each in started)
         for each in started:
             if each.reading is not None:
                 each.reading.cancel()
@@ -209,19 +209,6 @@ class NodeProcesses:
             started.changed.set()
         await started.process.wait()
         started.changed.set()
-
-
-async def _end(process: Process) -> None:
-    """Ask by ending its input, then insist."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        async with asyncio.timeout(STOP_SECONDS):
-            await process.wait()
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
 
 
 def sqlite_stores(folder: Path, count: int) -> list[str]:
