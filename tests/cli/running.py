@@ -9,7 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-PROGRAM = [sys.executable, "-c", "from regraft.cli import main; main()"]
+PROGRAM = [
+    *(sys.executable, "-c"),
+    # A command outlives the shell that it was started from. Here it gets SIGTERM when the tests are killed.
+    "import ctypes; ctypes.CDLL(None).prctl(1, 15); from regraft.cli import main; main()",
+]
 CHAIN = {"brokers": ["a", "b", "c"], "links": [["a", "b"], ["b", "c"]]}
 
 

@@ -32,10 +32,12 @@ def test_brokers_do_not_wait_for_each_other_when_they_stop() -> None:
 
             slow.stop = stop_late  # type: ignore[method-assign]
             stopping = asyncio.create_task(overlay.stop())
-            while not all([await refuses(overlay.addresses[id]) for id in others]):
-                await asyncio.sleep(0.02)
-            assert not await refuses(overlay.addresses["b0"])
-            over.set()
+            try:
+                while not all([await refuses(overlay.addresses[id]) for id in others]):
+                    await asyncio.sleep(0.02)
+                assert not await refuses(overlay.addresses["b0"])
+            finally:
+                over.set()
             await stopping
             assert await refuses(overlay.addresses["b0"])
 
