@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run, answered, refused
 
+from regraft.app.healing import in_service
+from regraft.app.healing.processes import write_topology
 from regraft.cli.rules_command import definitions
 from regraft.coord import Configuration, Coord, Ensemble, Layout
 from regraft.heal.database.client import DatabaseClient
 from regraft.heal.database.records import Adaptation, BrokerRecord
 from regraft.heal.raised import raised
-from regraft.model import BadInput
+from regraft.model import BadInput, Topology
 from regraft.model.facts import Event
 from regraft.model.intents import Delete
 
@@ -207,6 +209,42 @@ def test_an_event_is_raised_at_a_broker_that_listens_and_withdrawn_otherwise(
     assert asyncio.run(_heard(hosts)) == Event(
         name="transferBrokerRequest", broker="b1", brokers=("b2", "b4"), components=("update",)
     )
+
+
+def test_a_broker_that_nobody_can_start_or_place_is_not_added(
+    regraft: Run, folder: Path, hosts: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = ("--zookeeper", hosts, "--wait", "0.2")
+    assert regraft("rules", "put", "--seed", "--define", "User Defined=3", *there[:2]).exit_code == 0
+    adding = ("rules", "raise", "addBrokerRequest")
+    assert "there is no topology" in refused(regraft(*adding, "x", *there))
+    asyncio.run(_overlay_of_three(hosts))
+    assert refused(regraft(*adding, "a", *there)) == "BROKER: 'a' is in the overlay already"
+    assert refused(regraft(*adding, "x", "--to", "z", *there)) == "--to: unknown broker id 'z'"
+    apart = regraft(*adding, "x", "--to", "a", "--to", "c", *there)
+    assert refused(apart) == "--to: a and c are not the two ends of a link"
+    assert refused(regraft(*adding, "x", "--to", "b", *there)) == "--to: the node of 'b' does not run"
+    nobody = regraft(*adding, "x", *there)
+    assert (nobody.exit_code, nobody.stderr) == (1, "regraft: no node of this overlay runs, and heals\n")
+    monkeypatch.setattr(in_service, "TAKEN_SECONDS", 0.2)
+    reason = "x does not run, and nobody here starts it: that is what `regraft up --heal` does"
+    assert asyncio.run(_asked_to_start(hosts)) == reason
+
+
+async def _overlay_of_three(hosts: str) -> None:
+    async with await Coord.connect(hosts) as coord:
+        await write_topology(coord, Layout(), Topology.of([("a", "b"), ("b", "c")]))
+
+
+async def _asked_to_start(hosts: str) -> str:
+    """As a leader does; and a broker is out of service if it has been removed and is not in the overlay."""
+    async with await Coord.connect(hosts) as coord:
+        for id in ("b", "x"):
+            await in_service.retire(coord, Layout(), id)
+        assert await in_service.out_of_service(coord, Layout()) == {"x"}
+        await in_service.reinstate(coord, Layout(), "x")
+        assert await in_service.out_of_service(coord, Layout()) == set()
+        return await in_service.ask_to_start(coord, Layout(), "x", ("a",))
 
 
 async def _heard(hosts: str) -> Event:

@@ -1,5 +1,6 @@
 """From events and measurements to Intents: the seed's rules at work, priorities, contradictions, limits."""
 
+import msgspec
 import pytest
 
 from regraft.heal.limits import RemovalLimits, permitted
@@ -60,6 +61,33 @@ def test_rule_3_migrates_the_components_before_the_failure_and_then_deletes_by_r
         Migrate(source="b2", targets=("b1",), components=("search",), **by),  # type: ignore[arg-type]
         Delete(broker="b2", rule="deleteBrokerRules"),
     )
+
+
+FAILING = Event(
+    name="migrateBrokerRequest", broker="b2", arguments={"max_input_rate": 5, "min_output_rate": 9}
+)
+MOVING = "on migrateBrokerRequest(); do database.goBroker(broker);"
+
+
+def test_components_leave_first_however_urgent_the_rule_for_deletions_is() -> None:
+    urgent = rules(MOVING, "on deleteBrokerRequest(); do database.deleteBroker(broker); priority 9;")
+    done = reaction(urgent, FAILING, overlay=PATH, components={"b2": ("chat",)})
+    assert [type(each) for each in done.intents] == [Migrate, Delete]
+    assert done.refused == ()
+
+
+def test_a_broker_that_its_components_may_not_leave_is_not_deleted() -> None:
+    """They are to go to b9, which is no broker of the overlay."""
+    moving = """type oblig moving(target database, Broker<List<T>> brokers){ subject AdaptationManager;
+        on migrateBrokerRequest(); do database.goBroker(brokers); }"""
+    deleting = rules("on deleteBrokerRequest(); do database.deleteBroker(broker);")
+    nowhere = msgspec.structs.replace(FAILING, brokers=("b9",))
+    done = reaction(moving + deleting, nowhere, overlay=PATH, components={"b2": ("chat",)})
+    assert done.intents == ()
+    assert [type(each.intent) for each in done.refused] == [Migrate, Delete]
+    somewhere = msgspec.structs.replace(FAILING, brokers=("b4",))
+    done = reaction(moving + deleting, somewhere, overlay=PATH, components={"b2": ("chat",)})
+    assert [type(each) for each in done.intents] == [Migrate, Delete]
 
 
 def test_rule_3_does_not_apply_while_the_broker_takes_in_more_than_must_leave_it() -> None:

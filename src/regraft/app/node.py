@@ -26,6 +26,7 @@ from typing import Any
 
 from regraft.app.healing.databases import Databases
 from regraft.app.healing.hosting import Hosted, Hosting
+from regraft.app.healing.in_service import reinstate
 from regraft.app.healing.manager import Manager
 from regraft.app.healing.parts import Parts
 from regraft.app.healing.settings import NodeSettings, from_json
@@ -33,6 +34,7 @@ from regraft.app.healing.watch import examine
 from regraft.app.healing.whereabouts import Whereabouts
 from regraft.broker.io.garbage import set_aside
 from regraft.broker.io.inside import inside
+from regraft.broker.io.orphans import end_with_parent
 from regraft.broker.io.running import run
 from regraft.broker.io.tls import accepting, dialling
 from regraft.coord import Coord, CoordError, CoordUnreachable
@@ -106,7 +108,6 @@ class Node:
         own = await self._begin()
         self.manager = Manager(self.parts, own)
         self._stack.callback(self._stop_managing)
-        await self._components()
         await self.manager.start()
         for peer, message in self._early:
             self.manager.heard(peer, message)
@@ -123,20 +124,6 @@ class Node:
     async def _end_brokers(self) -> None:
         for id in list(self.parts.hosting.brokers):
             await self.parts.hosting.end(id)
-
-    async def _components(self) -> None:
-        settings = self.settings
-        if settings.components is None or settings.trusted is None:
-            return
-        from regraft.heal.components.directory import ZookeeperDirectory  # noqa: PLC0415 — few nodes have any
-        from regraft.heal.components.host import ComponentHost  # noqa: PLC0415
-
-        assert self.manager is not None
-        directory = ZookeeperDirectory(self.parts.coord, self.parts.layout)
-        address = (settings.broker.host, 0)
-        host = ComponentHost(settings.id, settings.components, settings.trusted, directory, address=address)
-        self.manager.acts.components = await self._stack.enter_async_context(host)
-        self.manager.interpreter.directory = directory
 
     # Beginning
 
@@ -185,12 +172,16 @@ class Node:
         """Ask others for an `add` until we are in the overlay."""
         assert self.manager is not None
         await self.manager.log.record(self.manager.own_record())
+        outside = not self.manager.joined.is_set()
         while not self.manager.joined.is_set():
             with contextlib.suppress(CoordError):
                 await self._ask_to_join()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(JOIN_SECONDS):
                     await self.manager.joined.wait()
+        if outside:
+            with contextlib.suppress(CoordError):
+                await reinstate(self.parts.coord, self.parts.layout, self.settings.id)
         self._say_joined()
 
     async def _ask_to_join(self) -> None:
@@ -209,7 +200,7 @@ class Node:
                     return
 
     def _wish_to_join(self, number: int) -> Message:
-        return AskJoin(number=number, broker=self.settings.id)
+        return AskJoin(number=number, broker=self.settings.id, beside=self.settings.beside)
 
     def _say_joined(self) -> None:
         log.info("%s is in the overlay", self.settings.id)
@@ -310,4 +301,5 @@ def _say(document: dict[str, object]) -> None:
 
 if __name__ == "__main__":
     start_logging("%(asctime)s %(name)s: %(message)s")
+    end_with_parent()
     sys.exit(run(main()))

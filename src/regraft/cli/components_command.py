@@ -342,10 +342,8 @@ def _with_calls(zookeeper: Zookeeper, directory: Path, work: "Callable[[Calls], 
     async def run(coord: "Coord", layout: "Layout") -> T:
         from regraft.heal.components.caller import Calls
         from regraft.heal.components.directory import ZookeeperDirectory
-        from regraft.heal.components.network import security_of
 
-        me = os.environ.get("REGRAFT_COMPONENTS_ID", "")
-        async with Calls.open(ZookeeperDirectory(coord, layout), security_of(os.environ), me) as calls:
+        async with Calls.from_environment(ZookeeperDirectory(coord, layout), os.environ) as calls:
             return await work(calls)
 
     return connected(zookeeper, directory, run)

@@ -28,6 +28,7 @@ DEFINE = click.option(
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 Definitions = dict[str, float | str | bool]
+ADDING = "addBrokerRequest"
 
 
 @click.group(cls=Group)
@@ -164,9 +165,13 @@ def raise_(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any)
 
     They do what they would do if the broker had noticed the event itself.
 
+    A broker that is to be added does not run yet: it is started by `regraft up --heal`, joins beside the one
+    broker or between the two linked ones of --to, and this command waits for that.
+
     \b
     Examples:
       regraft rules raise deleteBrokerRequest b3
+      regraft rules raise addBrokerRequest b3 --to b2 --to b4
       regraft rules raise transferBrokerRequest b0 --to b2 --component chat
     """
     from regraft.cli.running_zookeeper import connected
@@ -190,6 +195,8 @@ def raise_(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any)
     judged = connected(zookeeper, directory, lambda coord, layout: _raised(coord, layout, event, wait))
     if as_json:
         click.echo(json.dumps({"event": name, "broker": broker, "rules": judged}))
+    elif name == ADDING:
+        click.echo(f"{broker} has joined by {', '.join(judged)}")
     else:
         click.echo(
             f"{broker} has judged {name} by {', '.join(judged)}; see `regraft brokers --adaptations 5`"
@@ -198,6 +205,7 @@ def raise_(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any)
 
 async def _raised(coord: "Coord", layout: "Layout", event: "Event", wait: float) -> list[str]:
     """The rules that ask for it."""
+    from regraft.app.healing.adding import add_broker
     from regraft.heal.raised import raise_event
     from regraft.heal.rules import parse
 
@@ -205,7 +213,9 @@ async def _raised(coord: "Coord", layout: "Layout", event: "Event", wait: float)
     names = [rule.name for rule in stored.rules if parse(rule.text)[0].on.name == event.name]
     if not names:
         raise BadInput("EVENT", f"no rule that is stored asks for {event.name}")
-    if not await raise_event(coord, layout, event, wait):
+    if event.name == ADDING:
+        await add_broker(coord, layout, event, wait)
+    elif not await raise_event(coord, layout, event, wait):
         raise RegraftError(f"the node of {event.broker} does not answer: does it run, and heal?")
     return names
 

@@ -14,7 +14,7 @@ import click
 from regraft.cli.claims import claimed_directory, claimed_state
 from regraft.cli.grouped import Command
 from regraft.cli.running_directory import directory_option, document
-from regraft.cli.up_heal import check_options, heal_options
+from regraft.cli.up_heal import Healing, check_options, heal_options
 from regraft.cli.up_options import Configure, broker_options, configuring, make_folder
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import Topology
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from regraft.broker.io.overlay import Overlay
     from regraft.broker.io.processes import Processes
     from regraft.cli.up_agents import Beginning
-    from regraft.cli.up_heal import Healing
     from regraft.coord import Coord
 
     Overlays = Processes | Overlay | Healing
@@ -192,8 +191,16 @@ async def _announced(up: _Running, stop: Any, options: Mapping[str, Any]) -> int
     from regraft.model.files import write_text
 
     directory: Path = options["directory"]
-    written = document(up.rows, up.zookeeper)
-    write_text(directory, written)
+    written = ""
+
+    def write() -> None:
+        nonlocal written
+        written = document(_rows(up.overlay), up.zookeeper)
+        write_text(directory, written)
+
+    write()
+    if isinstance(up.overlay, Healing):
+        up.overlay.changed = write
     try:
         _show(up, directory, options["as_json"])
         return await _watch(up.overlay, stop)
@@ -229,6 +236,8 @@ def _rows(overlay: "Overlays") -> dict[str, dict[str, Any]]:
     processes = getattr(overlay, "running", {})
     rows: dict[str, dict[str, Any]] = {}
     for id in overlay.topology.ids:
+        if id not in overlay.addresses:  # out of service
+            continue
         metrics = overlay.metrics[id]
         rows[id] = {
             "address": "{}:{}".format(*overlay.addresses[id]),

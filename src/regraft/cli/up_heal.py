@@ -1,11 +1,13 @@
 """`regraft up --heal`: destination databases and nodes instead of brokers and agents.
 
-A node that ends is started again.
+A node that ends is started again, unless a rule has taken its broker out of service; a broker that a rule
+adds is started, whether it was here before or not (`app.healing.in_service`).
 """
 
 import asyncio
+import contextlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +16,16 @@ import click
 
 from regraft.cli.grouped import advanced
 from regraft.cli.up_options import Configure, make_folder
-from regraft.model import BadInput, Topology
+from regraft.model import BadInput, RegraftError, Topology
 
 if TYPE_CHECKING:
     from regraft.app.healing.processes import NodeProcesses
     from regraft.app.healing.settings import NodeSettings
-    from regraft.coord import Coord
+    from regraft.coord import Coord, Layout
 
 AGAIN_SECONDS = 1.0
 """A node that has ended rests for so long."""
+BACK = "`regraft rules raise addBrokerRequest {}`"
 
 
 def heal_options(command: Any) -> Any:
@@ -91,11 +94,31 @@ def check_options(file: Topology, options: Mapping[str, Any]) -> None:
 
 
 class Healing:
-    """Nodes that run, with the interface of the other overlays."""
+    """Nodes that run, with the interface of the other overlays. `changed` is called after one was added."""
 
-    def __init__(self, topology: Topology, nodes: "NodeProcesses") -> None:
+    def __init__(self, topology: Topology, nodes: "NodeProcesses", coord: "Coord", layout: "Layout") -> None:
         self.topology = topology
         self.nodes = nodes
+        self.changed: Callable[[], None] = lambda: None
+        self._coord, self._layout = coord, layout
+        self._kept = set(topology.ids)
+        """Brokers for which somebody waits in `ended`."""
+        self._started: dict[str, asyncio.Event] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def __aenter__(self) -> "Healing":
+        self._begin(self._follow_wanted())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
@@ -110,12 +133,64 @@ class Healing:
         return self.nodes.running
 
     async def ended(self, id: str) -> str:
-        """A node that ends is started again; this returns when that can not be."""
+        """A node that ends is started again, or is out of service until it is wanted; this returns when that
+        can not be."""
         while True:
-            how = await self.nodes.ended(id)
-            click.echo(f"node {id} has ended ({how}), and is started again", err=True)
+            if id in self.nodes.running:
+                how = await self.nodes.ended(id)
+                self._starts(id).clear()
+                if not await self._is_out(id):
+                    click.echo(f"node {id} has ended ({how}), and is started again", err=True)
+                    await asyncio.sleep(AGAIN_SECONDS)
+                    await self.nodes.restart(id)
+                    continue
+            click.echo(f"broker {id} is out of service; {BACK.format(id)} brings it back", err=True)
+            await self._starts(id).wait()
+
+    def _starts(self, id: str) -> asyncio.Event:
+        return self._started.setdefault(id, asyncio.Event())
+
+    async def _is_out(self, id: str) -> bool:
+        from regraft.app.healing.in_service import out_of_service
+        from regraft.coord import CoordError
+
+        while True:
+            with contextlib.suppress(CoordError):
+                return id in await out_of_service(self._coord, self._layout)
             await asyncio.sleep(AGAIN_SECONDS)
-            await self.nodes.restart(id)
+
+    async def _follow_wanted(self) -> None:
+        from regraft.app.healing.in_service import wanted
+        from regraft.coord import CoordError
+
+        while True:
+            with contextlib.suppress(CoordError):
+                async for id, beside in wanted(self._coord, self._layout):
+                    await self._start(id, beside)
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _start(self, id: str, beside: tuple[str, ...]) -> None:
+        from regraft.app.healing.in_service import reinstate
+
+        await reinstate(self._coord, self._layout, id)
+        await self.nodes.start(id, beside)
+        self._starts(id).set()
+        if id not in self._kept:
+            self._kept.add(id)
+            self._begin(self.ended(id))
+        self._begin(self._announce(id))
+
+    async def _announce(self, id: str) -> None:
+        from regraft.coord.typed import read
+        from regraft.deploy.journal import topology_of
+        from regraft.deploy.records import Current
+
+        with contextlib.suppress(RegraftError):
+            await self.nodes.joined(id)
+            stored = await read(self._coord, self._layout.topology, Current)
+            if stored is not None:
+                self.topology = topology_of(stored.value)
+                self.changed()
 
 
 async def start_healing(
@@ -125,6 +200,7 @@ async def start_healing(
     configure: Configure,
     options: Mapping[str, Any],
 ) -> Healing:
+    from regraft.app.healing.in_service import out_of_service
     from regraft.app.healing.processes import (
         DatabaseProcesses,
         NodeProcesses,
@@ -140,9 +216,11 @@ async def start_healing(
     await running.enter_async_context(DatabaseProcesses(stores, coord.configuration, layout))
     await put_seed_rules(coord, layout)
     token = secrets.token_urlsafe(16)
-    nodes = NodeProcesses(topology.ids, lambda id: _settings(id, coord, configure, token, options))
+    out = await out_of_service(coord, layout)
+    there = [id for id in topology.ids if id not in out]
+    nodes = NodeProcesses(there, lambda id: _settings(id, coord, configure, token, options))
     await running.enter_async_context(nodes)
-    return Healing(topology, nodes)
+    return await running.enter_async_context(Healing(topology, nodes, coord, layout))
 
 
 def _folder(running: AsyncExitStack, state: Path | None) -> Path:

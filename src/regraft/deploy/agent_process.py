@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from regraft.broker.io.orphans import end_with_parent
 from regraft.coord import Configuration, Coord, Digest, Layout, Sasl, Tls
 from regraft.coord.configuration import World
 from regraft.deploy.agent import BrokerAgent
@@ -190,4 +191,7 @@ def parser() -> argparse.ArgumentParser:
 
 if __name__ == "__main__":
     start_logging()
-    sys.exit(asyncio.run(main(parser().parse_args())))
+    given = parser().parse_args()
+    if given.settings_from_stdin:
+        end_with_parent()
+    sys.exit(asyncio.run(main(given)))

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Literal
 
+from regraft.broker.io.ending import end_all
 from regraft.coord import Configuration, Coord, Layout
 from regraft.deploy.agent import BrokerAgent
 from regraft.deploy.agent_process import Driven, settings
@@ -20,7 +21,6 @@ from regraft.deploy.driver import ControlDriver
 
 log = logging.getLogger("regraft.deploy")
 AGAIN_SECONDS = 0.2
-STOP_SECONDS = 10.0
 SILENT_SECONDS = 60.0
 """A process of agents that does not beat for so long hangs, and is ended: all its brokers depend on it."""
 
@@ -49,6 +49,7 @@ class Agents:
         self._place = place
         self._coord: Coord | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._over = False
 
     async def __aenter__(self) -> "Agents":
         if self._place == "here":
@@ -60,9 +61,12 @@ class Agents:
     async def __aexit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over = True
+        processes = set(self.running.values())
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_all(processes)
         if self._coord is not None:
             await self._coord.stop()
 
@@ -100,7 +104,8 @@ class Agents:
         finally:
             for id in ids:
                 del self.running[id]
-            await _end(process)
+            if not self._over:  # otherwise all end together
+                await end_all([process])
 
 
 async def _until_silent(process: Process, ids: list[str]) -> None:
@@ -114,16 +119,3 @@ async def _until_silent(process: Process, ids: list[str]) -> None:
         log.warning("the agent of %s hangs for %g s, and is ended", ", ".join(ids), SILENT_SECONDS)
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-
-
-async def _end(process: Process) -> None:
-    """Ask by ending its input, then insist."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        async with asyncio.timeout(STOP_SECONDS):
-            await process.wait()
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()

@@ -1,4 +1,5 @@
-"""Events that somebody raises: left in ZooKeeper for the node of the broker that they are about.
+"""Events that somebody raises: left in ZooKeeper for the node of the broker that they are about, or of
+another one if that broker does not run yet.
 
     ROOT/heal/raised/ID/event-NN     an event; whoever has judged it takes it away
 
@@ -26,11 +27,19 @@ def place(layout: Layout, broker: str) -> str:
     return f"{layout.root}/heal/raised/{encoded(broker)}"
 
 
-async def raise_event(coord: Coord, layout: Layout, event: Event, seconds: float = TAKEN_SECONDS) -> bool:
-    """Whether the node of the event's broker has judged it in time. If not, the event is withdrawn."""
+async def raise_event(
+    coord: Coord, layout: Layout, event: Event, seconds: float = TAKEN_SECONDS, at: str = ""
+) -> bool:
+    """Whether the node has judged it in time: that of `at`, or of the event's broker. If not, the event is
+    withdrawn."""
     path = await coord.create(
-        f"{place(layout, event.broker)}/event-", encode(Raised(event=event)), sequence=True
+        f"{place(layout, at or event.broker)}/event-", encode(Raised(event=event)), sequence=True
     )
+    return await taken(coord, path, seconds)
+
+
+async def taken(coord: Coord, path: str, seconds: float) -> bool:
+    """Whether somebody has taken this node away in time. If not, it is withdrawn."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             async for node in coord.watch(path):

@@ -2,8 +2,9 @@
 
 The order: higher priority first, then the event that arrived first, then the rule that was stored first. An
 Intent that contradicts one before it is refused, and so is one that the limits do not allow (`limits`). When
-components have left a broker that is about to fail, its deletion follows by the rules for that event, as the
-seed's Rule 3 calls for Rule 1.
+components leave a broker that is about to fail, its deletion follows by the rules for that event, as the
+seed's Rule 3 calls for Rule 1: right behind, whatever priority the rule for deletions has, and not at all if
+the components may not leave.
 """
 
 from collections.abc import Sequence
@@ -38,11 +39,13 @@ class Reaction:
 
 
 class _Applied(NamedTuple):
-    """A rule that applies to an event, and what it asks for."""
+    """A rule that applies to an event, and what it asks for. `priority` is its own, or that of the rule from
+    which the event follows."""
 
     rule: CheckedRule
     event: Event
     wanted: tuple[Intent | Refused, ...]
+    priority: int
 
 
 def react(facts: Facts, rules: Checked, limits: RemovalLimits | None = None) -> Reaction:
@@ -51,7 +54,7 @@ def react(facts: Facts, rules: Checked, limits: RemovalLimits | None = None) -> 
     silent: list[Silent] = []
     for event in facts.events:
         _apply(event, facts, rules, applied, silent)
-    applied.sort(key=lambda each: -each.rule.rule.priority)  # stable: arrival, then order of storing
+    applied.sort(key=lambda each: -each.priority)  # stable: arrival, then order of storing
     intents, refused = _settle([one for each in applied for one in each.wanted], facts, limits)
     fired = tuple(dict.fromkeys(each.rule.name for each in applied))
     return Reaction(tuple(intents), tuple(refused), fired, tuple(silent))
@@ -63,9 +66,9 @@ def _apply(
     rules: Checked,
     applied: list[_Applied],
     silent: list[Silent],
-    *,
-    last: bool = False,
+    cause: CheckedRule | None = None,
 ) -> None:
+    """`cause`: the rule that this event follows from."""
     for rule in rules.rules:
         if rule.rule.on.name != event.name:
             continue
@@ -75,10 +78,10 @@ def _apply(
             silent.append(Silent(rule.name, event.name, holds.what))
         elif holds:
             wanted = tuple(one for call in rule.rule.do for one in intents_of(call, situation))
-            applied.append(_Applied(rule, event, wanted))
-            if not last and event.name == "migrateBrokerRequest" and _left(wanted, event.broker):
+            applied.append(_Applied(rule, event, wanted, (cause or rule).rule.priority))
+            if cause is None and event.name == "migrateBrokerRequest" and _left(wanted, event.broker):
                 after = Event(name="deleteBrokerRequest", broker=event.broker, at=event.at)
-                _apply(after, facts, rules, applied, silent, last=True)
+                _apply(after, facts, rules, applied, silent, rule)
 
 
 def _left(wanted: Sequence[Intent | Refused], broker: str) -> bool:
@@ -99,7 +102,7 @@ def _settle(
             continue
         reason = next((why for earlier in kept if (why := contradicts(one, earlier))), None)
         if reason is None:
-            reason = permitted(one, facts, limits or RemovalLimits())
+            reason = _held(one, kept, refused, facts) or permitted(one, facts, limits or RemovalLimits())
         if reason is not None:
             refused.append(Refused(one, reason))
             continue
@@ -108,6 +111,14 @@ def _settle(
             gone = Removal(facts.now, one.broker, one.broker not in facts.dead)
             facts = replace(facts, removed=(*facts.removed, gone))
     return kept, refused
+
+
+def _held(one: Intent, kept: Sequence[Intent], refused: Sequence[Refused], facts: Facts) -> str | None:
+    """A living broker is not deleted after a migration of its components that is refused."""
+    if not isinstance(one, Delete) or one.broker in facts.dead or _left(kept, one.broker):
+        return None
+    stuck = _left([each.intent for each in refused], one.broker)
+    return f"the components of {one.broker} can not leave it" if stuck else None
 
 
 def _same(one: Intent, other: Intent) -> bool:

@@ -11,6 +11,7 @@ from functools import partial
 from multiprocessing import get_context
 from typing import TypeVar
 
+from regraft.broker.io.orphans import end_with_parent
 from regraft.routes.interface import Tree
 from regraft.routes.problem import Demand, Graph
 from regraft.routes.registry import component
@@ -33,8 +34,9 @@ CHUNK = 16
 
 def process_pool(processes: int) -> ProcessPoolExecutor:
     """Of processes that are not forked from this one: a solver that has run here has threads, which a fork
-    does not have and would wait for without end."""
-    return ProcessPoolExecutor(processes, mp_context=get_context("forkserver"))
+    does not have and would wait for without end. They end with this process, however it ends."""
+    context = get_context("forkserver")
+    return ProcessPoolExecutor(processes, context, initializer=end_with_parent, initargs=(0.0,))
 
 
 def worth_it(settings: Settings) -> int:

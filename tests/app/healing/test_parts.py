@@ -57,13 +57,16 @@ def run(scenario: Coroutine[Any, Any, Any]) -> Any:
 
 
 class FakeCoord:
-    """Knows of one presence, or of none."""
+    """Knows of one presence, or of none, and of no component."""
 
     def __init__(self, alive: bool = True) -> None:
         self.alive = alive
 
     async def get(self, path: str) -> Node | None:
         return Node(b"", 0, 1, 1, 1) if self.alive else None
+
+    async def children(self, path: str) -> list[str]:
+        return []
 
 
 def interpreter(owner: Owner, *, alive: bool = True, limits: RemovalLimits | None = None) -> Interpreter:
@@ -168,6 +171,19 @@ def test_one_that_has_joined_again_is_not_missing() -> None:
         return await judged(judge, {})
 
     assert [type(each) for each in run(scenario()).intents] == [Delete]
+
+
+def test_a_removal_that_was_decided_and_not_carried_out_does_not_count() -> None:
+    """The components of b3 could not leave, so it stayed. It may be tried again."""
+
+    async def scenario() -> None:
+        judge = interpreter(gone(free_port()))
+        judge.learned(Learned("1", 0, "b0", (Delete(broker="b3"),)), crash=False)
+        assert (await judge.facts(())).removed == ()
+        judge.learned(Learned("2", 0, "b0", (Delete(broker="b9"),)), crash=False)
+        assert [each.broker for each in (await judge.facts(())).removed] == ["b9"]
+
+    run(scenario())
 
 
 def test_all_four_phases_are_written_down_when_the_database_is_back() -> None:
@@ -388,11 +404,14 @@ def test_a_broker_whose_components_could_not_leave_is_not_deleted(reason: str, a
             return reason
 
     nothing: Any = None
-    acts = Moves(nothing, nothing, nothing, nothing, nothing, nothing)
-    decision = (Migrate(source="b2", targets=("b3",), components=("chat",)), Delete(broker="b2"))
-    reasons = run(acts.carry_out_all(decision, crash=False))
-    assert len(done) == asked
-    assert bool(reasons) == bool(reason)
+    parts: Any = SimpleNamespace(coord=FakeCoord(), layout=Layout())
+    acts = Moves(parts, nothing, nothing, nothing, nothing, nothing)
+    for components in (("chat",), ()):  # those that are named, or all
+        done.clear()
+        decision = (Migrate(source="b2", targets=("b3",), components=components), Delete(broker="b2"))
+        reasons = run(acts.carry_out_all(decision, crash=False))
+        assert len(done) == asked
+        assert reasons == ([reason, "b2 stays: its components could not leave"] if reason else [])
 
 
 class OneValue:

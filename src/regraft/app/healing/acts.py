@@ -3,8 +3,8 @@
 | Intent | |
 |---|---|
 | Delete, of one that died | a deputy from its journal, at once; at leisure, its links go and it leaves |
-| Delete, of one that lives | the same without a deputy |
-| Add | a plan that appends it |
+| Delete, of one that lives | the same without a deputy; it is out of service (`in_service`) |
+| Add | it is started, if it does not run; then a plan that appends it |
 | ShiftAway | a plan of one shift |
 | MoveClients | the broker sends its clients away, for a while |
 | Migrate, Clone | components go |
@@ -15,10 +15,11 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING
 
+from regraft.app.healing.component_moves import components_of, move_components
 from regraft.app.healing.deploy import Repairs, bury
 from regraft.app.healing.hosting import LATER_SECONDS, Hosted
+from regraft.app.healing.in_service import ask_to_start, retire
 from regraft.app.healing.parts import Parts
 from regraft.app.healing.removals import claim
 from regraft.app.healing.watch import examine
@@ -32,9 +33,6 @@ from regraft.heal.wire import Here
 from regraft.model import Infeasible, Plan, RegraftError, Topology
 from regraft.model.intents import Add, Clone, Delete, Intent, Migrate, MoveClients, ShiftAway
 from regraft.model.topology import Broker
-
-if TYPE_CHECKING:
-    from regraft.heal.components.host import ComponentHost
 
 log = logging.getLogger("regraft.heal")
 ATTEMPTS = 5
@@ -56,7 +54,6 @@ class Acts:
         leaving: Callable[[str], None],
         send_away: Callable[[str, float], Awaitable[str]],
     ) -> None:
-        self.components: ComponentHost | None = None
         self._parts = parts
         self._repairs = repairs
         self._refused = refused
@@ -74,21 +71,23 @@ class Acts:
             looking.cancel()
 
     async def carry_out_all(self, decision: Iterable[Intent], *, crash: bool) -> list[str]:
-        """One after the other; what was not done, and why. A broker whose components could not leave stays:
-        the seed deletes it after they have (Mimosa Pudica §4.3, rule 3)."""
+        """One after the other; what was not done, and why. A broker that its components were to leave is
+        deleted when all of them have left, and stays otherwise (Mimosa Pudica §4.3, rule 3)."""
         reasons: list[str] = []
-        stay: set[str] = set()
+        moved: dict[str, bool] = {}
         for intent in decision:
-            if isinstance(intent, Delete) and intent.broker in stay:
-                reasons.append(f"{intent.broker} stays: its components could not leave")
-                continue
             try:
-                reason = await self.carry_out(intent, crash=crash)
+                if isinstance(intent, Delete) and intent.broker in moved:
+                    reason = await self._held(intent.broker, moved[intent.broker])
+                else:
+                    reason = ""
+                reason = reason or await self.carry_out(intent, crash=crash)
             except RegraftError as fault:
                 reason = str(fault)
+            if isinstance(intent, Migrate):
+                moved[intent.source] = moved.get(intent.source, True) and not reason
             if reason:
                 reasons.append(reason)
-                stay |= {intent.source} if isinstance(intent, Migrate) and intent.components else set()
         return reasons
 
     async def carry_out(self, intent: Intent, *, crash: bool) -> str:
@@ -103,7 +102,15 @@ class Acts:
             case MoveClients():
                 return await self._send_away(intent.broker, AWAY_SECONDS)
             case Migrate() | Clone():
-                return await self._move_components(intent)
+                return await move_components(self._parts.coord, self._parts.layout, intent)
+
+    async def _held(self, id: str, moved: bool) -> str:
+        """Why this broker stays; empty if all of its components have left. One may have come meanwhile, or
+        the event may have named only some of them."""
+        if not moved:
+            return f"{id} stays: its components could not leave"
+        there = (await components_of(self._parts.coord, self._parts.layout)).get(id, ())
+        return f"{id} stays: {', '.join(there)} has not left it" if there else ""
 
     # A broker that died
 
@@ -129,6 +136,8 @@ class Acts:
             if isinstance(hosted, Hosted):
                 log.info("%s: is the deputy of %s, life %d", self._parts.id, id, hosted.owner.life)
                 self._announce(hosted)
+                if not crash:
+                    self._parts.begin(retire(self._parts.coord, self._parts.layout, id))
                 if seen.alive is not None:
                     self._parts.begin(self._bury(seen.alive.ephemeral_owner))
                 self._deputy(hosted)
@@ -141,6 +150,7 @@ class Acts:
         settings = self._parts.settings
         reason = await claim(self._parts.coord, self._parts.layout, id, settings.removals, time.time())
         if not reason:
+            await retire(self._parts.coord, self._parts.layout, id)
             self._leaving(id)
         return reason
 
@@ -186,7 +196,9 @@ class Acts:
                 between = (least,)
             return inserting(topology, intent.broker, between)
 
-        return await self._repairs.carry_out(make, CAREFUL, PLAN_SECONDS)
+        parts = self._parts
+        reason = await ask_to_start(parts.coord, parts.layout, intent.broker, intent.between)
+        return reason or await self._repairs.carry_out(make, CAREFUL, PLAN_SECONDS)
 
     async def _shift(self, intent: ShiftAway) -> str:
         one, away, to = intent.neighbour, intent.broker, intent.to
@@ -196,11 +208,3 @@ class Acts:
             return shifting(topology, one, away, to) if {one, to} <= near else None
 
         return await self._repairs.carry_out(make, CAREFUL, PLAN_SECONDS)
-
-    async def _move_components(self, intent: Migrate | Clone) -> str:
-        if self.components is None:
-            return "this node has no component host"
-        from regraft.heal.components.intents import carry_out  # noqa: PLC0415 — few nodes have components
-
-        done = await carry_out(intent, self.components.calls, self.components.directory)
-        return "; ".join(f"{name}: {reason}" for name, reason in done.refused)

@@ -113,15 +113,16 @@ class EventChecker:
         self.expect_no_more(id)
         self._parts.begin(self.happened(Event(name="brokerRecovered", broker=id)))
 
-    def join(self, id: str) -> str:
-        """A broker outside wants to join; why it can not."""
+    def join(self, id: str, beside: tuple[str, ...] = ()) -> str:
+        """A broker outside wants to join, at best beside these; why it can not."""
         topology = self._parts.topology
         if topology is None or self._parts.id not in topology.neighbours:
             return "this node is not in the overlay itself"
         if id in topology.neighbours:
             return ""
-        place = self._place()
-        event = Event(name="addBrokerRequest", broker=id, brokers=(place,))
+        living = topology.neighbours.keys() - self._watching.detector.suspected
+        place = beside if beside and living >= set(beside) else (self._place(),)
+        event = Event(name="addBrokerRequest", broker=id, brokers=place)
         outside = lambda: not self._in_overlay(id)  # noqa: E731
         self._begin(Wish("add", id, event, f"{id} wants to join", still=outside))
         return ""
@@ -156,9 +157,8 @@ class EventChecker:
             return
         self._quiet[event.name] = now + QUIET_SECONDS
         kind = _kind(reaction.intents)
-        target = event.broker if kind != "add" else next(iter(event.brokers), event.broker)
         what = f"{event.name} of {event.broker} ({', '.join(reaction.fired)})"
-        self._begin(Wish(kind, target, event, what))
+        self._begin(Wish(kind, event.broker, event, what))
 
     # Asking
 

@@ -7,23 +7,22 @@ has a connection that works says so, and then it is the link of whoever suspecte
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from regraft.app.healing.component_moves import components_of
 from regraft.app.healing.parts import Parts
 from regraft.app.healing.watch import Watching, examine
-from regraft.coord import CoordError
 from regraft.heal.detection import Evidence, verdict
 from regraft.heal.election import Decision, Learned
 from regraft.heal.grant import Grant
 from regraft.heal.reaction import Reaction, react
 from regraft.heal.wire import Cause
+from regraft.model import RegraftError
 from regraft.model.facts import Event, Facts, Removal
 from regraft.model.intents import Delete, said
 
-if TYPE_CHECKING:
-    from regraft.heal.components.directory import Directory
-
 REACH_SECONDS = 0.05
+COMPONENT_ACTIONS = ("goBroker", "cloneBroker")
 EVENTS = {"delete": "deleteBrokerRequest", "add": "addBrokerRequest"}
 Reaches = Callable[[str, str, float], Awaitable[bool]]
 """Member, broker, seconds → whether it says that it reaches it."""
@@ -38,8 +37,6 @@ class Judged(NamedTuple):
 
 class Interpreter:
     def __init__(self, parts: Parts, watching: Watching) -> None:
-        self.directory: Directory | None = None
-        """Of components, if this node has any."""
         self._parts = parts
         self._watching = watching
         self._removals: list[Removal] = []
@@ -74,17 +71,20 @@ class Interpreter:
             overlay=topology,
             events=events,
             loads=loads,
-            components=await self._components(),
+            components=await self._components(events),
             dead=frozenset(away & topology.neighbours.keys()),
-            removed=tuple(self._removal(each, away) for each in self._removals),
+            removed=tuple(found for each in self._removals if (found := self._removal(each, away))),
             now=now,
         )
 
-    def _removal(self, removal: Removal, away: set[str]) -> Removal:
-        """One that has joined again still counts, but not as one that is missing."""
+    def _removal(self, removal: Removal, away: set[str]) -> Removal | None:
+        """One that died and has joined again still counts, but not as one that is missing. One that lived and
+        is there was not removed after all, or not yet: ZooKeeper has the count of those (`removals`)."""
         topology = self._parts.topology
         there = topology is not None and removal.broker in topology.neighbours and removal.broker not in away
-        return removal._replace(broker="") if there else removal
+        if not there:
+            return removal
+        return None if removal.healthy else removal._replace(broker="")
 
     def learned(self, learned: Learned, *, crash: bool) -> None:
         """What was decided counts against the limits, whoever leads. `crash`: it was about one that died,
@@ -115,13 +115,18 @@ class Interpreter:
             return f"the link has failed, not the broker: {who} reach it"
         return "it does not answer, but nothing shows that it is gone" if found == "unsure" else found
 
-    async def _components(self) -> dict[str, tuple[str, ...]]:
-        if self.directory is None:
+    async def _components(self, events: tuple[Event, ...]) -> dict[str, tuple[str, ...]]:
+        """By broker, if a rule for one of these events moves any. Whoever carries it out looks again."""
+        names = {event.name for event in events}
+        if not any(
+            call.action in COMPONENT_ACTIONS
+            for each in self._parts.databases.rules.rules
+            if each.rule.on.name in names
+            for call in each.rule.do
+        ):
             return {}
-        from regraft.heal.components.directory import places  # noqa: PLC0415 — few nodes have components
-
-        with contextlib.suppress(CoordError):
-            return places(await self.directory.all())
+        with contextlib.suppress(RegraftError):
+            return await components_of(self._parts.coord, self._parts.layout)
         return {}
 
     def _event_of(self, grant: Grant) -> Event | None:

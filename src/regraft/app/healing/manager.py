@@ -128,7 +128,7 @@ class Manager:
                 reached &= message.broker not in self.watching.detector.suspected
                 self.parts.connections.send(peer, Reach(number=message.number, reached=reached))
             case AskJoin():
-                refused = self.events.join(message.broker)
+                refused = self.events.join(message.broker, message.beside)
                 self.parts.connections.send(peer, Answer(number=message.number, refused=refused))
             case SendAway():
                 refused = self._clients_leave(message.broker, message.seconds)

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from regraft.app.healing.settings import NodeSettings, to_json
+from regraft.broker.io.ending import end_all
 from regraft.coord import Configuration, Coord, Exists, Layout
 from regraft.coord.typed import write
 from regraft.deploy.records import Current
@@ -24,7 +25,6 @@ from regraft.heal.rules import SEED_RULES, parse
 from regraft.model import BadInput, RegraftError, Topology
 
 Address = tuple[str, int]
-STOP_SECONDS = 10.0
 START_SECONDS = 60.0
 OPEN = "User Defined"
 """The bound that the seed's fourth rule leaves to the user: brokers to which components may go at once."""
@@ -92,7 +92,7 @@ class DatabaseProcesses:
         await process.wait()
 
     async def stop(self) -> None:
-        await asyncio.gather(*[_end(process) for process in self.running.values()])
+        await end_all(self.running.values())
         self.running.clear()
 
 
@@ -111,6 +111,7 @@ class NodeProcesses:
 
     def __init__(self, ids: Iterable[str], configure: Callable[[str], NodeSettings]) -> None:
         self.settings = {id: configure(id) for id in ids}
+        self._configure = configure
         self.addresses: dict[str, Address] = {}
         self.metrics: dict[str, Address | None] = {}
         self._running: dict[str, _Started] = {}
@@ -138,7 +139,7 @@ class NodeProcesses:
         """All at once: those that are left for a moment would begin to heal."""
         started = list(self._running.values())
         self._running.clear()
-        await asyncio.gather(*[_end(each.process) for each in started])
+        await end_all(each.process for each in started)
         for each in started:
             if each.reading is not None:
                 each.reading.cancel()
@@ -150,9 +151,16 @@ class NodeProcesses:
         await started.process.wait()
 
     async def restart(self, id: str) -> None:
-        """On the same ports; whether, and when, it is in the overlay, `joined` tells."""
-        self._running.pop(id, None)
-        await self._begin(id)
+        """On the same ports, unless it runs; whether, and when, it is in the overlay, `joined` tells."""
+        known = self._running.get(id)
+        if known is None or known.process.returncode is not None:
+            await self._begin(id)
+
+    async def start(self, id: str, beside: tuple[str, ...] = ()) -> None:
+        """One that was not among the first, or has left; it asks to join beside these."""
+        known = self.settings[id] if id in self.settings else self._configure(id)
+        self.settings[id] = replace(known, beside=beside)
+        await self.restart(id)
 
     async def joined(self, id: str) -> None:
         """Until its broker is in the overlay."""
@@ -200,19 +208,6 @@ class NodeProcesses:
             started.changed.set()
         await started.process.wait()
         started.changed.set()
-
-
-async def _end(process: Process) -> None:
-    """Ask by ending its input, then insist."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        async with asyncio.timeout(STOP_SECONDS):
-            await process.wait()
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
 
 
 def sqlite_stores(folder: Path, count: int) -> list[str]:

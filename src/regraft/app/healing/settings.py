@@ -27,6 +27,8 @@ class NodeSettings:
     broker: BrokerConfiguration
     zookeeper: ZookeeperSettings
     region: str = ""
+    beside: tuple[str, ...] = ()
+    """Where it asks to join, if it is not in the overlay; none: anywhere."""
     heal_port: int = 0
     """Where its manager listens, on the broker's host; 0: any free port."""
     token: str = field(default="", repr=False)
@@ -43,10 +45,6 @@ class NodeSettings:
     """Seconds between two looks of the monitor."""
     traffic: Path | None = None
     """Classes and their demand: a dead broker's neighbours are joined as is cheapest for them."""
-    components: Path | None = None
-    """Folder of this broker's components; None: it has none."""
-    trusted: Path | None = None
-    """Folder of the keys whose bundles may run."""
 
     @property
     def id(self) -> str:

@@ -1,5 +1,6 @@
 """Many brokers in one process: each takes its port, or a free one, then all learn each other's addresses."""
 
+import asyncio
 from collections.abc import Callable
 from types import TracebackType
 
@@ -54,5 +55,10 @@ class Overlay:
         return self.servers[id].fault
 
     async def stop(self) -> None:
-        for server in self.servers.values():
-            await server.stop()
+        """All at once; one that can not stop does not keep the others from it."""
+        ends = await asyncio.gather(
+            *[server.stop() for server in self.servers.values()], return_exceptions=True
+        )
+        for fault in ends:
+            if isinstance(fault, BaseException):
+                raise fault

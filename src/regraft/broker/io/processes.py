@@ -12,9 +12,8 @@ from typing import Any
 
 from regraft.broker.io.__main__ import to_json
 from regraft.broker.io.configuration import Address, Configuration
+from regraft.broker.io.ending import end_all
 from regraft.model import BadInput, RegraftError, Topology
-
-STOP_SECONDS = 10.0
 
 
 class Processes:
@@ -51,7 +50,7 @@ class Processes:
         return f"exit code {await self.running[id].wait()}"
 
     async def stop(self) -> None:
-        await asyncio.gather(*[_end(process) for process in self.running.values()])
+        await end_all(self.running.values())
         self.running.clear()
 
     async def kill(self, id: str) -> None:
@@ -110,15 +109,3 @@ async def _answer(process: Process, id: str) -> dict[str, Any]:
         reason = f"broker {id!r} does not start: {answer['fault']}"
         raise BadInput("", reason) if answer.get("bad_input") else RegraftError(reason)
     return answer
-
-
-async def _end(process: Process) -> None:
-    """Ask by ending its input, then insist."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        async with asyncio.timeout(STOP_SECONDS):
-            await process.wait()
-    except TimeoutError:
-        process.kill()
-        await process.wait()

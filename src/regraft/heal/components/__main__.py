@@ -12,6 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
+from regraft.broker.io.orphans import end_with_parent
 from regraft.coord import Configuration, Coord, Layout
 from regraft.heal.components.directory import ZookeeperDirectory
 from regraft.heal.components.host import ComponentHost
@@ -62,8 +63,11 @@ async def _end_of(reader: asyncio.StreamReader) -> bool:
 
 
 def main() -> int:
+    given = options()
+    if given.guarded:
+        end_with_parent()
     try:
-        asyncio.run(serve(options()))
+        asyncio.run(serve(given))
     except BadInput as fault:
         print(f"regraft.heal.components: {fault}", file=sys.stderr)
         return 2

@@ -7,13 +7,14 @@ answer `CallFailed`, and then the call may have been executed or not.
 import asyncio
 import itertools
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from regraft.heal.components.directory import Directory, DirectoryAway
 from regraft.heal.components.messages import Answered, Call, CallId, Ended, Message, Order, Reply
-from regraft.heal.components.network import Network, Peer, Security
+from regraft.heal.components.network import Network, Peer, Security, security_of
 from regraft.model import RegraftError
 
 PATIENCE = 60.0
@@ -50,6 +51,12 @@ class Calls:
         calls = cls(me, directory, network)
         network.heard, network.lost = calls.heard, calls.lost
         return calls
+
+    @classmethod
+    def from_environment(cls, directory: Directory, environment: Mapping[str, str]) -> "Calls":
+        """As `open`, with the token and the certificates that the variables REGRAFT_COMPONENTS_… name."""
+        me = environment.get("REGRAFT_COMPONENTS_ID", "")
+        return cls.open(directory, security_of(environment), me)
 
     async def __aenter__(self) -> "Calls":
         return self

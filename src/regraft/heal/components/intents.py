@@ -42,7 +42,10 @@ async def carry_out(intent: Migrate | Clone, calls: Calls, directory: Directory)
         refused += [(name, "no target is named") for name in names]
         return _ended(done, refused, begun)
     for order in orders(intent, names):
-        reason = await _carry(order, entries.get(order.name), intent.source, calls)
+        try:
+            reason = await _carry(order, entries.get(order.name), intent.source, calls)
+        except DirectoryAway as fault:
+            reason = str(fault)
         if reason:
             refused.append((order.name, reason))
         else:
@@ -84,6 +87,8 @@ async def _carry(order: Order, entry: Entry | None, source: str, calls: Calls) -
         return ""
     if entry.place != source:
         return f"it is at {entry.place}, not at {source}"
+    if await calls.directory.address(order.target) is None:
+        return f"no host of components lives at {order.target}"
     ended = await calls.order(source, order, PATIENCE)
     reason = f"{source} does not answer" if ended is None else ended.refused
     if not reason:

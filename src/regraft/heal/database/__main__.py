@@ -9,6 +9,7 @@ import json
 import signal
 import sys
 
+from regraft.broker.io.orphans import end_with_parent
 from regraft.coord import Configuration, Layout
 from regraft.heal.database.node import DatabaseNode, Timing
 from regraft.heal.database.store import store_of
@@ -55,8 +56,11 @@ async def serve(given: argparse.Namespace) -> None:
 
 
 def main() -> int:
+    given = options()
+    if given.guarded:
+        end_with_parent()
     try:
-        asyncio.run(serve(options()))
+        asyncio.run(serve(given))
     except BadInput as fault:
         print(f"regraft.heal.database: {fault}", file=sys.stderr)
         return 2

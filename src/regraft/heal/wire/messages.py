@@ -82,8 +82,11 @@ class Reach(_Message, frozen=True, kw_only=True, array_like=True, tag="reach"):
 
 
 class AskJoin(_Message, frozen=True, kw_only=True, array_like=True, tag="join?"):
+    """`beside`: where it would like to be; none: anywhere."""
+
     number: int
     broker: str
+    beside: tuple[str, ...] = ()
 
 
 class SendAway(_Message, frozen=True, kw_only=True, array_like=True, tag="away?"):
