@@ -250,7 +250,7 @@ class MeshSimulation:
         name = name or self.rng.choice(candidates)
         broker = self.brokers[name]
         for topic in broker.core.interest.own:
-            interested = {each for each in candidates if topic in self.brokers[each].core.interest.own}
+            interested = {each for each in candidates if self.brokers[each].core.interest.is_settled(topic)}
             if interested == {name}:
                 return
         self.failed.add(name)

@@ -304,9 +304,13 @@ class MeshBroker(Conversing):
         """Everything that the last event caused: topics, answers to clients, publications, confirmations."""
         for topic in self.interest.newly_ready(self.now):
             self.standings.begin(topic)
-            self._tell_positions(topic)
+            if self.interest.is_settled(topic):
+                self._tell_positions(topic)
         known = self.rosters.take_known()  # first of all: it may be what we have waited for
         self.membership.judge(self.now)
+        settled, self.membership.settled = self.membership.settled, []
+        for topic in settled:
+            self._tell_positions(topic)
         if (change := self.interest.change()) is not None:
             self._send_all(change)
         for roster, source in self.rosters.take_rosters():

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 
 from regraft.broker.core.mesh_roster import Rosters, State
 
+Graph = dict[str, set[str]]
+
 MOST_NAMES = 8
 """So many brokers are named to a client at most."""
 
@@ -37,27 +39,28 @@ class Connected:
         stayed, they go first, and both do not try in vain.
         """
         ours = self.rosters.broker
-        relays = {name for name, state in self._members(topic).items() if state is State.RELAY}
-        return not self._is_connected(
-            self._staying(topic) - {ours} - {name for name in relays if name < ours}
-        )
+        first = {
+            name
+            for name, state in self._members(topic).items()
+            if name < ours and state in (State.RELAY, State.IDLE)
+        }
+        return not self._is_connected(self._staying(topic) - first - {ours})
 
     def cut_off(self, topic: str) -> str:
         """Why what is published here would not reach everybody who was told that the topic is in place."""
         self._refresh()
         if topic not in self._cut_off:
-            members = self._members(topic)
-            reached = self._reached(self.rosters.broker, {*members, self.rosters.broker})
-            lost = {name for name, state in members.items() if state is State.PLACED} - reached
-            self._cut_off[topic] = _apart(topic, members, min(lost), reached) if lost else ""
+            members, ours = self._members(topic), self.rosters.broker
+            found = reached(self._graph({*members, ours}), ours)
+            lost = {name for name, state in members.items() if state is State.PLACED} - found
+            self._cut_off[topic] = _apart(topic, members, ours, min(lost)) if lost else ""
         return self._cut_off[topic]
 
     def survives(self, topic: str, one: str, other: str) -> bool:
         """Whether the topic would be connected without this link, if it is with it."""
         if self.lacking(topic):
             return True
-        stay = self._staying(topic)
-        return self._is_connected(stay, frozenset((one, other)))
+        return self._is_connected(self._staying(topic), frozenset((one, other)))
 
     def _refresh(self) -> None:
         if self._judged_at != self.rosters.changes:
@@ -74,54 +77,59 @@ class Connected:
         return {name for name, state in self._members(topic).items() if state is not State.LEAVING}
 
     def _judge(self, topic: str) -> str:
-        stay = self._staying(topic)
-        if len(stay) < 2:
+        graph = self._graph(self._staying(topic))
+        if is_connected(graph, self.level):
             return ""
-        first = min(stay)
-        reached = self._reached(first, stay)
-        if reached != stay:
-            return _apart(topic, stay, min(stay - reached), reached)
-        if not self._is_connected(stay):
-            return f"topic {topic!r} is not {self.level}-connected among {_names(stay)}"
-        return ""
-
-    def _near(self, name: str, without: frozenset[str] = frozenset()) -> set[str]:
-        entries = self.rosters.entries
-        return {
-            other
-            for other in entries[name].links
-            if other in entries and name in entries[other].links and {name, other} != without
-        }
-
-    def _reached(self, start: str, those: set[str], without: frozenset[str] = frozenset()) -> set[str]:
-        found, todo = {start}, [start]
-        while todo:
-            new = (self._near(todo.pop(), without) & those) - found
-            found |= new
-            todo.extend(new)
-        return found
+        first = min(graph)
+        if lost := graph.keys() - reached(graph, first):
+            return _apart(topic, graph, first, min(lost))
+        return f"topic {topic!r} is not {self.level}-connected among {_names(graph)}"
 
     def _is_connected(self, those: set[str], without: frozenset[str] = frozenset()) -> bool:
-        if len(those) < 2:
-            return True
-        if self.level == 1:
-            return self._reached(min(those), those, without) == those
-        import numpy as np  # compiled code: not for a broker that has promised less
+        return is_connected(self._graph(those, without), self.level)
 
-        from regraft.model.k_connectivity import largest_k
+    def _graph(self, those: set[str], without: frozenset[str] = frozenset()) -> Graph:
+        """What links these brokers; `without` are the ends of a link that is thought away."""
+        entries = self.rosters.entries
+        return {
+            name: {
+                other
+                for other in entries[name].links & those
+                if name in entries[other].links and {name, other} != without
+            }
+            for name in those
+        }
 
-        numbers = {name: number for number, name in enumerate(sorted(those))}
-        near = {name: self._near(name, without) & those for name in numbers}
-        pairs = [(numbers[one], numbers[other]) for one in near for other in near[one] if one < other]
-        k = largest_k(len(numbers), np.array(pairs, dtype=np.int64).reshape(-1, 2), self.level)
-        return k is None or k >= self.level
+
+def reached(graph: Graph, start: str) -> set[str]:
+    found, todo = {start}, [start]
+    while todo:
+        new = graph[todo.pop()] - found
+        found |= new
+        todo.extend(new)
+    return found
 
 
-def _apart(topic: str, members: Iterable[str], lost: str, reached: set[str]) -> str:
-    here = min(reached)
+def is_connected(graph: Graph, level: int) -> bool:
+    """Whether it takes the failure of `level` nodes, or of all but one, to part the graph.
+
+    By definition, failure by failure: levels are 1, 2 or 3, and few brokers have a topic. (The compiled
+    search in `model.k_connectivity` takes seconds to load, in which a broker would stand still.)
+    """
+    if len(graph) <= level:
+        return all(len(near) == len(graph) - 1 for near in graph.values())
+    if level == 1:
+        return len(reached(graph, next(iter(graph)))) == len(graph)
+    return all(
+        is_connected({name: near - {gone} for name, near in graph.items() if name != gone}, level - 1)
+        for gone in graph
+    )
+
+
+def _apart(topic: str, members: Iterable[str], one: str, other: str) -> str:
     return (
         f"topic {topic!r} is not connected among {_names(members)}: "
-        f"no links lead from {here} to {lost} over brokers that have it"
+        f"no links lead from {one} to {other} over brokers that have it"
     )
 
 

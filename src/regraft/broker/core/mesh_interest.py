@@ -69,6 +69,9 @@ class Topic:
         self.restored = restored
         """We had it in an earlier life: our subscribers are owed what came meanwhile."""
         self.ready = False
+        self.settled = restored
+        """We belong to those among whom the topic has begun, linked to one that does, or the first. Before,
+        we may be apart from them: then it means nothing that we do not know a stream."""
         self.heard: set[str] = set()
         """Neighbours that have noted our interest."""
         self.known: set[str] = set()
@@ -103,6 +106,13 @@ class Interest:
 
     def is_ready(self, topic: str) -> bool:
         return topic in self.own and self.own[topic].ready
+
+    def is_settled(self, topic: str) -> bool:
+        return self.is_ready(topic) and self.own[topic].settled
+
+    def was_told(self, topic: str) -> bool:
+        """Whether we are ready because a neighbour that is settled has said where the topic stands."""
+        return self.is_ready(topic) and bool(self.wanting(topic) & self.own[topic].known)
 
     def may_publish(self, topic: str, subscribed: bool) -> bool:
         """Whether we know the topic, and that a publication on it would not go nowhere."""
@@ -232,6 +242,7 @@ class Interest:
                 own.partial = own.partial or message.partial
             if message.last:
                 own.heard.add(link.name)
+                self.changes += 1
                 if message.known:
                     own.known.add(link.name)
         return topics

@@ -6,6 +6,8 @@
     RELAY ── others do not need us any more ──▶ LEAVING
     LEAVING ── known, and connected without us ──▶ (none), otherwise RELAY
 
+(A relay of a topic that has not begun is IDLE.)
+
 To join a topic is to say so (`mesh_roster`), to wait until enough brokers know it, and then to look: the
 topic is in place here when it is connected among all brokers that have it and are not about to leave. To
 leave is the same: a broker whose clients have all withdrawn goes on passing the topic on until it is known
@@ -30,7 +32,7 @@ TOPIC = "topic/"
 SAY_AGAIN = 1.0
 """After so many seconds a roster that is not known widely enough is said anew."""
 
-JOINED, PLACED = b"joined", b"placed"
+JOINED, SETTLED, PLACED = b"joined", b"settled", b"placed"
 
 
 class Membership:
@@ -49,10 +51,14 @@ class Membership:
         self._changed: set[str] = set()
         self._said: dict[str, int] = {}
         """The number of our roster that says so, for topics that wait to be known."""
+        self._unsettled: set[str] = set()
+        self._relays: set[str] = set()
         self._said_at = 0.0
         self._relinked = True
         """Our links are to be said as well, first of all when we start."""
         self._judged_at = (-1, -1)
+        self.settled: list[str] = []
+        """Topics on which neighbours may be told where the streams stand, since this was last emptied."""
 
     def restore(self, stored: dict[str, bytes]) -> None:
         """After a start and after the sessions: what we had said before is still so."""
@@ -61,9 +67,14 @@ class Membership:
             if not key.startswith(TOPIC):
                 continue
             self._stored[topic] = value
-            if topic not in self.interest.own:
+            relays = topic not in self.interest.own
+            if relays:
                 self.interest.stay(topic)
-                self._become(topic, State.RELAY)
+            if value == JOINED:
+                self.interest.own[topic].settled = False
+                self._unsettled.add(topic)
+            if relays:
+                self._become(topic, self._relaying(topic))
             elif value == PLACED:
                 self._become(topic, State.PLACED)
 
@@ -75,7 +86,8 @@ class Membership:
 
     def leave(self, topic: str) -> None:
         """The last client that wanted it has gone."""
-        self._become(topic, State.RELAY if self.connected.needs_relay(topic) else State.LEAVING)
+        needed = self.connected.needs_relay(topic)
+        self._become(topic, self._relaying(topic) if needed else State.LEAVING)
 
     def relinked(self) -> None:
         self._relinked = True
@@ -111,12 +123,13 @@ class Membership:
         if self._judged_at == before:
             return
         self._judged_at = before
+        for topic in [each for each in self._unsettled if self.interest.was_told(each)]:
+            self._settle(topic)
         if self.rosters.informed:
             for topic in [each for each in self._said if self._is_known(each)]:
                 self._decide(topic)
-            for topic in [each for each, state in self.states.items() if state is State.RELAY]:
-                if not self.connected.needs_relay(topic):
-                    self._become(topic, State.LEAVING)
+            for topic in [each for each in self._relays if not self.connected.needs_relay(each)]:
+                self._become(topic, State.LEAVING)
         if self._changed:
             self._say(now)
 
@@ -135,18 +148,34 @@ class Membership:
         return (self.interest.own[topic].mark, state) if state is not None else None
 
     def _decide(self, topic: str) -> None:
-        lacking = self.connected.lacking(topic)
         if self.states[topic] is State.LEAVING:
-            if lacking:
-                self._become(topic, State.RELAY)
+            if self.connected.lacking(topic):
+                self._become(topic, self._relaying(topic))
                 return
             del self.states[topic], self._said[topic]
+            self._unsettled.discard(topic)
             self._changed.add(topic)
             self._unstored.add(topic)
             self.interest.drop(topic)
             self.left(topic)
-        elif not lacking and self.interest.is_ready(topic):
-            self._become(topic, State.PLACED)
+        elif self.interest.is_ready(topic) and not self.connected.lacking(topic):
+            others = self.rosters.members.get(topic, {}).values()
+            if all(state in (State.JOINING, State.IDLE) for state in others):
+                self._settle(topic)  # it begins with us
+            if self.interest.is_settled(topic):
+                self._become(topic, State.PLACED)
+
+    def _settle(self, topic: str) -> None:
+        if topic in self._unsettled:
+            self._unsettled.discard(topic)
+            self.interest.own[topic].settled = True
+            self.settled.append(topic)
+            self._unstored.add(topic)
+            if topic in self._relays:
+                self._become(topic, State.RELAY)
+
+    def _relaying(self, topic: str) -> State:
+        return State.RELAY if self.interest.own[topic].settled else State.IDLE
 
     def _is_known(self, topic: str) -> bool:
         return not self.rosters.unaware(self._said[topic], self.rosters.members.get(topic, ()))
@@ -156,16 +185,24 @@ class Membership:
 
     def _become(self, topic: str, state: State) -> None:
         self.states[topic] = state
+        (self._relays.add if state in (State.RELAY, State.IDLE) else self._relays.discard)(topic)
+        if not self.interest.own[topic].settled:
+            self._unsettled.add(topic)
         self._said.pop(topic, None)
         self._changed.add(topic)
         self._unstored.add(topic)
+
+    def _remembered(self, topic: str) -> bytes | None:
+        state = self.states.get(topic)
+        if state is None or state is State.PLACED:
+            return PLACED if state is not None else None
+        return SETTLED if self.interest.own[topic].settled else JOINED
 
     def take_stores(self) -> list[Store]:
         """What is to be remembered, before anything that was said of it leaves."""
         stores = []
         for topic in sorted(self._unstored):
-            state = self.states.get(topic)
-            value = None if state is None else PLACED if state is State.PLACED else JOINED
+            value = self._remembered(topic)
             if self._stored.get(topic) == value:
                 continue
             if value is None:

@@ -32,6 +32,8 @@ class State(IntEnum):
     """No client here wants it any more; it is passed on, because others need that."""
     LEAVING = 3
     """As a relay, but nobody should count on it: it goes, if that does no harm."""
+    IDLE = 4
+    """As a relay, but the topic has not begun, as far as this broker was told."""
 
 
 LIVES_APART = 2**32
