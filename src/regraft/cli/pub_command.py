@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.running_directory import addresses, connection_options, context
+from regraft.cli.running_directory import addresses, connection_options, context, say_waiting
 from regraft.model import BadInput
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="On success, print one JSON object.")
 def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Publish events; returns when all of them have reached everybody who subscribed.
+
+    In a mesh every event has a topic, and publishing waits until that topic is connected among all brokers
+    that have it: "waiting: ..." on standard error says why, and after --timeout it is an error.
 
     The event is made of KEY=VALUE (a value that reads as a number or as true or false is one; quotes make
     it text) and --data. Without arguments, events are read from standard input, one JSON object on a line:
@@ -68,8 +71,9 @@ async def _publish(
     name, token, timeout = options["name"], options["token"], options["timeout"]
     published, rate = 0, options["rate"]
     async with connect(where, name=name, token=token, tls=tls, timeout=timeout) as session:
+        session.on_waiting = say_waiting
         if options["advertise"] is not None:
-            await session.advertise(options["advertise"])
+            await session.within(timeout, session.advertise(options["advertise"]))
         start = time.monotonic()
         async for event in events:
             if rate and (early := start + published / rate - time.monotonic()) > 0:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.running_directory import addresses, connection_options, context
+from regraft.cli.running_directory import addresses, connection_options, context, say_waiting
 
 if TYPE_CHECKING:
     from regraft.client import Event
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 def sub(filter: str, count: int | None, durable: bool, as_json: bool, **options: Any) -> None:
     """Print the events that match FILTER, a CloudEvents SQL expression, one JSON object on a line.
 
-    "subscribed" on standard error says that from now on nothing is missed. Ctrl-C ends it.
+    "subscribed" on standard error says that from now on nothing is missed. In a mesh that can take until the
+    topic is connected among all brokers that have it: "waiting: ..." says why; a --timeout that was given
+    ends it with an error. Ctrl-C ends it.
 
     \b
     Examples:
@@ -62,10 +64,13 @@ async def _subscribe(
 
     name, token, timeout = options["name"], options["token"], options["timeout"]
     received = 0
+    source = click.get_current_context().get_parameter_source("timeout")
+    patience = timeout if source is click.core.ParameterSource.COMMANDLINE else None
     session = connect(where, name=name, token=token, tls=tls, durable=durable, timeout=timeout)
     subscription = session.subscribe(filter)
+    session.on_waiting = say_waiting
     async with session:
-        await subscription
+        await session.within(patience, subscription)
         click.echo(f"subscribed at {session.broker}", err=True)
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, subscription.end)

@@ -15,6 +15,10 @@ class Unreachable(RegraftError):
     """None of the addresses answers."""
 
 
+class NotInPlace(RegraftError):
+    """A filter was not in place in time; says what it waits for, if the broker did."""
+
+
 class Closed(RegraftError):
     """The session has ended."""
 

@@ -10,13 +10,13 @@ import asyncio
 import secrets
 import ssl
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 
 from regraft.client.addresses import parse_addresses
 from regraft.client.checks import check_name, encoded, sendable
-from regraft.client.core import Acknowledged, Client, Connected, Delivered, Happening, Placed
-from regraft.client.errors import Closed, Unreachable, refused
+from regraft.client.core import Acknowledged, Client, Connected, Delivered, Happening, Placed, Waits
+from regraft.client.errors import Closed, NotInPlace, Unreachable, refused
 from regraft.client.link import Linking
 from regraft.client.publishing import FRAME_BYTES, Outstanding, encoded_parts, event_of
 from regraft.client.subscription import Subscription
@@ -74,6 +74,10 @@ class Session:
         self._outstanding = Outstanding(4096, ON_THE_WAY_BYTES)
         self._subscriptions = Subscriptions()
         self._placing: dict[str, asyncio.Future[None]] = {}
+        self._waiting: dict[str, str] = {}
+        """Filters that are not in place, and what they wait for, as the broker said."""
+        self.on_waiting: Callable[[str], None] = lambda reason: None
+        """Called with what a filter waits for, if that takes long."""
         self._advertised = False
         self._scheduled = True
         """Before there is a connection, nothing is: the hello says it all."""
@@ -118,9 +122,8 @@ class Session:
                 await self.flush()
         except TimeoutError:
             left = self.core.unacknowledged
-            raise Unreachable(
-                f"{left} publications were not acknowledged: {self._linking.last_fault}"
-            ) from None
+            why = self._why_waiting() or self._linking.last_fault
+            raise Unreachable(f"{left} publications were not acknowledged: {why}") from None
         finally:
             if not self._durable:
                 self.core.leave()
@@ -244,7 +247,11 @@ class Session:
             self._subscriptions.deliver(*happening[:3], self.core.consumed)
         elif isinstance(happening, Acknowledged):
             self._outstanding.acknowledged(happening.up_to)
+        elif isinstance(happening, Waits):
+            self._waiting[happening.id] = happening.reason
+            self.on_waiting(happening.reason)
         elif isinstance(happening, Placed):
+            self._waiting.pop(happening.id, None)
             self._settle(happening.id, None)
         elif isinstance(happening, Connected):
             if not self._welcomed.done():
@@ -280,6 +287,18 @@ class Session:
         for future in [self._welcomed, *self._placing.values()]:
             if not future.done():
                 future.set_exception(fault)
+
+    async def within(self, seconds: float | None, placed: Awaitable[object]) -> None:
+        """Wait for a filter to be in place, `await`ed by this, for not longer than so many seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                await placed
+        except TimeoutError:
+            why = self._why_waiting() or "the broker has not said why"
+            raise NotInPlace(f"not in place after {seconds:g} s: {why}") from None
+
+    def _why_waiting(self) -> str:
+        return next(reversed(self._waiting.values()), "")
 
     async def _place(self, id: str) -> None:
         self._placing[id] = self._loop.create_future()

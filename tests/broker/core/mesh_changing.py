@@ -6,6 +6,7 @@ not connected among the brokers that have them may still wait.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
 from random import Random
 
@@ -50,17 +51,28 @@ class Changing(MeshSimulation):
     def _steps(self) -> None:
         rng = self.rng
         clients = list(self.clients.values())
-        for _ in range(rng.randint(12, 30)):
-            step = rng.choices(
-                (self._subscribe, self._unsubscribe, self._advertise, self._retire), (6, 3, 4, 1)
-            )[0]
-            self.clock.after(rng.uniform(0.3, SECONDS), lambda step=step: step(rng.choice(clients)))
-        for _ in range(rng.randint(10, 40)):
-            self.clock.after(rng.uniform(0.5, SECONDS), lambda: self._publish_some(rng.choice(clients)))
+        for _ in range(rng.randint(6, 16)):
+            self.clock.after(rng.uniform(0.3, SECONDS), partial(self._change, clients))
+        for _ in range(rng.randint(3, 8)):
+            self.clock.after(rng.uniform(0.8, SECONDS), partial(self._collide, clients))
         for _ in range(rng.choice((0, 3, 8))):
             self.clock.after(rng.uniform(0.5, SECONDS), self._crash)
         for _ in range(rng.choice((0, 0, 6))):
             self.clock.after(rng.uniform(0.5, SECONDS), self._reset)
+
+    def _change(self, clients: list[ClientNode]) -> None:
+        rng = self.rng
+        steps = (self._subscribe, self._unsubscribe, self._advertise, self._retire)
+        rng.choices(steps, (6, 4, 4, 1))[0](rng.choice(clients))
+
+    def _collide(self, clients: list[ClientNode]) -> None:
+        """Two change what they want at about the same time, while everybody publishes."""
+        rng, slowest = self.rng, self.network.weather.slowest
+        for _ in range(2):
+            self.clock.after(rng.uniform(0, slowest), partial(self._change, clients))
+        for client in rng.sample(clients, len(clients) // 2):
+            for _ in range(rng.randint(1, 3)):
+                self.clock.after(rng.uniform(0, 3 * slowest), partial(self._publish_some, client))
 
     # Steps
 
