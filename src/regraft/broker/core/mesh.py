@@ -203,6 +203,14 @@ class MeshBroker(Conversing):
             self._spread(word, "")
         return self._flush()
 
+    def needs_link(self, neighbour: str) -> str:
+        """A topic that is connected among all that have it only with this link; of a neighbour that is away
+        none, since the link may be taken away because it will not come back."""
+        link = self.interest.links[neighbour]
+        connected = self.membership.connected
+        shared = sorted(link.topics.keys() & self.interest.own) if link.connection is not None else []
+        return next((each for each in shared if not connected.survives(each, self.id, neighbour)), "")
+
     def take_facts(self) -> list[Fact]:
         """What the telemetry wants to know, since the last call."""
         facts, self.flooding.facts = self.flooding.facts, []
@@ -302,26 +310,12 @@ class MeshBroker(Conversing):
 
     def _flush(self) -> list[Effect]:
         """Everything that the last event caused: topics, answers to clients, publications, confirmations."""
-        for topic in self.interest.newly_ready(self.now):
-            self.standings.begin(topic)
-            if self.interest.is_settled(topic):
-                self._tell_positions(topic)
-        known = self.rosters.take_known()  # first of all: it may be what we have waited for
-        self.membership.judge(self.now)
-        settled, self.membership.settled = self.membership.settled, []
-        for topic in settled:
-            self._tell_positions(topic)
-        if (change := self.interest.change()) is not None:
-            self._send_all(change)
-        for roster, source in self.rosters.take_rosters():
-            self._send_all(roster, source)
-        for name, message in known:
-            link = self.interest.links.get(name)
-            if link is not None and link.connection is not None:
-                self._out.append(Send(link.connection, message))
+        self._follow_topics()
         self.standings.begin_unsure()
         self.sessions.placed()
-        self.sessions.publishing.admit()
+        while self.sessions.publishing.admit() and self.membership.has_news:
+            self._follow_topics()  # something was published on topics that its client had not named
+            self.sessions.placed()
         weighed = self.pressures.weigh(self.flooding.streams.bytes, self.interest.own)
         if weighed is not None:
             self._spread(weighed, "")
@@ -333,6 +327,25 @@ class MeshBroker(Conversing):
         out += self.flooding.take_sends()
         out += self.sessions.publishing.take_sends()
         return out
+
+    def _follow_topics(self) -> None:
+        """What is known of our topics has changed, or of who has them."""
+        for topic in self.interest.newly_ready(self.now):
+            self.standings.begin(topic)
+            if self.interest.is_settled(topic):
+                self._tell_positions(topic)
+        known = self.rosters.take_known()
+        self.membership.judge(self.now)
+        for topic in self.membership.take_settled():
+            self._tell_positions(topic)
+        if (change := self.interest.change()) is not None:
+            self._send_all(change)
+        for roster, source in self.rosters.take_rosters():
+            self._send_all(roster, source)
+        for name, message in known:  # behind the rosters: whoever hears it has heard them
+            link = self.interest.links.get(name)
+            if link is not None and link.connection is not None:
+                self._out.append(Send(link.connection, message))
 
     def _send_all(self, message: AnyMessage, source: str = "") -> None:
         """To all neighbours that are connected, but for the one that it came from."""

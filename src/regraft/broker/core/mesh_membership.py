@@ -57,8 +57,7 @@ class Membership:
         self._relinked = True
         """Our links are to be said as well, first of all when we start."""
         self._judged_at = (-1, -1)
-        self.settled: list[str] = []
-        """Topics on which neighbours may be told where the streams stand, since this was last emptied."""
+        self._settled: list[str] = []
 
     def restore(self, stored: dict[str, bytes]) -> None:
         """After a start and after the sessions: what we had said before is still so."""
@@ -169,7 +168,7 @@ class Membership:
         if topic in self._unsettled:
             self._unsettled.discard(topic)
             self.interest.own[topic].settled = True
-            self.settled.append(topic)
+            self._settled.append(topic)
             self._unstored.add(topic)
             if topic in self._relays:
                 self._become(topic, State.RELAY)
@@ -191,6 +190,16 @@ class Membership:
         self._said.pop(topic, None)
         self._changed.add(topic)
         self._unstored.add(topic)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something about our topics has not been said yet."""
+        return bool(self._changed)
+
+    def take_settled(self) -> list[str]:
+        """Topics on which neighbours may be told where the streams stand, since the last call."""
+        settled, self._settled = self._settled, []
+        return settled
 
     def _remembered(self, topic: str) -> bytes | None:
         state = self.states.get(topic)

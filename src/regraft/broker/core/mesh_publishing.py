@@ -74,11 +74,13 @@ class Publishing:
         check_run(session, run)
         session.inbox.append(run)
 
-    def admit(self) -> None:
-        """Take what clients published, each client's in order, as far as its topics can be published on."""
+    def admit(self) -> bool:
+        """Take what clients published, each client's in order, as far as its topics can be published on;
+        whether something waits."""
         for session in self.all.values():
             while session.inbox and self._admit(session, session.inbox[0]):
                 session.inbox.popleft()
+        return any(session.inbox for session in self.all.values())
 
     def _admit(self, session: Session, run: Run) -> bool:
         """Whether all of the run could be taken; the rest stays in the inbox."""
