@@ -14,13 +14,18 @@ CHAIN: dict[str, Any] = {"brokers": ["a", "b", "c"], "links": [["a", "b"], ["b",
 
 
 @contextmanager
-def running(folder: Path, *options: str, topology: dict[str, Any] = CHAIN) -> Iterator[dict[str, Any]]:
-    """Three brokers in a chain, without agents unless the options say `--agents`; what `--json` printed."""
+def running(
+    folder: Path, *options: str, topology: dict[str, Any] | str = CHAIN
+) -> Iterator[dict[str, Any]]:
+    """Three brokers in a chain (or another topology, or a file of one), without agents unless the options say
+    `--agents`; what `--json` printed."""
     if "--agents" not in options:
         options = ("--no-agents", *options)
     options = tuple(option for option in options if option != "--agents")
-    (folder / "chain.json").write_text(json.dumps(topology))
-    command = [*PROGRAM, "up", "chain.json", "--json", *options]
+    if isinstance(topology, dict):
+        (folder / "chain.json").write_text(json.dumps(topology))
+        topology = "chain.json"
+    command = [*PROGRAM, "up", topology, "--json", *options]
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as up:

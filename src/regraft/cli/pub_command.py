@@ -11,7 +11,7 @@ import click
 
 from regraft.cli.filter_option import checked_filter
 from regraft.cli.grouped import Command
-from regraft.cli.running_directory import addresses, connection_options, context
+from regraft.cli.running_directory import addresses, connection_options, context, say_waiting
 from regraft.model import BadInput
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="On success, print one JSON object.")
 def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Publish events, and return when every subscriber has them.
+
+    In a mesh every event has a topic, and publishing waits until that topic is connected among all brokers
+    that have it: "waiting: ..." on standard error says why, and after --timeout it is an error.
 
     The event is made of KEY=VALUE (a value that reads as a number or as true or false is one; quotes make
     it text) and --data. Without arguments, events are read from standard input, one JSON object on a line:
@@ -76,8 +79,9 @@ async def _publish(
     name, token, timeout = options["name"], options["token"], options["timeout"]
     published, rate = 0, options["rate"]
     async with connect(where, name=name, token=token, tls=tls, timeout=timeout) as session:
+        session.on_waiting = say_waiting
         if options["advertise"] is not None:
-            await session.advertise(options["advertise"])
+            await session.advertise(options["advertise"], timeout=timeout)
         start = time.monotonic()
         async for event in events:
             if rate and (early := start + published / rate - time.monotonic()) > 0:

@@ -68,13 +68,18 @@ def connection_options(command: Any) -> Any:
                 default=10.0,
                 show_default=True,
                 metavar="SECONDS",
-                help="For the connection.",
+                help="For the connection; then for the next acknowledgement, or a filter to be in place.",
                 **advanced(),
             ),
         ]
     ):
         command = option(command)
     return command
+
+
+def say_waiting(reason: str) -> None:
+    """What a filter waits for, as its broker says."""
+    click.echo(f"waiting: {reason}", err=True)
 
 
 def addresses(at: str | None, directory: Path, broker: str | None) -> "list[str] | Directory":

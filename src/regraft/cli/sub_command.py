@@ -8,7 +8,7 @@ import click
 
 from regraft.cli.filter_option import checked_filter
 from regraft.cli.grouped import Command
-from regraft.cli.running_directory import addresses, connection_options, context
+from regraft.cli.running_directory import addresses, connection_options, context, say_waiting
 
 if TYPE_CHECKING:
     from regraft.client import Event
@@ -29,7 +29,8 @@ def sub(filter: str, count: int | None, durable: bool, as_json: bool, **options:
     """Print the events that match FILTER, one JSON object a line.
 
     FILTER is a CloudEvents SQL expression. "subscribed" on standard error says that from now on nothing is
-    missed. Ctrl-C ends it.
+    missed. In a mesh that can take until the topic is connected among all brokers that have it:
+    "waiting: ..." says why; a --timeout that was given ends it with an error. Ctrl-C ends it.
 
     \b
     Examples:
@@ -64,8 +65,11 @@ async def _subscribe(
 
     name, token, timeout = options["name"], options["token"], options["timeout"]
     received = 0
+    source = click.get_current_context().get_parameter_source("timeout")
+    patience = timeout if source is click.core.ParameterSource.COMMANDLINE else None
     session = connect(where, name=name, token=token, tls=tls, durable=durable, timeout=timeout)
-    subscription = session.subscribe(filter)
+    subscription = session.subscribe(filter, timeout=patience)
+    session.on_waiting = say_waiting
     async with session:
         await subscription
         click.echo(f"subscribed at {session.broker}", err=True)

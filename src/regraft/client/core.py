@@ -21,6 +21,7 @@ from regraft.protocol.messages import (
     Run,
     Settled,
     Subscribe,
+    Waiting,
     Welcome,
     Withdraw,
 )
@@ -64,7 +65,14 @@ class Connected(NamedTuple):
     resumed: bool
 
 
-Happening: TypeAlias = Delivered | Acknowledged | Placed | Rejected | Connected
+class Waits(NamedTuple):
+    """The filter with this id is not in place yet, and why."""
+
+    id: str
+    reason: str
+
+
+Happening: TypeAlias = Delivered | Acknowledged | Placed | Rejected | Connected | Waits
 
 
 class Client:
@@ -185,6 +193,8 @@ class Client:
                 self._confirmed(message, happened)
             elif isinstance(message, InPlace):
                 happened.append(Placed(message.id))
+            elif isinstance(message, Waiting):
+                happened.append(Waits(message.id, message.reason))
             elif isinstance(message, Welcome):
                 happened.append(self._welcome(message))
             elif isinstance(message, Refused):

@@ -14,7 +14,7 @@ import asyncio
 import secrets
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import NoReturn
@@ -31,7 +31,7 @@ from regraft.client.checks import (
     parsed,
     sendable,
 )
-from regraft.client.core import Acknowledged, Client, Connected, Delivered, Happening, Placed
+from regraft.client.core import Acknowledged, Client, Connected, Delivered, Happening, Placed, Waits
 from regraft.client.errors import ENDED, Closed, Misuse, NotConnected, TimedOut, Unreachable, refused
 from regraft.client.link import Linking
 from regraft.client.placing import Placing, resolve
@@ -99,6 +99,10 @@ class Session(OnlyAsync):
         self._subscriptions = Subscriptions()
         self._linking = Linking(core, addresses, tls, FRAME_BYTES, self._received)
         self._placing = Placing()
+        self._waiting: dict[str, str] = {}
+        """Filters that are not in place, and what they wait for, as the broker said."""
+        self.on_waiting: Callable[[str], None] = lambda reason: None
+        """Called with what a filter waits for, if that takes long."""
         self._advertised = False
         self._scheduled = True
         """Before there is a connection, nothing is: the hello says it all."""
@@ -170,7 +174,7 @@ class Session(OnlyAsync):
                 await self._acknowledged()
         except TimedOut:
             left = self.core.unacknowledged
-            raise Unreachable(f"{left} publications were not acknowledged: {self._linking.status}") from None
+            raise Unreachable(f"{left} publications were not acknowledged: {self._situation}") from None
         finally:
             if not self._durable:
                 self.core.leave()
@@ -215,7 +219,7 @@ class Session(OnlyAsync):
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise TimedOut(f"no {what} within {timeout:g} s; {self._linking.status}") from None
+            raise TimedOut(f"no {what} within {timeout:g} s; {self._situation}") from None
 
     # Publishing
 
@@ -375,7 +379,11 @@ class Session(OnlyAsync):
             self._subscriptions.deliver(*happening[:3], self.core.consumed)
         elif isinstance(happening, Acknowledged):
             self._outstanding.acknowledged(happening.up_to)
+        elif isinstance(happening, Waits):
+            self._waiting[happening.id] = happening.reason
+            self.on_waiting(happening.reason)
         elif isinstance(happening, Placed):
+            self._waiting.pop(happening.id, None)
             self._settle(happening.id, None)
         elif isinstance(happening, Connected):
             resolve(self._welcomed, None)
@@ -403,6 +411,11 @@ class Session(OnlyAsync):
         assert isinstance(fault, Exception)
         self._stop(fault, fault)
         resolve(self._welcomed, fault)
+
+    @property
+    def _situation(self) -> str:
+        """Why something takes long: what a filter waits for if its broker said so, else the connection."""
+        return next(reversed(self._waiting.values()), "") or self._linking.status
 
     async def _place(self, id: str, timeout: float | None, what: str) -> None:
         answered = self._placing.expect(id)

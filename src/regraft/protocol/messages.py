@@ -17,6 +17,8 @@ a link is being moved, the agents of the participants through the core's command
 | Claim, Flushed, Handover, Claimed | broker ↔ broker | a client moved here: who holds something for it? |
 | Frozen, Moved | broker ↔ broker | a link is being moved (`relink`) |
 | Positions, Flood, Received, Pressure | broker ↔ broker | in a mesh (`mesh`) |
+| Roster, Known | broker ↔ broker | in a mesh: who has which topics, and who knows that (`mesh_roster`) |
+| Waiting | broker → client | in a mesh: why a filter is not in place yet |
 | Refused | broker → client | what you sent breaks this rule |
 | Bye | both | the session or link ends on purpose |
 """
@@ -27,7 +29,7 @@ import msgspec
 
 from regraft.model import BadInput
 
-VERSION = 1
+VERSION = 2
 """Of the protocol. Peers of different versions refuse each other with both numbers."""
 
 Named: TypeAlias = tuple[str, str]
@@ -269,6 +271,35 @@ class Pressure(Message, frozen=True, tag=23):
     topics: list[str]
 
 
+class Roster(Message, frozen=True, tag=24):
+    """The links and topics of `broker`, or how they changed. Passed on over every link of the mesh."""
+
+    broker: str
+    number: int
+    """Grows with every change: an older one is void."""
+    base: int
+    """The number of the roster that this one changes; 0: this is all of it."""
+    links: list[str]
+    topics: list[tuple[str, str, int]]
+    """Topic, mark of its joining (as in `Update`), state (`mesh_roster.State`)."""
+    gone: list[str] = []
+
+
+class Known(Message, frozen=True, tag=25):
+    """These brokers have the roster of `broker` with this number. Goes back the way that it came."""
+
+    broker: str
+    number: int
+    by: list[str]
+
+
+class Waiting(Message, frozen=True, tag=26):
+    """The filter with this id is not in place yet, and why."""
+
+    id: str
+    reason: str
+
+
 AnyMessage: TypeAlias = (
     LinkHello
     | ClientHello
@@ -293,4 +324,7 @@ AnyMessage: TypeAlias = (
     | Flood
     | Received
     | Pressure
+    | Roster
+    | Known
+    | Waiting
 )

@@ -6,7 +6,7 @@ everything that it does and sees.
 
 from collections import deque
 
-from regraft.client.core import Acknowledged, Client, Delivered, Happening, Placed, Rejected
+from regraft.client.core import Acknowledged, Client, Connected, Delivered, Happening, Placed, Rejected
 from regraft.protocol.messages import AnyMessage, Bye
 from regraft.testing.broker_node import World
 from regraft.testing.network import End
@@ -141,7 +141,7 @@ class ClientNode:
             checker.placed(self.name, happening.id)
         elif isinstance(happening, Rejected):
             checker.rejected(self.name, happening.about, happening.reason)
-        elif self.home != happening.broker:
+        elif isinstance(happening, Connected) and self.home != happening.broker:
             self.home = happening.broker
             checker.moved(self.core.publisher)
 

@@ -82,6 +82,7 @@ class MeshSimulation:
             held_bytes=rng.choice((8_000, 30_000, 10**7)),
             streams=Random(f"{seed}/streams").choice((0, 10_000)),
             idle_seconds=self.idle_seconds,
+            **self._settings(),
         )
         script = Script(
             tuple(overlay.brokers), tuple(overlay.links), (), (), weather, 16, rng.choice((1, 3, 16)), 0.0
@@ -100,6 +101,10 @@ class MeshSimulation:
 
     def _overlay(self) -> Overlay:
         return random_overlay(self.rng)
+
+    def _settings(self) -> dict[str, int]:
+        """Beside those that every run draws."""
+        return {}
 
     # The run
 
@@ -245,7 +250,7 @@ class MeshSimulation:
         name = name or self.rng.choice(candidates)
         broker = self.brokers[name]
         for topic in broker.core.interest.own:
-            interested = {each for each in candidates if topic in self.brokers[each].core.interest.own}
+            interested = {each for each in candidates if self.brokers[each].core.interest.is_settled(topic)}
             if interested == {name}:
                 return
         self.failed.add(name)

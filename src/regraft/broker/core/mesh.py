@@ -54,11 +54,13 @@ from dataclasses import dataclass
 from regraft.broker.core.conversing import Conversing
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.forwarding import Fact
-from regraft.broker.core.mesh_checks import check_hello
+from regraft.broker.core.mesh_checks import check_hello, check_known, check_roster
 from regraft.broker.core.mesh_delivery import Delivery
 from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_interest import Interest, MeshLink
+from regraft.broker.core.mesh_membership import Membership
 from regraft.broker.core.mesh_pressure import Pressures
+from regraft.broker.core.mesh_roster import Rosters
 from regraft.broker.core.mesh_sessions import MeshSessions
 from regraft.broker.core.mesh_standing import Standings
 from regraft.broker.core.peers import Session
@@ -66,14 +68,17 @@ from regraft.broker.core.settings import Settings
 from regraft.model import BadInput
 from regraft.protocol.messages import (
     Advertise,
+    AnyMessage,
     Bye,
     ClientHello,
     Confirm,
     Flood,
+    Known,
     LinkHello,
     Positions,
     Pressure,
     Received,
+    Roster,
     Run,
     Settled,
     Subscribe,
@@ -87,7 +92,9 @@ class MeshSettings(Settings):
     """Limits of a broker, and what is promised in a mesh."""
 
     k: int = 2
-    """The overlay is k-topic-connected: fewer than k failures at once lose nothing."""
+    """So many brokers keep what is acknowledged: fewer than k failures at once lose nothing."""
+    connected: int = 1
+    """A topic is in place when it is so many times connected among the brokers that have it."""
     held_bytes: int = 64 * 2**20
     """Beyond this much in copies, publishers are stopped."""
     patience: float = 1.0
@@ -118,14 +125,19 @@ class MeshBroker(Conversing):
             self.interest, self.flooding, mesh.streams, mesh.idle_seconds, mesh.patience
         )
         self.delivery = Delivery(self.flooding)
+        self.rosters = Rosters(id, life, self.interest.links, mesh.k)
+        self.membership = Membership(
+            self.interest, self.rosters, mesh.connected, self.flooding.check_topic
+        )
         self.sessions = MeshSessions(
-            id, self.interest, self.flooding, self.delivery, mesh.window, mesh.filters_per_client
+            id, self.membership, self.flooding, self.delivery, mesh.window, mesh.filters_per_client
         )
         self.standings.here = lambda client: f"@{client}" in self.sessions.all
         self.pressures = Pressures(id, life, mesh.held_bytes)
         self.flooding.held_up = lambda topic: topic in self.pressures.topics
         self.interest.restore(stored or {})
         self.sessions.restore(stored or {}, now)
+        self.membership.restore(stored or {})
         self._on_link = {
             Update: self._update,
             Positions: lambda link, message: self.standings.learn(message, link),
@@ -134,6 +146,8 @@ class MeshBroker(Conversing):
             Confirm: lambda link, message: self.flooding.confirmed(message, link),
             Settled: lambda link, message: setattr(link, "settled", True),
             Pressure: self._pressure,
+            Roster: self._roster,
+            Known: self._known,
         }
         self._on_session = {
             Run: self.sessions.publishing.publish,
@@ -158,6 +172,7 @@ class MeshBroker(Conversing):
         for session in list(self.delivery.sessions.values()):
             if session.connection is None and now - session.left_at > self.settings.session_seconds:
                 self.sessions.end(session)
+        self.sessions.explain(now)
         return self._flush()
 
     def link(self, neighbour: str) -> list[Effect]:
@@ -165,7 +180,8 @@ class MeshBroker(Conversing):
         if neighbour in self.interest.links:
             return []
         self.interest.links[neighbour] = MeshLink(neighbour)
-        return [Dial(neighbour)] if self.id < neighbour else []
+        self.membership.relinked()
+        return ([Dial(neighbour)] if self.id < neighbour else []) + self._flush()
 
     def unlink(self, neighbour: str) -> list[Effect]:
         """The overlay loses the link to this neighbour: nothing is kept for it any more."""
@@ -179,12 +195,21 @@ class MeshBroker(Conversing):
             self._over.add(connection)
             self._out.append(Close(connection, "no longer a neighbour"))
         self.interest.unlink(link)
+        self.membership.relinked()
         self._out.append(Store(f"link/{neighbour}", None))
         for topic in topics:
             self.flooding.check_topic(topic)
         if (word := self.pressures.void(neighbour)) is not None:
             self._spread(word, "")
         return self._flush()
+
+    def needs_link(self, neighbour: str) -> str:
+        """A topic that is connected among all that have it only with this link; of a neighbour that is away
+        none, since the link may be taken away because it will not come back."""
+        link = self.interest.links[neighbour]
+        connected = self.membership.connected
+        shared = sorted(link.topics.keys() & self.interest.own) if link.connection is not None else []
+        return next((each for each in shared if not connected.survives(each, self.id, neighbour)), "")
 
     def take_facts(self) -> list[Fact]:
         """What the telemetry wants to know, since the last call."""
@@ -210,6 +235,7 @@ class MeshBroker(Conversing):
         if link.life != hello.life:
             link.life = hello.life
             self.flooding.renew(link, {*self.flooding.streams.by_topic, *self.interest.own})
+        self._out += [Send(connection, roster) for roster in self.rosters.everything()]
         self._out.append(Send(connection, self.interest.everything()))
         self._out += [Send(connection, word) for word in self.pressures.told.values()]
 
@@ -234,15 +260,32 @@ class MeshBroker(Conversing):
         for topic in sorted(gone):
             self.flooding.check_topic(topic)
 
+    def _roster(self, link: MeshLink, roster: Roster) -> None:
+        check_roster(roster)
+        neighbour = self.interest.links.get(roster.broker)
+        if not self.rosters.heard(roster, link.name) or neighbour is None:
+            return
+        topics = self.rosters.entries[roster.broker].topics
+        joined, gone = self.interest.heard_elsewhere(
+            neighbour, {topic: mark for topic, (mark, _) in topics.items()}
+        )
+        if joined or gone:
+            self._out.append(self.interest.remembered(neighbour))
+        self.flooding.renew(neighbour, joined)
+        for topic in sorted(gone):
+            self.flooding.check_topic(topic)
+
+    def _known(self, link: MeshLink, message: Known) -> None:
+        check_known(message)
+        self.rosters.known(message)
+
     def _pressure(self, link: MeshLink, word: Pressure) -> None:
         if (news := self.pressures.hear(word)) is not None:
             self._spread(news, link.name if news is word else "")
 
     def _spread(self, word: Pressure, source: str) -> None:
         """Pass it on; publishers may be free again."""
-        for link in self.interest.links.values():
-            if link.connection is not None and link.name != source:
-                self._out.append(Send(link.connection, word))
+        self._send_all(word, source)
         self.flooding.check_unacknowledged()
 
     def _bye(self, session: Session, bye: Bye) -> None:
@@ -267,27 +310,48 @@ class MeshBroker(Conversing):
 
     def _flush(self) -> list[Effect]:
         """Everything that the last event caused: topics, answers to clients, publications, confirmations."""
-        if (change := self.interest.change()) is not None:
-            for link in self.interest.links.values():
-                if link.connection is not None:
-                    self._out.append(Send(link.connection, change))
-        for topic in self.interest.newly_ready(self.now):
-            self.standings.begin(topic)
-            self._tell_positions(topic)
+        self._follow_topics()
         self.standings.begin_unsure()
         self.sessions.placed()
-        self.sessions.publishing.admit()
+        while self.sessions.publishing.admit() and self.membership.has_news:
+            self._follow_topics()  # something was published on topics that its client had not named
+            self.sessions.placed()
         weighed = self.pressures.weigh(self.flooding.streams.bytes, self.interest.own)
         if weighed is not None:
             self._spread(weighed, "")
-        out, self._out = self._out, []
-        out += self.sessions.stores()
+        out: list[Effect] = [*self.membership.take_stores(), *self.sessions.stores(), *self._out]
+        self._out = []
         out += self.sessions.out
         self.sessions.out = []
         out += self.delivery.take_sends()
         out += self.flooding.take_sends()
         out += self.sessions.publishing.take_sends()
         return out
+
+    def _follow_topics(self) -> None:
+        """What is known of our topics has changed, or of who has them."""
+        for topic in self.interest.newly_ready(self.now):
+            self.standings.begin(topic)
+            if self.interest.is_settled(topic):
+                self._tell_positions(topic)
+        known = self.rosters.take_known()
+        self.membership.judge(self.now)
+        for topic in self.membership.take_settled():
+            self._tell_positions(topic)
+        if (change := self.interest.change()) is not None:
+            self._send_all(change)
+        for roster, source in self.rosters.take_rosters():
+            self._send_all(roster, source)
+        for name, message in known:  # behind the rosters: whoever hears it has heard them
+            link = self.interest.links.get(name)
+            if link is not None and link.connection is not None:
+                self._out.append(Send(link.connection, message))
+
+    def _send_all(self, message: AnyMessage, source: str = "") -> None:
+        """To all neighbours that are connected, but for the one that it came from."""
+        for link in self.interest.links.values():
+            if link.connection is not None and link.name != source:
+                self._out.append(Send(link.connection, message))
 
     def _tell_positions(self, topic: str) -> None:
         """Neighbours on the topic that were told that we know nothing have waited for this."""

@@ -5,16 +5,18 @@ Whoever breaks one is told the rule and closed, before anything of the message h
 
 from typing import Final
 
+from regraft.broker.core.mesh_roster import State
 from regraft.broker.core.mesh_streams import UNSURE
 from regraft.broker.core.mesh_topics import topic_of
 from regraft.broker.core.peers import Session
 from regraft.broker.core.sessions import NAME_BYTES
 from regraft.model import BadInput
 from regraft.protocol import events
-from regraft.protocol.messages import ClientHello, Confirm, Flood, Positions, Run
+from regraft.protocol.messages import ClientHello, Confirm, Flood, Known, Positions, Roster, Run
 
 LARGEST: Final = 2**63 - 1
 """Of numbers: what is one above still fits into a message."""
+LARGEST_ROSTER: Final = 2**64 - 2**32
 LIFE_DIGITS: Final = 20
 
 
@@ -59,6 +61,21 @@ def check_positions(positions: Positions) -> None:
         _check_stream("positions", stream)
         if not UNSURE <= base <= LARGEST or not all(0 < number <= LARGEST for number in numbers):
             raise BadInput("positions", f"a number of {stream[:80]!r} is not between 1 and {LARGEST}")
+
+
+def check_roster(roster: Roster) -> None:
+    names = [roster.broker, *roster.links, *roster.gone, *(topic for topic, _, _ in roster.topics)]
+    if any(not 0 < len(name.encode()) <= NAME_BYTES for name in names):
+        raise BadInput("roster", f"names have 1 to {NAME_BYTES} bytes")
+    if not 0 <= roster.base < roster.number <= LARGEST_ROSTER:
+        raise BadInput("roster", f"numbers ascend, up to {LARGEST_ROSTER}")
+    if any(state not in set(State) for _, _, state in roster.topics):
+        raise BadInput("roster", f"the state of a topic is one of {[*map(int, State)]}")
+
+
+def check_known(known: Known) -> None:
+    if not 0 < known.number <= LARGEST_ROSTER:
+        raise BadInput("known", f"a number is between 1 and {LARGEST_ROSTER}")
 
 
 def _check_stream(place: str, stream: str) -> None:

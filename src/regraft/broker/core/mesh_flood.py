@@ -170,11 +170,13 @@ class Flooding:
             self.outbox.offer(neighbour, copy)
 
     def received(self, message: Received, link: MeshLink) -> None:
-        if (stream := self.streams.by_name.get(message.stream)) is not None:
-            for seq in message.seqs:
-                if (copy := stream.copies.get(seq)) is not None:
-                    copy.has.add(link.name)
-                    self._check(copy)
+        stream = self.streams.by_name.get(message.stream)
+        for seq in message.seqs:
+            if stream is not None and (copy := stream.copies.get(seq)) is not None:
+                copy.has.add(link.name)
+                self._check(copy)
+            else:  # let go when the neighbour had left the topic, to which it has come again meanwhile
+                self.outbox.confirmed(link.name, message.stream, seq - 1, seq)
 
     def confirmed(self, message: Confirm, link: MeshLink) -> None:
         """The neighbour needs no copy of ours any more."""

@@ -1,6 +1,7 @@
 """Who is interested in which topics, and where their streams stood when we joined.
 
-Neighbours tell each other their own topics, nothing is passed on. A broker that joins a topic, or comes
+Neighbours tell each other their own topics. (That is for routing; whether a topic is connected among all
+brokers that have it is the business of `mesh_membership`.) A broker that joins a topic, or comes
 back to it after a crash, asks its neighbours first (`Positions`) and is *ready* when it knows enough:
 
 - at most k − 1 neighbours have not answered, or k − 2 if it comes back, being a failure itself: one of
@@ -40,6 +41,10 @@ class MeshLink(Link):
         """By topic and stream: it sends us all after this number."""
         self.partial: set[str] = set()
         """Topics of which it has forgotten streams."""
+        self.said: dict[str, str] = {}
+        """As `topics`, but only what it told us itself, which we have answered."""
+        self.told_all = False
+        """It has told us everything that it knew, once in our life."""
         self._parts: dict[str, dict[str, int]] = {}
         """By topic: promises of an answer whose last part has not come."""
 
@@ -64,6 +69,9 @@ class Topic:
         self.restored = restored
         """We had it in an earlier life: our subscribers are owed what came meanwhile."""
         self.ready = False
+        self.settled = restored
+        """We belong to those among whom the topic has begun, linked to one that does, or the first. Before,
+        we may be apart from them: then it means nothing that we do not know a stream."""
         self.heard: set[str] = set()
         """Neighbours that have noted our interest."""
         self.known: set[str] = set()
@@ -89,6 +97,8 @@ class Interest:
         self._removed: set[str] = set()
         self._unready: set[str] = set()
         self._joined = 0
+        self.changes = 0
+        """Grows when somebody comes to a topic or leaves it, and when we become ready on one."""
 
     def wanting(self, topic: str) -> set[str]:
         """The neighbours that are interested in the topic, connected or not."""
@@ -96,6 +106,13 @@ class Interest:
 
     def is_ready(self, topic: str) -> bool:
         return topic in self.own and self.own[topic].ready
+
+    def is_settled(self, topic: str) -> bool:
+        return self.is_ready(topic) and self.own[topic].settled
+
+    def was_told(self, topic: str) -> bool:
+        """Whether we are ready because a neighbour that is settled has said where the topic stands."""
+        return self.is_ready(topic) and bool(self.wanting(topic) & self.own[topic].known)
 
     def may_publish(self, topic: str, subscribed: bool) -> bool:
         """Whether we know the topic, and that a publication on it would not go nowhere."""
@@ -106,25 +123,37 @@ class Interest:
     def join(self, topic: str, restored: bool) -> bool:
         """One filter more; whether it is the first."""
         self._counts[topic] += 1
-        if topic in self.own:
+        if topic not in self.own:
+            self._begin(topic, restored)
+        return self._counts[topic] == 1
+
+    def leave(self, topic: str) -> bool:
+        """One filter less; whether it was the last. The topic is still ours, until `drop`."""
+        self._counts[topic] -= 1
+        if self._counts[topic]:
             return False
+        del self._counts[topic]
+        return True
+
+    def stay(self, topic: str) -> None:
+        """After a start: the topic was ours, although no filter of ours is on it."""
+        self._begin(topic, restored=True)
+
+    def _begin(self, topic: str, restored: bool) -> None:
+        self.changes += 1
         self._joined += 1
         self.own[topic] = Topic(self._joined, restored)
         self._unready.add(topic)
         self._added.add(topic)
         self._removed.discard(topic)
-        return True
 
-    def leave(self, topic: str) -> bool:
-        """One filter less; whether it was the last."""
-        self._counts[topic] -= 1
-        if self._counts[topic]:
-            return False
-        del self._counts[topic], self.own[topic]
+    def drop(self, topic: str) -> None:
+        """The topic is no longer ours."""
+        self.changes += 1
+        del self.own[topic]
         self._unready.discard(topic)
         self._added.discard(topic)
         self._removed.add(topic)
-        return True
 
     def _named(self, topics: Iterable[str]) -> list[Named]:
         return [(topic, self.own[topic].mark) for topic in sorted(topics)]
@@ -145,18 +174,44 @@ class Interest:
 
     def heard(self, link: MeshLink, update: Update) -> tuple[list[str], set[str]]:
         """The topics that the neighbour has joined since it last spoke, and those it has left."""
+        self.changes += 1
         named = dict(update.subscriptions)
         gone = link.topics.keys() - named if update.all_subscriptions else set(update.gone_subscriptions)
+        # What others have told us since may be newer than this, and comes directly as well.
+        gone = {each for each in gone - named.keys() if link.topics.get(each) == link.said.get(each)}
+        joined = sorted(topic for topic, mark in named.items() if link.said.get(topic) != mark)
+        link.said |= named
+        link.told_all = link.told_all or update.all_subscriptions
+        self._note(link, named)
+        self._forget(link, gone)
+        return joined, gone
+
+    def heard_elsewhere(self, link: MeshLink, named: dict[str, str]) -> tuple[list[str], set[str]]:
+        """Others say that the neighbour has these topics: which of them are news, and which have gone of
+        those that it had not told us itself. It is kept for from now on, also if it is away: it counts on it.
+        """
         joined = sorted(topic for topic, mark in named.items() if link.topics.get(topic) != mark)
-        link.topics |= named
-        for topic in named:
-            self._wanting.setdefault(topic, set()).add(link.name)
-        for topic in gone - named.keys():
+        gone = {
+            topic for topic in link.topics.keys() - named if link.topics[topic] != link.said.get(topic)
+        }
+        if joined or gone:
+            self.changes += 1
+        self._note(link, named)
+        self._forget(link, gone)
+        return joined, gone
+
+    def _forget(self, link: MeshLink, topics: Iterable[str]) -> None:
+        for topic in topics:
             link.topics.pop(topic, None)
+            link.said.pop(topic, None)
             self._wanting.get(topic, set()).discard(link.name)
             if not self._wanting.get(topic):
                 self._wanting.pop(topic, None)
-        return joined, gone
+
+    def _note(self, link: MeshLink, named: dict[str, str]) -> None:
+        link.topics |= named
+        for topic in named:
+            self._wanting.setdefault(topic, set()).add(link.name)
 
     def remembered(self, link: MeshLink) -> Store:
         """Beyond a crash: what is kept for a neighbour must be kept although it is away when we return."""
@@ -166,10 +221,12 @@ class Interest:
         """After a start: what our neighbours had told us in the life before."""
         for name, link in self.links.items():
             if (value := stored.get(f"link/{name}")) is not None:
-                self.heard(link, Update(subscriptions=list(_decode(value).items())))
+                link.said = _decode(value)
+                self._note(link, link.said)
 
     def unlink(self, link: MeshLink) -> None:
-        self.heard(link, Update(all_subscriptions=True))
+        self.changes += 1
+        self._forget(link, list(link.topics))
         del self.links[link.name]
         for topic in self.own.values():
             topic.heard.discard(link.name)
@@ -185,6 +242,7 @@ class Interest:
                 own.partial = own.partial or message.partial
             if message.last:
                 own.heard.add(link.name)
+                self.changes += 1
                 if message.known:
                     own.known.add(link.name)
         return topics
@@ -201,6 +259,7 @@ class Interest:
         """The topics on which we know enough since the last call."""
         ready = [name for name in sorted(self._unready) if self._knows_enough(name, self.own[name], now)]
         for name in ready:
+            self.changes += 1
             self.own[name].ready = True
         self._unready.difference_update(ready)
         return ready

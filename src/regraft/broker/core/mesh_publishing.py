@@ -1,7 +1,7 @@
 """What clients of a mesh broker publish, and what of it has been acknowledged.
 
-A publication waits until its topic can be published on; what is no event, has no topic or was not advertised
-is refused.
+A publication waits until an advertisement that it matches is in place on its topic; what is no event, has no
+topic or was not advertised is refused.
 """
 
 from collections import deque
@@ -14,8 +14,8 @@ from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_streams import Copy
 from regraft.broker.core.mesh_topics import TOPIC, stream_of
 from regraft.broker.core.peers import Session
-from regraft.filters import Filter, parse
 from regraft.protocol import events
+from regraft.protocol.events import Value
 from regraft.protocol.messages import Confirm, Refused, Run
 
 
@@ -46,19 +46,23 @@ class Open:
         return self.numbers[0] if self.numbers else self.last + 1
 
 
+WhyNot = Callable[[Session, str, dict[str, Value]], str | None]
+"""Why a client may not publish on a topic what has these attributes; None if it has to wait."""
+
+
 class Publishing:
-    """The publications of one broker's clients. `usable` tells whether a topic can be published on."""
+    """The publications of one broker's clients."""
 
     def __init__(
         self,
         sessions: dict[str, Session],
         flooding: Flooding,
-        usable: Callable[[str], bool],
+        why_not: WhyNot,
         say: Callable[[Session, Refused], None],
     ) -> None:
         self.all = sessions
         self.flooding = flooding
-        self.usable = usable
+        self.why_not = why_not
         self.say = say
         self._publishing: dict[str, Open] = {}
         self._acknowledged: dict[tuple[str, str], list[int]] = {}
@@ -70,23 +74,25 @@ class Publishing:
         check_run(session, run)
         session.inbox.append(run)
 
-    def admit(self) -> None:
-        """Take what clients published, each client's in order, as far as its topics can be published on."""
+    def admit(self) -> bool:
+        """Take what clients published, each client's in order, as far as its topics can be published on;
+        whether something waits."""
         for session in self.all.values():
-            if session.inbox:
-                filters = [parse(text) for text in session.advertisements.values()]
-                while session.inbox and self._admit(session, session.inbox[0], filters):
-                    session.inbox.popleft()
+            while session.inbox and self._admit(session, session.inbox[0]):
+                session.inbox.popleft()
+        return any(session.inbox for session in self.all.values())
 
-    def _admit(self, session: Session, run: Run, filters: list[Filter]) -> bool:
+    def _admit(self, session: Session, run: Run) -> bool:
         """Whether all of the run could be taken; the rest stays in the inbox."""
         for at, (seq, event) in enumerate(zip(run.seqs, run.events, strict=True)):
-            topic, reason = _topic(event, filters)
+            topic, reason = _topic(event)
+            if not reason:
+                reason = self.why_not(session, topic, events.attributes(event))
             if reason:
                 self._open(run.publisher).begin(seq)
                 self._open(run.publisher).finish(seq)
                 self.say(session, Refused(f"{run.publisher}#{seq}", reason))
-            elif not self.usable(topic):
+            elif reason is None:
                 session.inbox[0] = Run(run.publisher, run.seqs[at:], run.events[at:], run.at)
                 return False
             else:
@@ -142,12 +148,11 @@ class Publishing:
             del self._publishing[publisher]
 
 
-def _topic(event: bytes, filters: list[Filter]) -> tuple[str, str]:
+def _topic(event: bytes) -> tuple[str, str | None]:
     """The topic of an event, or why it may not be published."""
     if reason := events.refusal(event):
         return "", reason
-    attributes = events.attributes(event)
-    topic = attributes.get(TOPIC)
+    topic = events.attributes(event).get(TOPIC)
     if not isinstance(topic, str) or not topic:
         return "", f"an event in a mesh has a string attribute {TOPIC!r}"
-    return topic, "" if any(filter.matches(attributes) for filter in filters) else "not advertised"
+    return topic, ""

@@ -1,30 +1,34 @@
 """Clients of a mesh broker: their filters, their comings and goings.
 
-A filter is in place when the broker is ready on all its topics (`mesh_interest`); an advertisement also
-needs somebody to publish to. What a client publishes before that waits. A session stays with its broker:
-only there, and among its neighbours, is it known what the publisher's last number on each topic was.
+When a filter is in place, `mesh_placing` says; what a client publishes before that waits. An advertisement
+need not name its topics: the topics of what is published under it are advertised as it comes. A session
+stays with its broker: only there, and among its neighbours, is it known what the publisher's last number on
+each topic was.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from regraft.broker.core.effects import Close, Effect, Send, Store
 from regraft.broker.core.mesh_delivery import Delivery
 from regraft.broker.core.mesh_flood import Flooding
-from regraft.broker.core.mesh_interest import Interest
+from regraft.broker.core.mesh_membership import Membership
+from regraft.broker.core.mesh_placing import Key, Placing
 from regraft.broker.core.mesh_publishing import Publishing
 from regraft.broker.core.mesh_topics import TOPIC, topics_of
 from regraft.broker.core.peers import Session
 from regraft.broker.core.sessions import FILTER_BYTES, NAME_BYTES, is_long
 from regraft.filters import Filter, parse
 from regraft.model import BadInput
+from regraft.protocol.events import Value
 from regraft.protocol.messages import (
     Advertise,
     ClientHello,
     InPlace,
     Refused,
     Subscribe,
+    Waiting,
     Welcome,
     Withdraw,
 )
@@ -35,6 +39,8 @@ class Stored(msgspec.Struct, array_like=True):
 
     advertisements: dict[str, str]
     subscriptions: dict[str, str]
+    opened: dict[str, list[str]] = {}
+    """Topics of advertisements that do not name them."""
 
 
 SOMEWHERE = "?"
@@ -48,10 +54,17 @@ class MeshSessions:
     """The clients of one broker."""
 
     def __init__(
-        self, broker: str, interest: Interest, flooding: Flooding, delivery: Delivery, window: int, most: int
+        self,
+        broker: str,
+        membership: Membership,
+        flooding: Flooding,
+        delivery: Delivery,
+        window: int,
+        most: int,
     ) -> None:
         self.broker = broker
-        self.interest = interest
+        self.membership = membership
+        self.interest = membership.interest
         self.flooding = flooding
         self.delivery = delivery
         self.window = window
@@ -61,11 +74,12 @@ class MeshSessions:
         self._dirty: dict[str, Session] = {}
         self.expected: set[str] = set()
         """Targets of the sessions whose first hello is about to come."""
-        self._topics: dict[tuple[str, str], frozenset[str]] = {}
-        """By target and id of a filter."""
-        self._owed: dict[tuple[str, str], None] = {}
-        """Filters whose client has not been told that they are in place."""
-        self.publishing = Publishing(self.all, flooding, self._usable, self._say)
+        self._topics: dict[Key, set[str]] = {}
+        self._advertised: dict[Key, Filter] = {}
+        self._open: set[Key] = set()
+        """Advertisements that do not name their topics."""
+        self.placing = Placing(membership, delivery.subscribed)
+        self.publishing = Publishing(self.all, flooding, self._why_not, self._say)
 
     def restore(self, stored: dict[str, bytes], now: float) -> None:
         """After a start: the sessions of the life before, not connected yet."""
@@ -77,6 +91,7 @@ class MeshSessions:
             kept = _decode(value)
             for id, text in kept.advertisements.items():
                 self._add(session, id, text, session.advertisements, restored=True)
+                self._join(session, id, kept.opened.get(id, ()), restored=True)
             for id, text in kept.subscriptions.items():
                 self._add(session, id, text, session.subscriptions, restored=True)
 
@@ -169,8 +184,9 @@ class MeshSessions:
         restored: bool = False,
         says: bool = True,
     ) -> bool:
+        key = session.target, id
         if filters.get(id) == text:
-            self._owed[session.target, id] = None
+            self.placing.owe(key, (), filters is session.advertisements, restored=False)
             return True
         try:
             filter, topics = self._judged(session, id, text, filters)
@@ -180,14 +196,27 @@ class MeshSessions:
             return False
         self._remove(session, id)
         filters[id] = text
-        self._topics[session.target, id] = topics
-        self._owed[session.target, id] = None
-        for topic in sorted(topics):
-            if self.interest.join(topic, restored):
-                self.flooding.rejoin(topic)
-            if filters is session.subscriptions:
+        self._topics[key] = set()
+        if filters is session.advertisements:
+            self._advertised[key] = filter
+            (self._open.discard if topics else self._open.add)(key)
+        self._join(session, id, topics, restored)
+        if filters is session.subscriptions:
+            for topic in topics:
                 self.delivery.subscribe(topic, session, id, filter)
         return True
+
+    def _join(self, session: Session, id: str, topics: Iterable[str], restored: bool) -> None:
+        """The filter is on these topics, too."""
+        key = session.target, id
+        self.placing.owe(key, topics, id in session.advertisements, restored)
+        for topic in sorted(topics):
+            self._topics[key].add(topic)
+            new = topic not in self.interest.own
+            if self.interest.join(topic, restored):
+                self.membership.join(topic)
+            if new:
+                self.flooding.rejoin(topic)
 
     def _judged(
         self, session: Session, id: str, text: str, filters: dict[str, str]
@@ -200,6 +229,8 @@ class MeshSessions:
             raise BadInput("filter", f"a client's filters may have {FILTER_BYTES} characters in all")
         filter = parse(text)
         topics = topics_of(filter)
+        if topics is None and filters is session.advertisements:
+            return filter, frozenset()
         if not topics:
             raise BadInput(
                 "filter", f"a filter in a mesh names its topics, as in {TOPIC} = 'x': {filter.text}"
@@ -211,27 +242,43 @@ class MeshSessions:
     def _remove(self, session: Session, id: str) -> None:
         subscription = session.subscriptions.pop(id, None) is not None
         session.advertisements.pop(id, None)
-        self._owed.pop((session.target, id), None)
+        self.placing.drop((session.target, id))
+        self._advertised.pop((session.target, id), None)
+        self._open.discard((session.target, id))
         for topic in self._topics.pop((session.target, id), ()):
             if subscription:
                 self.delivery.unsubscribe(topic, session, id)
             if self.interest.leave(topic):
-                self.flooding.check_topic(topic)
+                self.membership.leave(topic)
 
     def placed(self) -> None:
         """Tell clients which of their filters are in place."""
-        for target, id in list(self._owed):
-            session = self.all[target]
-            publishes = id in session.advertisements
-            topics = self._topics[target, id]
-            if all(self._usable(topic) if publishes else self.interest.is_ready(topic) for topic in topics):
-                del self._owed[target, id]
-                self._say(session, InPlace(id))
+        for target, id in self.placing.take_placed():
+            self._say(self.all[target], InPlace(id))
 
-    def _usable(self, topic: str) -> bool:
-        return self.interest.may_publish(topic, self.delivery.subscribed(topic))
+    def explain(self, now: float) -> None:
+        """Tell clients whose filters have waited for a while what they wait for."""
+        for (target, id), reason in self.placing.take_reasons(now):
+            self._say(self.all[target], Waiting(id, reason))
 
-    def _say(self, session: Session, message: InPlace | Refused) -> None:
+    def _why_not(self, session: Session, topic: str, attributes: dict[str, Value]) -> str | None:
+        """Why the client may not publish this; None if it has to wait, empty if nothing is in the way."""
+        keys = [(session.target, id) for id in session.advertisements]
+        keys = [key for key in keys if self._advertised[key].matches(attributes)]
+        if not keys:
+            return "not advertised"
+        named = [key for key in keys if topic in self._topics[key]]
+        if not named:
+            key = keys[0]
+            if len(self._topics[key]) >= self.most_filters:
+                return f"a client may publish on {self.most_filters} topics that it has not advertised by name"
+            self._join(session, key[1], [topic], restored=False)
+            self._store(session)
+            return None
+        placed = any(self.placing.is_placed(key, topic) for key in named)
+        return "" if placed and self.placing.usable(topic) else None
+
+    def _say(self, session: Session, message: InPlace | Refused | Waiting) -> None:
         if session.connection is not None:
             self.out.append(Send(session.connection, message))
 
@@ -242,7 +289,15 @@ class MeshSessions:
     def stores(self) -> list[Effect]:
         dirty, self._dirty = self._dirty, {}
         return [
-            Store(f"session/{session.client}", _encode(Stored(session.advertisements, session.subscriptions)))
+            Store(f"session/{session.client}", _encode(self._stored(session)))
             for target, session in dirty.items()
             if self.all.get(target) is session
         ]
+
+    def _stored(self, session: Session) -> Stored:
+        opened = {
+            id: sorted(self._topics[session.target, id])
+            for id in session.advertisements
+            if (session.target, id) in self._open
+        }
+        return Stored(session.advertisements, session.subscriptions, opened)

@@ -69,7 +69,7 @@ class Standings:
     def positions(self, link: MeshLink, topics: Iterable[str]) -> list[Positions]:
         """What to tell a neighbour that is interested in these topics."""
         own = self.interest.own
-        asking = [topic for topic in topics if topic in own and not own[topic].ready]
+        asking = [topic for topic in topics if topic in own and not self.interest.is_settled(topic)]
         known = [topic for topic in topics if topic not in asking]
         answers: list[Positions] = []
         for partial in (False, True):

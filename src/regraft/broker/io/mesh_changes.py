@@ -60,6 +60,8 @@ class MeshChanges:
             raise BadInput(change.id, f"{change} does not fit the links of {core.id!r}")
         if any(other in part.brokers for part in self._parts.values()):
             raise BadInput(change.id, "another change concerns the same link")
+        if change.operation == "unlink" and (topic := core.needs_link(other)):
+            raise BadInput(change.id, f"topic {topic!r} would no longer be connected without it")
         self._parts[change.id] = part = _Part(change.operation, change.brokers)
         return [_store(change.id, part), Report(change.id, "ready")]
 

@@ -1,0 +1,98 @@
+"""Which filters of clients are not in place yet, topic by topic, and why.
+
+A subscription is in place when all its topics are in place here (`mesh_membership`) and were connected among
+all brokers that have them at some time since it came; an advertisement needs somebody to publish to as well.
+What was in place before a restart is so again without the second condition: nobody who waits stops it.
+"""
+
+from collections.abc import Callable, Iterable
+
+from regraft.broker.core.mesh_membership import Membership
+
+Key = tuple[str, str]
+"""Of a filter: its client's target, its id."""
+SAY_AFTER = 1.0
+"""Only who waits for longer than this many seconds is told why."""
+
+
+class _Owed:
+    def __init__(self, publishes: bool) -> None:
+        self.publishes = publishes
+        self.topics: dict[str, bool] = {}
+        """Those that are not in place, and whether they have to be connected among all."""
+        self.since: float | None = None
+        self.said = ""
+
+
+class Placing:
+    """The filters of one broker. `subscribed` tells whether a client here subscribes to a topic."""
+
+    def __init__(self, membership: Membership, subscribed: Callable[[str], bool]) -> None:
+        self.membership = membership
+        self.subscribed = subscribed
+        self._owed: dict[Key, _Owed] = {}
+        self._news = False
+        self._looked_at = (-1, -1)
+
+    def owe(self, key: Key, topics: Iterable[str], publishes: bool, restored: bool) -> None:
+        """The client is to be told when the filter is in place on these topics too."""
+        owed = self._owed.setdefault(key, _Owed(publishes))
+        owed.topics |= dict.fromkeys(topics, not restored)
+        self._news = True
+
+    def drop(self, key: Key) -> None:
+        self._owed.pop(key, None)
+        self._news = True
+
+    def is_placed(self, key: Key, topic: str) -> bool:
+        """Whether the filter, of which this is a topic, is in place on it."""
+        owed = self._owed.get(key)
+        return owed is None or topic not in owed.topics
+
+    def usable(self, topic: str) -> bool:
+        """Whether something may be published on the topic now: it reaches all that count on it."""
+        membership = self.membership
+        return (
+            membership.is_placed(topic)
+            and membership.interest.may_publish(topic, self.subscribed(topic))
+            and not membership.connected.cut_off(topic)
+        )
+
+    def take_placed(self) -> list[Key]:
+        """The filters that are in place since the last call."""
+        now = (self.membership.rosters.changes, self.membership.interest.changes)
+        if not self._news and self._looked_at == now:
+            return []
+        self._news, self._looked_at = False, now
+        placed = []
+        for key, owed in list(self._owed.items()):
+            for topic in [each for each, strictly in owed.topics.items() if self._done(each, strictly, owed)]:
+                del owed.topics[topic]
+            if not owed.topics:
+                del self._owed[key]
+                placed.append(key)
+        return placed
+
+    def _done(self, topic: str, strictly: bool, owed: _Owed) -> bool:
+        if not self.membership.is_placed(topic):
+            return False
+        if strictly and self.membership.connected.lacking(topic):
+            return False
+        return not owed.publishes or self.usable(topic)
+
+    def take_reasons(self, now: float) -> list[tuple[Key, str]]:
+        """What clients are to be told that have waited for a while."""
+        reasons = []
+        for key, owed in self._owed.items():
+            if owed.since is None:
+                owed.since = now
+            if now - owed.since >= SAY_AFTER and (reason := self._reason(owed)) != owed.said:
+                owed.said = reason
+                reasons.append((key, reason))
+        return reasons
+
+    def _reason(self, owed: _Owed) -> str:
+        for topic in owed.topics:
+            if reason := self.membership.why_not(topic) or self.membership.connected.cut_off(topic):
+                return reason
+        return f"nobody subscribes to topic {next(iter(owed.topics))!r} yet"

@@ -1,0 +1,196 @@
+"""When a topic is in place in a mesh that was not designed for it, and what brokers do that others need."""
+
+import pytest
+from tests.broker.core.test_mesh import RING, SOON, Wires, event
+
+from regraft.broker.core.change import Change
+from regraft.broker.core.mesh import MeshBroker, MeshSettings
+from regraft.broker.core.mesh_connected import is_connected
+from regraft.broker.core.mesh_roster import State
+from regraft.broker.io.mesh_changes import MeshChanges
+from regraft.client.core import Acknowledged, Placed, Waits
+from regraft.model import BadInput
+from regraft.protocol.messages import Flood
+
+APART = "topic 'new' is not connected among a, c: no links lead from a to c over brokers that have it"
+
+
+def tick(wires: Wires, *times: float) -> None:
+    for now in times:
+        for name, broker in wires.brokers.items():
+            wires.do(name, broker.tick(now))
+
+
+def subscriber(wires: Wires, broker: str, topic: str = "new") -> str:
+    name = f"s{broker}"
+    wires.client(name, broker).subscribe(f"topic = '{topic}'")
+    wires.say(name)
+    return name
+
+
+def publisher(wires: Wires, broker: str, advertises: str = "topic = 'new'") -> str:
+    name = f"p{broker}"
+    wires.client(name, broker).advertise(advertises)
+    wires.say(name)
+    return name
+
+
+def test_who_is_not_connected_waits_and_is_told_why_and_nothing_is_acknowledged() -> None:
+    wires = Wires(*RING)
+    subscriber(wires, "a")
+    subscriber(wires, "c")
+    publisher(wires, "a")
+    wires.publish("pa", "new", 1)
+    tick(wires, 1.0, 3.0, 4.0)
+    assert len(wires.saw("sa", Placed)) == 1
+    assert [each.reason for each in wires.saw("sc", Waits)] == [APART]  # type: ignore[union-attr]
+    assert [each.reason for each in wires.saw("pa", Waits)] == [APART]  # type: ignore[union-attr]
+    assert not wires.saw("sc", Placed)
+    assert not wires.saw("pa", Acknowledged)
+
+
+def test_what_waited_is_delivered_when_a_broker_between_has_the_topic() -> None:
+    wires = Wires(*RING)
+    for name in "ac":
+        subscriber(wires, name)
+    publisher(wires, "a")
+    wires.publish("pa", "new", 1)
+    subscriber(wires, "b")
+    assert [wires.received(f"s{name}") for name in "abc"] == [[b"1"]] * 3
+    assert wires.saw("pa", Acknowledged) == [Acknowledged(1)]
+
+
+def test_what_waited_is_delivered_when_a_link_is_added() -> None:
+    wires = Wires(*RING)
+    for name in "ac":
+        subscriber(wires, name)
+    publisher(wires, "a")
+    wires.publish("pa", "new", 1)
+    for one, other in ("ac", "ca"):
+        wires.do(one, wires.brokers[one].link(other))
+    wires.join("a", "c")
+    assert wires.received("sc") == [b"1"]
+    assert wires.saw("pa", Acknowledged) == [Acknowledged(1)]
+
+
+def test_a_newcomer_that_is_not_connected_does_not_stop_those_that_are() -> None:
+    wires = Wires(*RING, ("d", "e"))
+    for name in "ab":
+        subscriber(wires, name)
+    publisher(wires, "a")
+    wires.publish("pa", "new", 1)
+    subscriber(wires, "e")
+    wires.publish("pa", "new", 2, 3)
+    assert wires.received("sb") == [b"1", b"2", b"3"]
+    assert wires.saw("pa", Acknowledged)[-1] == Acknowledged(3)
+    assert not wires.saw("se", Placed)
+    assert not wires.received("se")
+
+
+def test_a_broker_that_others_need_passes_a_topic_on_when_its_own_clients_have_gone() -> None:
+    wires = Wires(("a", "b"), ("b", "c"))
+    for name in "abc":
+        subscriber(wires, name)
+    publisher(wires, "a")
+    client = wires.clients["sb"]
+    client.withdraw(next(iter(client.subscriptions)))
+    wires.say("sb")
+    wires.publish("pa", "new", 1)
+    assert wires.brokers["b"].membership.states["new"] is State.RELAY
+    assert wires.received("sc") == [b"1"]
+    assert wires.received("sb") == []
+    assert wires.saw("pa", Acknowledged) == [Acknowledged(1)]
+    client = wires.clients["sc"]
+    client.withdraw(next(iter(client.subscriptions)))
+    wires.say("sc")
+    assert not wires.brokers["b"].membership.states
+    assert not wires.brokers["c"].membership.states
+    assert not wires.brokers["b"].interest.own
+
+
+def test_a_topic_is_known_to_a_broker_only_when_it_is_not_needed_there_it_leaves_at_once() -> None:
+    wires = Wires(*RING)
+    for name in "ab":
+        subscriber(wires, name)
+    client = wires.clients["sb"]
+    client.withdraw(next(iter(client.subscriptions)))
+    wires.say("sb")
+    assert not wires.brokers["b"].membership.states
+    assert all("b" not in each.rosters.members["new"] for each in wires.brokers.values())
+
+
+def test_while_a_broker_of_the_topic_is_away_who_joins_waits_for_it() -> None:
+    wires = Wires(*RING)
+    subscriber(wires, "a")
+    for name in "bd":
+        wires.cut("a", name)
+    subscriber(wires, "b")
+    tick(wires, 1.0, 3.0)
+    assert "brokers have not answered: a" in str(wires.saw("sb", Waits))
+    wires.join("a", "b")
+    tick(wires, 5.0)
+    assert len(wires.saw("sb", Placed)) == 1
+
+
+def test_k_connected_is_asked_for_where_it_was_promised() -> None:
+    wires = Wires(*RING, settings=MeshSettings(patience=0.0, connected=2))
+    for name in "abc":
+        subscriber(wires, name)
+    tick(wires, 1.0, 3.0)
+    assert "topic 'new' is not 2-connected among a, b, c" in str(wires.saw("sc", Waits))
+    subscriber(wires, "d")
+    assert all(wires.saw(f"s{name}", Placed) for name in "abcd")
+
+
+def test_an_advertisement_need_not_name_topics() -> None:
+    wires = Wires(*RING)
+    subscriber(wires, "b")
+    publisher(wires, "a", "TRUE")
+    wires.publish("pa", "new", 1)
+    assert wires.received("sb") == [b"1"]
+    assert wires.saw("pa", Acknowledged) == [Acknowledged(1)]
+    assert "c" not in {to for _, to, message in wires.carried if isinstance(message, Flood)}
+
+
+def test_a_link_that_a_topic_needs_is_not_taken_away() -> None:
+    wires = Wires(*RING)
+    for name in "ab":
+        subscriber(wires, name)
+    changes = MeshChanges(("b", "d"), {})
+    with pytest.raises(BadInput, match="topic 'new' would no longer be connected without it"):
+        changes.prepare(Change("1", "unlink", ("a", "b")), wires.brokers["a"])
+    changes.prepare(Change("2", "unlink", ("a", "d")), wires.brokers["a"])
+
+
+def test_after_a_restart_what_was_in_place_is_so_and_what_waited_waits() -> None:
+    wires = Wires(*RING)
+    for name in "abc":
+        subscriber(wires, name)
+    stored = {"topic/new": b"placed", "topic/other": b"settled", "link/b": event("new", 1)}
+    stored["link/b"] = b"\x81\xa3new\xa11"
+    broker = MeshBroker("a", ["b", "d"], SOON, 2, stored)
+    assert broker.membership.states == {"new": State.RELAY, "other": State.RELAY}
+    assert broker.interest.wanting("new") == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("links", "level", "connected"),
+    [
+        ("", 1, True),
+        ("ab", 1, True),
+        ("ab cd", 1, False),
+        ("ab bc", 1, True),
+        ("ab bc", 2, False),
+        ("ab bc ca", 2, True),
+        ("ab bc cd da", 2, True),
+        ("ab bc cd da", 3, False),
+        ("ab bc cd da ac bd", 3, True),
+        ("ab bc cd de ea ac bd ce da eb", 4, True),
+    ],
+)
+def test_how_connected_a_graph_is(links: str, level: int, connected: bool) -> None:
+    graph: dict[str, set[str]] = {name: set() for name in links.replace(" ", "")}
+    for one, other in links.split():
+        graph[one].add(other)
+        graph[other].add(one)
+    assert is_connected(graph, level) is connected
