@@ -20,7 +20,11 @@ OPTIONS = [
     click.option("--state", type=FILE, metavar="FOLDER", help="Journals: sessions survive a restart."),
     click.option("--telemetry", type=FILE, metavar="FOLDER", help="Spool telemetry records there."),
     click.option(
-        "--sample", type=click.IntRange(1), default=1, metavar="N", help="Of one publication in N only."
+        "--sample",
+        type=click.IntRange(1),
+        default=1,
+        metavar="N",
+        help="Of one publication in N only, which counts for N.",
     ),
     click.option("--no-metrics", is_flag=True, help="No /metrics and /healthz."),
     click.option("--certificate", type=FILE, metavar="FILE", help="Speak TLS with this certificate (PEM)."),
