@@ -14,13 +14,13 @@ CHAIN = {"brokers": ["a", "b", "c"], "links": [["a", "b"], ["b", "c"]]}
 
 
 @contextmanager
-def running(folder: Path, *options: str) -> Iterator[dict[str, Any]]:
-    """Three brokers in a chain, without agents unless the options say `--agents`; what `--json` printed."""
+def running(folder: Path, *options: str, topology: dict[str, Any] = CHAIN) -> Iterator[dict[str, Any]]:
+    """Brokers (three in a chain), without agents unless the options say `--agents`; what `--json` printed."""
     if "--agents" not in options:
         options = ("--no-agents", *options)
     options = tuple(option for option in options if option != "--agents")
-    (folder / "chain.json").write_text(json.dumps(CHAIN))
-    command = [*PROGRAM, "up", "chain.json", "--json", *options]
+    (folder / "now.json").write_text(json.dumps(topology))
+    command = [*PROGRAM, "up", "now.json", "--json", *options]
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as up:
