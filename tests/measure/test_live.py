@@ -143,7 +143,7 @@ def test_the_queue_of_every_participant_is_known_before_and_after_its_part(chang
 @pytest.mark.slow
 def test_deliveries_are_before_or_during_a_change_or_neither(changed_tree: Changed) -> None:
     _, rows = changed_tree
-    phases = dict(rows("latency", "phase", "deliveries"))
+    phases: dict[str, int] = dict(rows("latency", "phase", "deliveries"))
     assert phases["before"] == 50
     assert phases["during"] > 0
     ((publications, deliveries),) = rows("topic_popularity", "publications", "deliveries")

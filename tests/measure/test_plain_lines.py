@@ -40,7 +40,7 @@ def good(number: int) -> bytes:
     same: dict[str, Any] = {"at": AT, "broker": "b1"}
     sampled = {"one_in": 100} if number % 3 else {}
     sent: dict[str, Any] = same | {"publisher": "p", "seq": number} | sampled
-    well = {"cpu": 0.1, "memory": 5, "queue": 0, "rates": {"in": 1}, "links": {"b2": "up"}}
+    well: dict[str, Any] = {"cpu": 0.1, "memory": 5, "queue": 0, "rates": {"in": 1}, "links": {"b2": "up"}}
     record = (
         Hop(**sent, from_="b1", to="b2", queue=number, transformation="t" if number % 2 else None),
         Delivery(**sent, subscriber="s", latency=number),
