@@ -59,6 +59,11 @@ def test_equal_classes_add_up_and_what_is_sent_again_counts_once() -> None:
     assert seen(records) == {frozenset("ac"): 2.0}
 
 
+def test_what_is_recorded_of_a_sample_counts_for_all_that_it_stands_for() -> None:
+    sampled = [msgspec.structs.replace(each, one_in=10) for each in (hop("a", "b", 1), hop("b", "c", 1))]
+    assert seen([*sampled, hop("a", "b", 2), hop("b", "c", 2)]) == {frozenset("ac"): 11.0}
+
+
 def test_what_stays_on_one_side_or_passed_over_links_of_before_is_left_out() -> None:
     assert seen([published("b", 1), delivered("b", 1), hop("x", "b", 2), hop("b", "c", 2)]) == {}
 

@@ -59,6 +59,7 @@ def story(counts: Counts | None = None) -> Story:
             waited=8.4,
             measuring=4.2,
             costs=(71.5, 70.0, 74.0, 56.0),
+            canaries={"published": 140, "delivered": 420, "lost": 0, "duplicated": 0, "reordered": 0},
             moves=(
                 ("shift(Roma, Milan, Zurich)",),
                 ("shift(<b>, b, c)", "shift(d, e, f)"),

@@ -47,6 +47,9 @@ def test_a_small_demo_changes_the_topology_heals_a_crash_and_loses_nothing(tmp_p
     assert story["change"]["actions"] >= 1
     assert story["change"]["costs"][-1] < story["change"]["costs"][0]
     assert sorted(map(tuple, story["after"])) != sorted(map(tuple, story["before"]))
+    canaries = story["change"]["canaries"]
+    assert canaries.pop("delivered") > canaries.pop("published") > 0
+    assert canaries == {"lost": 0, "duplicated": 0, "reordered": 0}
     victim = story["healing"]["victim"]
     assert victim not in {end for link in story["healed"] for end in link}
     assert story["healing"]["by"]

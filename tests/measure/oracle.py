@@ -32,14 +32,19 @@ def of(records: Iterable[Record], *kinds: str) -> list[Record]:
     return [record for record in records if record["kind"] in kinds]
 
 
+def stands_for(record: Record) -> int:
+    return int(record.get("one_in") or 1)
+
+
 def traffic_classes(records: list[Record], width: int) -> list[Row]:
-    members, delivered = defaultdict(set), set()
+    members, delivered, demand = defaultdict(set), {}, Counter[Row]()
     for each in of(records, "publication", "delivery"):
         key = (window(each, width), each["publisher"], each["seq"])
         members[key].add(each["broker"])
         if each["kind"] == "delivery":
-            delivered.add(key)
-    demand = Counter((key[0], tuple(sorted(members[key]))) for key in delivered)
+            delivered[key] = stands_for(each)
+    for key, count in delivered.items():
+        demand[key[0], tuple(sorted(members[key]))] += count
     return [(start, names, count, 1) for (start, names), count in demand.items()]
 
 
@@ -104,7 +109,7 @@ def topic_popularity(records: list[Record], width: int) -> list[Row]:
         start = window(each, width)
         count = reached[start, each["publisher"], each["seq"]]
         for place, more in enumerate((1, each["size"], count, int(count > 0))):
-            table[start, each["topic"]][place] += more
+            table[start, each["topic"]][place] += more * stands_for(each)
     return [(*key, *numbers) for key, numbers in table.items()]
 
 
@@ -112,17 +117,18 @@ def publisher_rates(records: list[Record], width: int) -> list[Row]:
     table: dict[Row, list[int]] = defaultdict(lambda: [0, 0])
     for each in of(records, "publication"):
         row = table[window(each, width), each["publisher"], each["broker"]]
-        row[0] += 1
-        row[1] += each["size"]
+        row[0] += stands_for(each)
+        row[1] += each["size"] * stands_for(each)
     return [(*key, count, size, count / (width / 1e6)) for key, (count, size) in table.items()]
 
 
 def overlap(records: list[Record], width: int) -> list[Row]:
-    made = Counter((window(each, width), each["publisher"]) for each in of(records, "publication"))
-    got = Counter(
-        (window(each, width), each["publisher"], each["subscriber"], each["broker"])
-        for each in of(records, "delivery")
-    )
+    made, got = Counter[Row](), Counter[Row]()
+    for each in of(records, "publication"):
+        made[window(each, width), each["publisher"]] += stands_for(each)
+    for each in of(records, "delivery"):
+        key = (window(each, width), each["publisher"], each["subscriber"], each["broker"])
+        got[key] += stands_for(each)
     return [
         (*key, count, count / (width / 1e6), count / made[key[:2]] if made[key[:2]] else None)
         for key, count in got.items()
@@ -133,8 +139,8 @@ def link_load(records: list[Record], width: int) -> list[Row]:
     hops, moved = Counter[Row](), Counter[Row]()
     for each in of(records, "hop"):
         key = (window(each, width), each["from"], each["to"])
-        hops[key] += 1
-        moved[key] += each["transformation"] is not None
+        hops[key] += stands_for(each)
+        moved[key] += stands_for(each) if each["transformation"] is not None else 0
     return [(*key, count, count / (width / 1e6), moved[key]) for key, count in hops.items()]
 
 
@@ -145,12 +151,12 @@ def broker_load(records: list[Record], width: int) -> list[Row]:
         if each["kind"] != "interest":
             groups[window(each, width), each["broker"]].append(each)
         if each["kind"] == "hop":
-            arriving[window(each, width), each["to"]] += 1
+            arriving[window(each, width), each["to"]] += stands_for(each)
     found = []
     for key in groups.keys() | arriving.keys():
         mine = groups.get(key, [])
-        counts = [len(of(mine, kind)) for kind in ("publication", "hop", "delivery")]
-        size = sum(each["size"] for each in of(mine, "publication"))
+        counts = [sum(map(stands_for, of(mine, kind))) for kind in ("publication", "hop", "delivery")]
+        size = sum(each["size"] * stands_for(each) for each in of(mine, "publication"))
         rate = (sum(counts) + arriving[key]) / (width / 1e6)
         well = of(mine, "health")
         queues = [each["queue"] for each in of(mine, "hop", "health")]
@@ -166,30 +172,28 @@ def broker_load(records: list[Record], width: int) -> list[Row]:
 
 
 def transformations(records: list[Record], width: int) -> list[Row]:
-    groups = _touched(records, width, "transformation")
-    return [
-        (
-            *key,
-            min(map(micros, hops)),
-            max(map(micros, hops)),
-            len(hops),
-            len({(hop["publisher"], hop["seq"]) for hop in hops}),
-        )
-        for key, hops in groups.items()
-    ]
+    found = []
+    runs = [each | {"run": (each.get("transformation") or "").partition(":")[0]} for each in records]
+    touched = [each for each in of(runs, "hop", "health") if each["transformation"] is not None]
+    for key, under in _touched(touched, width, "run").items():
+        hops, times = of(under, "hop"), [micros(each) for each in under]
+        publications = {(hop["publisher"], hop["seq"]): stands_for(hop) for hop in hops}
+        found.append((*key, min(times), max(times), sum(map(stands_for, hops)), sum(publications.values())))
+    return found
 
 
 def queue_growth(records: list[Record], width: int) -> list[Row]:
     found = []
-    for key, hops in _touched(records, width, "transformation", "broker").items():
-        order = sorted((micros(hop), hop["queue"]) for hop in hops)
+    for (start, change, broker), under in _touched(records, width, "transformation", "broker").items():
+        order = sorted((micros(each), each["queue"]) for each in under)
+        key = (start, change.partition(":")[0], change, broker)
         found.append((*key, order[0][1], order[-1][1], order[-1][1] - order[0][1]))
     return found
 
 
 def _touched(records: list[Record], width: int, *names: str) -> dict[Row, list[Record]]:
     groups: dict[Row, list[Record]] = defaultdict(list)
-    for each in of(records, "hop"):
+    for each in of(records, "hop", "health"):
         if each["transformation"] is not None:
             groups[window(each, width), *(each[name] for name in names)].append(each)
     return groups
@@ -197,7 +201,7 @@ def _touched(records: list[Record], width: int, *names: str) -> dict[Row, list[R
 
 def latencies(records: list[Record], width: int) -> dict[Row, list[int]]:
     """window, phase → all latencies in order."""
-    touched = _touched(records, width, "publisher", "seq")
+    touched = _touched(of(records, "hop"), width, "publisher", "seq")
     begun: dict[int, int] = {}
     for (start, *_), hops in touched.items():
         begun[start] = min([*map(micros, hops), *([begun[start]] if start in begun else [])])
@@ -209,7 +213,7 @@ def latencies(records: list[Record], width: int) -> dict[Row, list[int]]:
             phase = "during"
         elif start in begun and micros(each) < begun[start]:
             phase = "before"
-        found[start, phase].append(each["latency"])
+        found[start, phase] += [each["latency"]] * stands_for(each)
     return {key: sorted(values) for key, values in found.items()}
 
 

@@ -52,7 +52,7 @@ def interest(
 
 
 def health(broker: str, seconds: float, links: Iterable[str] = (), **more: Any) -> Record:
-    plain = {"cpu": 0.5, "memory": 1000, "queue": 0, "rates": {}, "not_recorded": 0}
+    plain = {"cpu": 0.5, "memory": 1000, "queue": 0, "rates": {}, "not_recorded": 0, "transformation": None}
     return _record("health", broker, seconds) | plain | {"links": dict.fromkeys(links, "up")} | more
 
 
@@ -64,14 +64,19 @@ def network(
     seed: int, publications: int, *, seconds: float = 150.0, brokers: int = 5, begin: float = 0.0
 ) -> list[Record]:
     """The records of a small tree under random traffic, in the order of time; transformation t1 runs in
-    the second minute. No two records of a broker have the same time."""
+    the second minute; some publications stand for seven. No two records of a broker have the same time."""
     chance = random.Random(seed)
     names = [f"b{number}" for number in range(brokers)]
     records: list[Record] = []
     for number, name in enumerate(names):
         near = [names[n] for n in range(brokers) if abs(n - number) == 1]
         for moment in range(0, int(seconds), 30):
-            more = {"cpu": moment / 100, "memory": 1000 + moment, "queue": chance.randrange(50)}
+            more: dict[str, Any] = {
+                "cpu": moment / 100,
+                "memory": 1000 + moment,
+                "queue": chance.randrange(50),
+            }
+            more["transformation"] = "t1:1.1:1:1" if moment in (60, 90) else None
             records.append(health(name, moment + 0.25, near, not_recorded=moment // 60, **more))
         filter = (
             f"topic = 't{number % 3}'" if number % 2 else f"topic = 't{number % 3}' AND x > {number * 10}"
@@ -110,10 +115,10 @@ def _journey(chance: random.Random, names: list[str], seq: int, seconds: float) 
     step, moment = (1, seconds) if reached and reached[-1] > home else (-1, seconds)
     for place in range(home, (reached or [home])[-1], step):
         moment += 0.001
-        by = "t1" if 70 < moment < 90 and chance.random() < 0.7 else None
+        by = f"t1:1.{chance.randrange(1, 3)}:1:1" if 70 < moment < 90 and chance.random() < 0.7 else None
         hop_to = names[place + step]
         found.append(hop(names[place], publisher, seq, hop_to, moment, chance.randrange(1000), by))
-    return found
+    return [each | {"one_in": 7} for each in found] if seq % 3 == 1 else found
 
 
 def line(record: Record) -> str:

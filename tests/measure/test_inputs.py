@@ -3,10 +3,10 @@
 import random
 from pathlib import Path
 
-from regraft.measure.inputs import Input, Span, at_most, parquet_files, spool_files, unread
+from regraft.measure.inputs import Input, Span, at_most, parquet_files, spool_files, unfinished, unread
 
 
-def test_files_are_read_in_the_order_in_which_they_were_begun_and_open_ones_to_the_last_line(
+def test_files_are_read_in_the_order_in_which_they_were_begun_each_to_its_last_whole_line(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "deep").mkdir()
@@ -16,9 +16,10 @@ def test_files_are_read_in_the_order_in_which_they_were_begun_and_open_ones_to_t
     (tmp_path / "_own.ndjson").write_bytes(b"a\n")
     (tmp_path / "c.parquet").write_bytes(b"1234")
     files = spool_files(tmp_path)
-    assert files == [Input("b9-5.ndjson", 0), Input("b1-10.ndjson", 5), Input("deep/b0-20.ndjson", 4)]
+    assert files == [Input("b9-5.ndjson", 0), Input("b1-10.ndjson", 5), Input("deep/b0-20.ndjson", 2)]
+    assert unfinished(tmp_path) == ["deep/b0-20.ndjson"]
     assert parquet_files(tmp_path) == [Input("c.parquet", 4)]
-    assert unread(files, {"b1-10.ndjson": 2}) == [Span("b1-10.ndjson", 2, 5), Span("deep/b0-20.ndjson", 0, 4)]
+    assert unread(files, {"b1-10.ndjson": 2}) == [Span("b1-10.ndjson", 2, 5), Span("deep/b0-20.ndjson", 0, 2)]
 
 
 def test_a_micro_batch_is_cut_at_the_end_of_a_line(tmp_path: Path) -> None:

@@ -31,20 +31,22 @@ ODD: tuple[Any, ...] = (
 FIELDS = (
     *("v", "kind", "at", "broker", "publisher", "seq", "topic", "numbers", "strings", "size", "from", "to"),
     *("queue", "transformation", "subscriber", "latency", "client", "role", "filter", "change", "cpu"),
-    *("memory", "rates", "links", "not_recorded", "of_the_future"),
+    *("memory", "rates", "links", "not_recorded", "one_in", "of_the_future"),
 )
 
 
 def good(number: int) -> bytes:
     """A line as a broker writes it."""
     same: dict[str, Any] = {"at": AT, "broker": "b1"}
-    sent: dict[str, Any] = same | {"publisher": "p", "seq": number}
+    sampled = {"one_in": 100} if number % 3 else {}
+    sent: dict[str, Any] = same | {"publisher": "p", "seq": number} | sampled
+    well: dict[str, Any] = {"cpu": 0.1, "memory": 5, "queue": 0, "rates": {"in": 1}, "links": {"b2": "up"}}
     record = (
         Hop(**sent, from_="b1", to="b2", queue=number, transformation="t" if number % 2 else None),
         Delivery(**sent, subscriber="s", latency=number),
         Publication(**sent, topic="é", numbers={"x": 1.5, "y": 2}, strings={"a": 'b"'}, size=9),
         Interest(**same, client="s", role="subscriber", filter="topic = 't'", change="added"),
-        Health(**same, cpu=0.1, memory=5, queue=0, rates={"in": 1}, links={"b2": "up"}, not_recorded=-1),
+        Health(**same, **well, not_recorded=-1, transformation="t" if number % 2 else None),
     )[number % KINDS]
     return msgspec.json.encode(record) + b"\n"
 

@@ -136,13 +136,17 @@ def test_spools_go_that_were_read_to_their_end_and_are_old(tmp_path: Path) -> No
         read[path.name] = path.stat().st_size
         os.utime(path, (50, 200 if name == "young" else 50))
     read["b-half.ndjson"] -= 1
+    being_copied = spool(tmp_path, "b-copied", [health("b1", 1)])
+    read["b-copied.ndjson"] = being_copied.stat().st_size
+    being_copied.write_bytes(being_copied.read_bytes() + b'{"v": 1, "at": "2026')
     unread = spool(tmp_path, "b-new", [health("b1", 1)])
     being_written = spool(tmp_path, "b-open", [health("b1", 1)], open=True)
     read["b-open.ndjson"] = being_written.stat().st_size
-    for path in (unread, being_written):
+    for path in (unread, being_written, being_copied):
         os.utime(path, (50, 50))
     assert remove_spools(tmp_path, read, before=100.0) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "b-copied.ndjson",
         "b-half.ndjson",
         "b-new.ndjson",
         "b-open.ndjson.open",

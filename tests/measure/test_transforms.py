@@ -187,17 +187,23 @@ def test_a_transformation_grows_queues_and_touches_the_publications_that_hop_und
         spark,
         [
             delivery("b2", "p", 1, "s", 9, 100),  # before
-            hop("b1", "p", 2, "b2", 10, queue=5, by="t1"),
-            hop("b1", "p", 3, "b2", 12, queue=25, by="t1"),
-            hop("b2", "p", 3, "b3", 13, queue=40, by="t1"),
+            hop("b1", "p", 2, "b2", 10, queue=5, by="t1:1.1:1:1"),
+            hop("b1", "p", 3, "b2", 12, queue=25, by="t1:1.1:1:1"),
+            health("b1", 12.2, queue=30, transformation="t1:1.2:1:1"),
+            hop("b2", "p", 3, "b3", 13, queue=40, by="t1:1.2:1:1"),
+            health("b1", 15, queue=90, transformation="t1:1.2:1:1"),
             hop("b1", "p", 4, "b2", 12.5),
             delivery("b3", "p", 3, "s", 14, 1000),
             delivery("b2", "p", 2, "s", 10.5, 3000),
             delivery("b2", "p", 4, "s", 12.6, 200),
         ],
     )
-    assert rows(transformations(records)) == [(0, "t1", 10 * M, 13 * M, 3, 2)]
-    assert rows(queue_growth(records)) == [(0, "t1", "b1", 5, 25, 20), (0, "t1", "b2", 40, 40, 0)]
+    assert rows(transformations(records)) == [(0, "t1", 10 * M, 15 * M, 3, 2)]
+    assert rows(queue_growth(records)) == [
+        (0, "t1", "t1:1.1:1:1", "b1", 5, 25, 20),
+        (0, "t1", "t1:1.2:1:1", "b1", 30, 90, 60),
+        (0, "t1", "t1:1.2:1:1", "b2", 40, 40, 0),
+    ]
     table = latency(latency_counts(records, touched(records, hops=3)))
     assert rows(table, "phase", "deliveries", "mean", "largest") == [
         ("before", 1, 100.0, 100),

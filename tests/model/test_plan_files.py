@@ -1,9 +1,12 @@
 """Plans, action costs and interest in files: the round trip, and each broken rule with its place."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -143,6 +146,32 @@ def test_interest_is_grouped_by_topic(tmp_path: Path) -> None:
     path = tmp_path / "interest.csv"
     path.write_text('topic,node,since\nt1,a,1\nt1,b,2\n\n"t,2",a,3\nt1,a,4\n')
     assert read_interest(path) == {"t1": {"a", "b"}, "t,2": {"a"}}
+
+
+def test_the_measured_table_is_interest_as_it_is(tmp_path: Path) -> None:
+    """As Spark writes it: a folder for each window; what has ended is over, publishers count too."""
+    now: dict[str, list[Any]] = {
+        "broker": ["a", "b", "c"],
+        "role": ["publisher", "subscriber", "subscriber"],
+        "topic": ["t", "t", "t"],
+        "until": [None, None, datetime(2026, 1, 5, tzinfo=UTC)],
+    }
+    later: dict[str, list[Any]] = {"broker": ["c"], "role": ["subscriber"], "topic": ["u"], "until": [None]}
+    for start, rows in (("12%3A00%3A00", now), ("12%3A01%3A00", later)):
+        folder = tmp_path / "interest" / f"window=2026-01-05 {start}"
+        folder.mkdir(parents=True)
+        columns = rows | {"until": pa.array(rows["until"], pa.timestamp("us", tz="UTC"))}
+        pq.write_table(pa.table(columns), folder / "part.parquet")
+    assert read_interest(tmp_path / "interest") == {"t": {"a", "b"}, "u": {"c"}}
+    (tmp_path / "interest.csv").write_text("broker,topic,until\na,t,\nb,t,2026-01-05\n")
+    assert read_interest(tmp_path / "interest.csv") == {"t": {"a"}}
+
+
+def test_interest_that_pins_no_topic_is_refused(tmp_path: Path) -> None:
+    table = pa.table({"broker": ["a"], "topic": pa.array([None], pa.string())})
+    pq.write_table(table, tmp_path / "interest.parquet")
+    with pytest.raises(BadInput, match=r"row 0\.topic: is missing: a mesh serves"):
+        read_interest(tmp_path / "interest.parquet")
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,11 @@ _decode = msgspec.json.Decoder(Spooled).decode
 
 
 class Sighting(NamedTuple):
-    """Of one publication at one broker: when it was seen first, and on which sides."""
+    """Of one publication at one broker: when it was seen first, on which sides, for how many it stands."""
 
     first: datetime
     sides: frozenset[str]
+    one_in: int = 1
 
 
 class Sightings:
@@ -52,8 +53,8 @@ class Sightings:
         """
         around = near | {broker}
         return merged(
-            TrafficClass(sides, 1.0)
-            for first, sides in self._seen[broker].values()
+            TrafficClass(sides, float(one_in))
+            for first, sides, one_in in self._seen[broker].values()
             if since <= first < until and len(sides) > 1 and sides <= around
         )
 
@@ -61,8 +62,8 @@ class Sightings:
         if (seen := self._seen.get(broker)) is None:
             return
         key = (record.publisher, record.seq)
-        first, sides = seen.get(key, (record.at, frozenset[str]()))
-        seen[key] = Sighting(min(first, record.at), sides | {side})
+        first, sides, _ = seen.get(key, Sighting(record.at, frozenset()))
+        seen[key] = Sighting(min(first, record.at), sides | {side}, record.stands_for)
 
 
 class Spools:

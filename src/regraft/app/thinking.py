@@ -155,7 +155,7 @@ class Thinker:
         return self.network.dressed(goal), found.method
 
     def _mesh(self, topology: Topology, workload: Workload) -> tuple[Topology, str] | str:
-        from regraft.design import MeshOptions, check, design_mesh, repair  # noqa: PLC0415 — compiles
+        from regraft.design import MeshOptions, beside, check, design_mesh, repair  # noqa: PLC0415 — compiles
 
         k = self.limits.k or 1
         if not workload.interest:
@@ -176,10 +176,7 @@ class Thinker:
             )
             if not isinstance(design, Infeasible) and len(design.links) < len(found.links):
                 found, method = design.topology, self.mesh_method
-        known = set(found.ids)
-        aside = tuple(link for link in topology.links if not known.issuperset(link.ends))
-        whole = Topology(topology.brokers, (*found.links, *aside), "mesh")
-        return self.network.dressed(whole), method
+        return self.network.dressed(beside(found, topology)), method
 
     def plan(
         self, topology: Topology, epoch: int, goal: Topology, workload: Workload, seconds: float

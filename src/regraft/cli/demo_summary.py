@@ -39,6 +39,7 @@ def summary(story: Story) -> str:
         f"{change.gain:.1%} less routing cost expected{measured}",
         f"         {change.waited:.1f} s from the end of the window to the first shift, "
         f"{change.measuring:.1f} s of them on Spark",
+        f"         {change.canaries['published']} canaries of the deployer, {change.canaries['lost']} lost",
         f"healing  {healing.victim} ({healing.links} links) killed: {healing.by} stood in after "
         f"{1000 * healing.deputy:.0f} ms, healed after {healing.removed:.1f} s",
         f"time     {story.seconds:.0f} s in all",

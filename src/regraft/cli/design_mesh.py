@@ -40,6 +40,7 @@ MORE = """
     \b
     Example:
       regraft design {method} --interest interest.csv -o mesh.json --draw mesh.svg
+      regraft design {method} --interest tables/interest --topology now.json -o mesh.json
 """
 
 
@@ -49,6 +50,7 @@ class Request:
 
     method: str
     interest: Path
+    topology: Path | None
     k: int
     max_degree: int | None
     network: Path | None
@@ -85,7 +87,17 @@ def options_of(method: str, k: int) -> list[Callable[..., Any]]:
     whole = click.IntRange
     return [
         click.option(
-            "--interest", type=FILE, required=True, metavar="FILE", help="CSV or Parquet: node,topic."
+            "--interest",
+            type=FILE,
+            required=True,
+            metavar="FILE",
+            help="CSV or Parquet: node,topic; or the measured table (tables/interest).",
+        ),
+        click.option(
+            "--topology",
+            type=FILE,
+            metavar="FILE",
+            help="The mesh that runs: brokers that want no topic keep their links.",
         ),
         _option_k(method, k),
         click.option("--max-degree", type=whole(1, MOST_LINKS), metavar="N", help="No node has more links."),
@@ -150,15 +162,16 @@ def run(request: Request) -> int:
     """Read, design, check, report; the exit code."""
     from regraft.cli.design_mesh_report import Answer, report, report_infeasible
     from regraft.cli.design_mesh_watch import designed
-    from regraft.design import check
+    from regraft.design import beside, check
     from regraft.design.mesh import checked_k
 
-    inputs = [path for path in (request.interest, request.network) if path]
+    inputs = [path for path in (request.interest, request.network, request.topology) if path]
     check_places(request.output, request.picture, inputs)
     checked_k(request.method, request.k)
     interest = read_interest(request.interest)
     if not interest:
         raise BadInput(str(request.interest), "no node wants any topic: there is no row under the header")
+    now = read_topology(request.topology) if request.topology else None
     if request.picture:
         from regraft.cli.design_mesh_draw import check_size
 
@@ -167,7 +180,7 @@ def run(request: Request) -> int:
     design = watched.result
     if isinstance(design, Infeasible):
         return report_infeasible(design, request)
-    topology = design.topology
+    topology = beside(design.topology, now) if now is not None else design.topology
     cut = check(topology, interest, design.k)
     if request.output is not None and cut is None:
         write_topology(topology, request.output)

@@ -104,7 +104,7 @@ def measure(source: Path, out: Path, follow: bool, as_json: bool, **options: Any
     job = _job(source, out, options)
     began = time.monotonic()
     ran = _run(job, follow, as_json, options)
-    _report(ran, out, time.monotonic() - began, as_json)
+    _report(ran, job, time.monotonic() - began, as_json)
 
 
 def _job(source: Path, out: Path, options: dict[str, Any]) -> "Job":
@@ -205,8 +205,10 @@ def _progress(quiet: bool, follow: bool) -> Iterator[Callable[[str], None]]:
         yield say
 
 
-def _report(ran: "Ran", out: Path, seconds: float, as_json: bool) -> None:
-    snapshot = ran.snapshot
+def _report(ran: "Ran", job: "Job", seconds: float, as_json: bool) -> None:
+    from regraft.measure.inputs import unfinished
+
+    snapshot, out, cut = ran.snapshot, job.out, unfinished(job.source)
     answer = {
         "out": str(out),
         "snapshot": str(snapshot.folder),
@@ -216,6 +218,7 @@ def _report(ran: "Ran", out: Path, seconds: float, as_json: bool) -> None:
         "windows": len(snapshot.windows),
         "tables": list(snapshot.manifest["tables"]),
         "top": snapshot.manifest["top"],
+        "unfinished": cut,
         "seconds": round(seconds, 3),
     }
     if as_json:
@@ -225,6 +228,8 @@ def _report(ran: "Ran", out: Path, seconds: float, as_json: bool) -> None:
     click.echo(f"records: {counts}")
     for reason, number in sorted(snapshot.manifest["rejected"].items(), key=lambda item: -item[1]):
         click.echo(f"  rejected so far: {number} {reason}")
+    for name in cut:
+        click.echo(f"  {name}: ends in the middle of a line, which is read when it is whole")
     if merged := snapshot.manifest["top"]:
         most = merged["link_load_excess_at_most"]
         click.echo(f"classes: {merged['kept']} kept, {merged['merged_classes']} merged")

@@ -106,7 +106,8 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
     "--interest",
     type=FILE,
     metavar="FILE.csv",
-    help="Meshes: columns node,topic. Every topic stays k-connected (without it, the mesh stays connected).",
+    help="Meshes: node,topic, or the measured table. Every topic stays k-connected (without it, the mesh "
+    "stays connected).",
     **under("Meshes"),
 )
 @click.option(

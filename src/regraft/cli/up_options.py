@@ -25,7 +25,7 @@ OPTIONS = [
         type=click.IntRange(1),
         default=1,
         metavar="N",
-        help="Of one publication in N only.",
+        help="Of one publication in N only, which counts for N.",
         **advanced("measurements"),
     ),
     click.option("--no-metrics", is_flag=True, help="No /metrics and /healthz.", **advanced("measurements")),

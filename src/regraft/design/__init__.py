@@ -4,7 +4,7 @@
 """
 
 from regraft.design.check import Cut, check
-from regraft.design.mesh import METHODS, MeshDesign, MeshOptions, design_mesh
+from regraft.design.mesh import METHODS, MeshDesign, MeshOptions, beside, design_mesh
 from regraft.design.propose import propose
 from regraft.design.repair import Repaired, repair
 
@@ -14,6 +14,7 @@ __all__ = [
     "MeshDesign",
     "MeshOptions",
     "Repaired",
+    "beside",
     "check",
     "design_mesh",
     "propose",

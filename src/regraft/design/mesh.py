@@ -109,6 +109,16 @@ def design_mesh(
     return MeshDesign(method, k, interests, links, terms, tuple(stages))
 
 
+def beside(design: Topology, now: Topology) -> Topology:
+    """The mesh that runs, with the links of the design between the brokers that it is about. Those that want
+    no topic are in no design, and keep their links."""
+    known = set(design.ids)
+    if unknown := sorted(known - set(now.ids)):
+        raise BadInput("--interest", f"unknown broker id {unknown[0]!r}")
+    aside = tuple(link for link in now.links if not known.issuperset(link.ends))
+    return Topology(now.brokers, (*design.links, *aside), "mesh")
+
+
 def _beyond(interests: Interests, k: int, max_degree: int | None) -> Infeasible | None:
     """Where a node alone needs more links than it may have, there is no overlay."""
     if max_degree is None:

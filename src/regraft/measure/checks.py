@@ -85,6 +85,7 @@ def _reason(now: Column) -> Column:
             for field in fields
         ]
     rules += [(f.col(name) < 0, f"{name}: negative") for name in _NOT_NEGATIVE]
+    rules += [(f.col("one_in") < 1, "one_in: below 1")]
     rules += [(~f.col(name).isin(*values), f"{name}: another word") for name, values in _CHOICES.items()]
     (broken, reason), *others = rules
     chain = f.when(broken, f.lit(reason))

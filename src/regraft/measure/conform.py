@@ -23,5 +23,12 @@ def of_kind(records: DataFrame, *kinds: str) -> DataFrame:
     return records.where(f.col("kind").isin(*kinds))
 
 
-def count_where(condition: Column) -> Column:
-    return f.coalesce(f.sum(condition.cast("long")), f.lit(0))
+def stands_for() -> Column:
+    """How many publications, hops or deliveries a record stands for: brokers may record a sample."""
+    return f.coalesce("one_in", f.lit(1).cast("long"))
+
+
+def all_for(records: Column | None = None) -> Column:
+    """Aggregate: how many the records (of which this is true) stand for."""
+    each = stands_for()
+    return f.coalesce(f.sum(each if records is None else f.when(records, each)), f.lit(0).cast("long"))

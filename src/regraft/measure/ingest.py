@@ -31,7 +31,7 @@ from regraft.measure.schemas import (
     UNREAD,
 )
 from regraft.measure.spool_store import LEFT
-from regraft.measure.state import INCOMING, RECORDS, State, WindowState, reserve
+from regraft.measure.state import INCOMING, RECORDS, State, WindowState, reserve, sync
 from regraft.measure.windows import published, window_of
 from regraft.model.snapshot import Counts
 
@@ -66,6 +66,7 @@ def ingest(new: Sequence[DataFrame], out: Path, state: State, lateness: int) -> 
     if _doubled(content) or _old_windows(content, state):
         _sort_out(spark, out, number, content, state, lateness)
         content = _content(spark, folder)
+    sync([folder])
     kept = _records(content, *GOOD)
     rejected, late = _records(content, REJECT), _records(content, LATE)
     counts = Counts(before + rejected, kept, rejected, before - late - kept, late)

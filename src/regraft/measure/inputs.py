@@ -1,7 +1,8 @@
 """What there is to read: files of the spools, and compacted Parquet.
 
 A spool file is named without the suffix of one that is still being written, so that it stays the same file
-when it is finished. How far each was read is a number of bytes at the start of a line.
+when it is finished. How far each was read is a number of bytes at the start of a line. A broker ends every
+file with the end of a line: one that does not end so, whatever its name, is still being written or copied.
 """
 
 import os
@@ -43,11 +44,24 @@ def spool_files(source: Path) -> list[Input]:
         name = _name(source, path).removesuffix(".open")
         try:
             with path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                found[name] = Input(name, line_end(file, size) if path.name.endswith(OPEN) else size)
+                found[name] = Input(name, line_end(file, os.fstat(file.fileno()).st_size))
         except FileNotFoundError:  # finished, or taken away, just now: the next look finds what there is
             continue
     return sorted(found.values(), key=_begun)
+
+
+def unfinished(source: Path) -> list[str]:
+    """Files that have a finished one's name, and end in the middle of a line."""
+    return sorted(_name(source, path) for path in _files(source, (DONE,)) if _ends_within_a_line(path))
+
+
+def _ends_within_a_line(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            return line_end(file, size) < size
+    except FileNotFoundError:
+        return False
 
 
 def parquet_files(source: Path) -> list[Input]:

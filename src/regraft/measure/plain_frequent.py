@@ -19,6 +19,7 @@ _SCHEMA = pa.schema(
         ("kind", pa.string()),
         ("at", pa.string()),
         ("broker", pa.string()),
+        ("one_in", pa.int64()),
         ("publisher", pa.string()),
         ("seq", pa.int64()),
         ("from", pa.string()),
@@ -100,6 +101,7 @@ def _is_plain(records: pa.Table) -> pa.BooleanArray:
         pc.and_(pc.greater_equal(at, 0), pc.less_equal(at, time.time_ns() // 1000)),
         pc.not_equal(records["broker"], ""),
         *(pc.greater_equal(pc.fill_null(records[name], 0), 0) for name in ("seq", "queue", "latency")),
+        pc.greater_equal(pc.fill_null(records["one_in"], 1), 1),
         pc.equal(pc.fill_null(pc.floor(latency), 0), pc.fill_null(latency, 0)),
         pc.less_equal(pc.fill_null(latency, 0), _LARGEST),
     ]

@@ -36,6 +36,7 @@ class _Publication(_Plain, tag="publication", gc=False, kw_only=True):
     topic: str | None = None
     numbers: dict[str, float] | None = None
     strings: dict[str, str] | None = None
+    one_in: Annotated[int, Meta(ge=1, le=_LARGEST)] | None = None
 
 
 class _Interest(_Plain, tag="interest", gc=False, kw_only=True):
@@ -52,11 +53,13 @@ class _Health(_Plain, tag="health", gc=False, kw_only=True):
     rates: dict[str, float] | None = None
     links: dict[str, str] | None = None
     not_recorded: _Long | None = None
+    transformation: str | None = None
 
 
 _TYPES = {
     "v": pa.int32(),
     "seq": pa.int64(),
+    "one_in": pa.int64(),
     "size": pa.int64(),
     "cpu": pa.float64(),
     "memory": pa.int64(),

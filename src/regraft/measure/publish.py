@@ -36,7 +36,7 @@ from regraft.measure.schemas import (
     TABLES,
     TRAFFIC,
 )
-from regraft.measure.state import RECORDS, SNAPSHOTS, VERSIONS, State, reserve, save, tidy
+from regraft.measure.state import RECORDS, SNAPSHOTS, VERSIONS, State, reserve, save, sync, tidy
 from regraft.measure.tables import Asked, Kept, Ready, compute
 from regraft.measure.windows import folder_name, shown
 from regraft.model import RegraftError
@@ -72,7 +72,8 @@ def publish(
         compute(kept, records, interests, Brokers.of(state.brokers), windows, pieces)
     after = forget(_after(out, state, number, windows), keep)
     after = interest_together(spark, out, after, number)
-    _assemble(spark, out, after, _manifest(after, kept))
+    written = _assemble(spark, out, after, _manifest(after, kept))
+    sync([out / VERSIONS / str(number), out / RECORDS / str(number), *written])
     save(out, after)
     make_current(out, number)
     tidy(out, after)
@@ -148,7 +149,8 @@ def _after(out: Path, state: State, number: int, windows: list[int]) -> State:
     return msgspec.structs.replace(state, commit=number, snapshot=number, tables=tables, windows=clean)
 
 
-def _assemble(spark: SparkSession, out: Path, state: State, manifest: dict[str, Any]) -> None:
+def _assemble(spark: SparkSession, out: Path, state: State, manifest: dict[str, Any]) -> list[Path]:
+    """The folders that were written."""
     folder = out / SNAPSHOTS / f"{state.commit}.new"
     shutil.rmtree(folder, ignore_errors=True)
     for name, versions in state.tables.items():
@@ -158,10 +160,12 @@ def _assemble(spark: SparkSession, out: Path, state: State, manifest: dict[str, 
         if not versions:
             _write_empty(TABLES[name], "window", folder / name / _NO_WINDOW)
     (folder / "rejected").mkdir()
+    written = []
     for commit in state.rejections:
         place = out / RECORDS / str(commit)
         if not (place / "rejected").is_dir():
             read_rejected(spark, place).write.mode("overwrite").parquet(str(place / "rejected"))
+            written.append(place / "rejected")
         (folder / "rejected" / f"run={commit}").symlink_to(f"../../../{RECORDS}/{commit}/rejected")
     if not state.rejections:
         _write_empty(REJECTED, "run", folder / "rejected" / "run=0")
@@ -169,6 +173,7 @@ def _assemble(spark: SparkSession, out: Path, state: State, manifest: dict[str, 
     target = folder.with_name(str(state.commit))
     shutil.rmtree(target, ignore_errors=True)
     folder.rename(target)
+    return [*written, target]
 
 
 def _write_empty(schema: StructType, partition: str, folder: Path) -> None:

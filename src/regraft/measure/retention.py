@@ -67,13 +67,14 @@ def gone_forgotten(read: Mapping[str, int], source: Path) -> dict[str, int]:
 
 
 def remove_spools(source: Path, read: Read, before: float) -> int:
-    """Finished files that were read to their end and not touched since `before`; how many went."""
+    """Finished files that were read to their very end and not touched since `before`; how many went."""
     removed = 0
     for file in spool_files(source):
         path = source / file.name
         try:
-            old = path.name.endswith(DONE) and os.stat(path).st_mtime < before
-            if old and read.get(file.name, 0) >= file.size:
+            found = os.stat(path)
+            old = path.name.endswith(DONE) and found.st_mtime < before
+            if old and read.get(file.name, 0) >= found.st_size:
                 path.unlink()
                 removed += 1
         except FileNotFoundError:  # it is being finished just now, or somebody else was faster

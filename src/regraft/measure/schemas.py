@@ -38,14 +38,15 @@ RECORDS = struct(
     kind=TEXT,
     at=TIME,
     broker=TEXT,
-    # publication, hop and delivery; topic to size: publication alone
+    # publication, hop and delivery, each for `one_in` of them (null: 1); topic to size: publication alone
+    one_in=WHOLE,
     publisher=TEXT,
     seq=WHOLE,
     topic=TEXT,
     numbers=NUMBERS,
     strings=TEXTS,
     size=WHOLE,
-    # hop; `queue` also health
+    # hop; `queue` and `transformation` also health
     from_=TEXT,
     to=TEXT,
     queue=WHOLE,
@@ -124,7 +125,7 @@ TABLES: dict[str, StructType] = {
         window=TIME, transformation=TEXT, started=TIME, ended=TIME, hops=WHOLE, publications=WHOLE
     ),
     "queue_growth": struct(
-        window=TIME, transformation=TEXT, broker=TEXT, before=WHOLE, after=WHOLE, growth=WHOLE
+        window=TIME, transformation=TEXT, change=TEXT, broker=TEXT, before=WHOLE, after=WHOLE, growth=WHOLE
     ),
     # IPITT §VI-B: microseconds; p50, p99, p999 within the stated error, the others exact.
     "latency": struct(

@@ -1,7 +1,8 @@
 """What a run remembers for the next, in `_state.json` beside the tables.
 
 A commit is one replacement of this file. Folders of a commit that the file does not know were left behind
-by a run that was killed: they are removed, and that work is done again.
+by a run that was killed: they are removed, and that work is done again. What the file names is on the disk
+before it (`sync`): a machine that loses power finds a commit whole, or not at all.
 
     OUT/_records/<commit>/part=…     clean records, as they came
     OUT/_versions/<commit>/<table>/  tables of the windows that a commit has computed
@@ -11,6 +12,8 @@ by a run that was killed: they are removed, and that work is done again.
 
 import os
 import shutil
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -24,6 +27,8 @@ RECORDS, VERSIONS, SNAPSHOTS = "_records", "_versions", "snapshots"
 INCOMING = f"{RECORDS}/incoming"
 """Where workers store what they read, until it is part of a commit."""
 CHECKPOINT = "_checkpoint"
+AT_ONCE = 8
+"""Files that are synchronised at the same time."""
 KEPT = 3
 """Snapshots that stay for readers that have not finished."""
 
@@ -95,7 +100,29 @@ def load(out: Path, width: int) -> State:
 
 
 def save(out: Path, state: State) -> None:
+    """What it names has been synchronised by then (`sync`)."""
     write_bytes(out / STATE, msgspec.json.encode(state))
+    _sync(out)
+
+
+def sync(folders: Iterable[Path]) -> None:
+    """All files in these folders, and the folders that name them, are on the disk."""
+    places = []
+    for top in filter(Path.is_dir, folders):
+        places.append(top.parent)
+        for folder, _, names in os.walk(top):
+            places += [path for name in names if not (path := Path(folder, name)).is_symlink()]
+            places.append(Path(folder))
+    with ThreadPoolExecutor(AT_ONCE) as pool:  # a disk that is asked for several at once takes them together
+        list(pool.map(_sync, places))
+
+
+def _sync(place: Path) -> None:
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def reserve(out: Path, state: State) -> State:

@@ -2,11 +2,15 @@
 
 CSV or Parquet with the columns `node` and `topic`; further columns are ignored, a pair may stand twice. The
 suffix `.parquet`, a folder as Spark writes it, or the first four bytes tell Parquet from CSV.
+
+The measured table `interest` is such a folder: there `broker` is the node, and what has an `until` is over.
+Brokers whose clients publish on a topic count as well as those whose clients subscribe to it: in a mesh,
+events travel over such brokers alone. A filter that pins no topic can not be served by a mesh.
 """
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ from regraft.model.errors import BadInput
 from regraft.model.files import as_text, read_bytes, shown
 
 PARQUET, MAGIC = ".parquet", b"PAR1"
-COLUMNS = ("node", "topic")
+NODE, TOPIC, UNTIL = ("node", "broker"), "topic", "until"
 
 
 def read_interest(path: str | Path) -> Mapping[str, frozenset[str]]:
@@ -32,21 +36,23 @@ def read_interest(path: str | Path) -> Mapping[str, frozenset[str]]:
 
 
 def _from_csv(text: str) -> Mapping[str, frozenset[str]]:
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     pairs: list[tuple[str, str]] = []
     try:
-        header = next(rows)
-        if "node" not in header or "topic" not in header:
+        header = next(lines)
+        if TOPIC not in header or not set(NODE) & set(header):
             raise BadInput("line 1", "the header must name the columns 'node' and 'topic'")
-        node, topic = header.index("node"), header.index("topic")
-        for row in rows:
-            if not row:
+        node, topic, until = _columns(header)
+        for line in lines:
+            if not line:
                 continue
-            if len(row) <= max(node, topic) or not row[node] or not row[topic]:
-                raise BadInput(f"line {rows.line_num}", "a row needs a node and a topic")
-            pairs.append((row[node], row[topic]))
+            row = dict(zip(header, line, strict=False))
+            if not row.get(node) or not row.get(topic):
+                raise BadInput(f"line {lines.line_num}", f"a row needs a {node} and a topic")
+            if not row.get(until):
+                pairs.append((row[node], row[topic]))
     except csv.Error as fault:
-        raise BadInput(f"line {rows.line_num}", f"not CSV: {fault}") from None
+        raise BadInput(f"line {lines.line_num}", f"not CSV: {fault}") from None
     return _by_topic(pairs)
 
 
@@ -58,17 +64,28 @@ def _from_parquet(path: Path) -> Mapping[str, frozenset[str]]:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as fault:
         raise BadInput("", f"not Parquet: {str(fault).partition(chr(10))[0]}") from None
-    for column in COLUMNS:
-        if table.column_names.count(column) != 1:
-            raise BadInput("", f"there must be one column {column!r}")
-    rows = zip(*(table[column].to_pylist() for column in COLUMNS), strict=True)
+    node, topic, until = _columns(table.column_names)
+    over = table[until].to_pylist() if until else [None] * table.num_rows
+    rows = zip(table[node].to_pylist(), table[topic].to_pylist(), over, strict=True)
     return _by_topic(
-        (_name(node, f"row {index}.node"), _name(topic, f"row {index}.topic"))
-        for index, (node, topic) in enumerate(rows)
+        (_name(node_id, f"row {index}.{node}"), _name(name, f"row {index}.topic"))
+        for index, (node_id, name, ended) in enumerate(rows)
+        if ended is None
     )
 
 
+def _columns(names: Sequence[str]) -> tuple[str, str, str]:
+    """The columns of the node, of the topic, and of the end of an interest (empty: there is none)."""
+    node = next((name for name in NODE if name in names), NODE[0])
+    for name in (node, TOPIC):
+        if names.count(name) != 1:
+            raise BadInput("", f"there must be one column {name!r}")
+    return node, TOPIC, UNTIL if UNTIL in names else ""
+
+
 def _name(value: Any, place: str) -> str:
+    if value is None:
+        raise BadInput(place, "is missing: a mesh serves filters that name their topics, and no others")
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise BadInput(place, "must be text or a whole number, not empty")
     return str(value)

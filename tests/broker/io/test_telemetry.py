@@ -4,15 +4,20 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
 from tests.broker.io.peers import at, chain, finish, overlay
 
+from regraft.broker.core import Report, Store, shift
 from regraft.broker.io.configuration import Configuration, Telemetry
+from regraft.broker.io.owed import Owed, squeezed
+from regraft.broker.io.records import Interest
 from regraft.broker.io.spool import Spool
+from regraft.broker.io.telemetry import Observer
 from regraft.client import Event, connect
 from regraft.model import Topology
 
@@ -66,6 +71,12 @@ def test_a_mesh_is_observed_too_also_after_a_restart(tmp_path: Path) -> None:
     finish(scenario())
     added = [each for each in records(tmp_path / "spool", "interest") if each["change"] == "added"]
     assert [each["client"] for each in added if each["role"] == "subscriber"] == ["first", "second"]
+    of_kind = {kind: _publications(tmp_path / "spool", kind) for kind in ("publication", "hop", "delivery")}
+    assert of_kind["publication"] == of_kind["hop"] == of_kind["delivery"]
+
+
+def _publications(folder: Path, kind: str) -> set[tuple[str, int]]:
+    return {(each["publisher"], each["seq"]) for each in records(folder, kind)}
 
 
 def test_every_kind_of_record_is_written(tmp_path: Path) -> None:
@@ -120,6 +131,137 @@ def test_a_sample_has_the_same_publications_on_every_broker(tmp_path: Path) -> N
     }
     assert kept["publication"] == kept["hop"] == kept["delivery"]
     assert 20 < len(kept["publication"]) < 100
+    sampled = [each for kind in kept for each in records(tmp_path, kind)]
+    assert {each["one_in"] for each in sampled} == {10}
+
+
+def test_what_waited_for_a_change_of_links_says_so_and_queues_are_told_before_and_after(
+    tmp_path: Path,
+) -> None:
+    """One change is carried out and one aborted, each while its broker holds events back."""
+
+    async def scenario() -> None:
+        async with overlay(chain(3), Configuration("", telemetry=Telemetry(tmp_path))) as running:
+            servers = running.servers.values()
+            reports: asyncio.Queue[Report] = asyncio.Queue()
+            for server in servers:
+                server.on_report = reports.put_nowait
+
+            async def told(stage: str) -> None:
+                assert {(await reports.get()).stage for _ in servers} == {stage}
+
+            async with (
+                connect(at(running, "b2"), name="pub") as publisher,
+                connect(at(running, "b0"), name="sub") as subscriber,
+            ):
+                subscription = await subscriber.subscribe("TRUE")
+
+                async def take() -> list[object]:
+                    taken: list[object] = [(await anext(subscription)).attributes["n"] for _ in range(4)]
+                    subscription.confirm()
+                    return taken
+
+                taking = asyncio.create_task(take())
+                await publisher.publish({"n": 0})
+                for n, change in ((1, shift("no", "b0", "b1", "b2")), (2, shift("yes", "b0", "b1", "b2"))):
+                    for server in servers:
+                        server.prepare(change)
+                    await told("ready")
+                    await publisher.send({"n": n})
+                    while not running.servers["b2"].core.forwarding.store.bytes:  # type: ignore[union-attr]
+                        await asyncio.sleep(0.01)
+                    for server in servers:
+                        (server.commit if n == 2 else server.abort)(change.id)
+                    await told("done" if n == 2 else "aborted")
+                    await publisher.flush()
+                await publisher.publish({"n": 3})
+                assert await taking == [0, 1, 2, 3]
+
+    finish(scenario())
+    labels: dict[int, set[str | None]] = {}
+    hops = {
+        (each["seq"], each["from"], each["to"]): each["transformation"] for each in records(tmp_path, "hop")
+    }
+    for (seq, *_), label in hops.items():
+        labels.setdefault(seq, set()).add(label)
+    assert labels[1] == labels[4] == {None}
+    assert hops[2, "b2", "b1"] == "no"
+    assert labels[3] == {"yes"}
+    assert (3, "b2", "b0") in hops
+    queues: dict[tuple[str, str], list[int]] = {}
+    for each in records(tmp_path, "health"):
+        if each["transformation"] is not None:
+            queues.setdefault((each["transformation"], each["broker"]), []).append(each["queue"])
+    assert sorted(queues) == [(id, f"b{n}") for id in ("no", "yes") for n in range(3)]
+    assert all(len(two) == 2 for two in queues.values())
+    assert queues["yes", "b2"][0] == 0 < queues["yes", "b2"][1]
+
+
+def test_interest_is_recorded_however_full_the_queue_is(tmp_path: Path) -> None:
+    finish(traffic(Telemetry(tmp_path, queue=0), 3))
+    assert not records(tmp_path, "hop")
+    said = [(each["broker"], each["client"], each["change"]) for each in records(tmp_path, "interest")]
+    assert sorted(said) == [
+        ("b0", "pub", "added"),
+        ("b0", "pub", "removed"),
+        ("b1", "sub", "added"),
+        ("b1", "sub", "removed"),
+    ]
+
+
+def session(client: str, *filters: str) -> Store:
+    stored = msgspec.msgpack.encode([{}, {str(number): text for number, text in enumerate(filters)}])
+    return Store(f"session/{client}", stored)
+
+
+def test_interest_is_written_when_the_disk_takes_it_again(tmp_path: Path) -> None:
+    folder = tmp_path / "spool"
+    observer = Observer("b0", Telemetry(folder, sync_seconds=0.0))
+    observer.spool.turn(last=False)
+    folder.rmdir()
+    observer.stores([session("c", "x > 1")])
+    observer.spool.turn(last=False)
+    observer.stores([session("c", "x > 1", "x > 2")])
+    folder.mkdir()
+    observer.spool.turn(last=False)
+    observer.close()
+    assert [each["filter"] for each in records(folder, "interest")] == ["x > 1", "x > 2"]
+    assert observer.spool.not_recorded == 0
+
+
+def test_interest_of_the_life_before_is_told_again(tmp_path: Path) -> None:
+    before = session("c", "x > 1")
+    assert before.value is not None
+    observer = Observer("b0", Telemetry(tmp_path))
+    observer.known({before.key: before.value, "neighbours": b"?"})
+    observer.stores([session("c", "x > 1", "x > 2")])
+    observer.close()
+    told = [(each["client"], each["filter"], each["change"]) for each in records(tmp_path, "interest")]
+    assert told == [("c", "x > 1", "added"), ("c", "x > 2", "added")]
+
+
+def told(client: str, change: Literal["added", "removed"], second: int) -> Interest:
+    at = datetime(2026, 1, 5, 12, 0, second, tzinfo=UTC)
+    return Interest(at=at, broker="b0", client=client, role="subscriber", filter="TRUE", change=change)
+
+
+def test_while_nothing_can_be_written_only_what_still_matters_is_kept() -> None:
+    came_and_went = [
+        told("a", "added", 1),
+        told("a", "removed", 3),
+        told("a", "added", 5),
+        told("a", "removed", 7),
+    ]
+    went_and_came = [told("b", "removed", 2), told("b", "added", 4)]
+    came = [told("c", "added", 6), told("c", "added", 8)]
+    in_order = sorted([*came_and_went, *went_and_came, *came], key=lambda record: record.at)
+    assert squeezed(in_order) == [*went_and_came, *came]
+    owed = Owed(most=4)
+    owed.add(in_order)
+    assert owed.take() == in_order
+    owed.lost()
+    assert owed.take() == [*went_and_came, *came]
+    assert (owed.safe(), owed.safe(), len(owed)) == (4, 0, 0)
 
 
 class Line(msgspec.Struct):

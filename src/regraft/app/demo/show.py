@@ -222,7 +222,6 @@ def loop_settings(options: Options) -> dict[str, Any]:
         },
         "design": {"time_limit": "1s"},
         "plan": {"time_limit": "1s"},
-        "deploy": {"canaries": 0},
     }
     return own | {name: {**own.get(name, {}), **given} for name, given in options.settings.items()}
 
@@ -349,6 +348,7 @@ async def _change(service: Service, operation: v.OperationView, sha256: str, shi
     if isinstance(proposal, v.Refused) or isinstance(plan, v.Refused):
         raise RegraftError("the plan that was carried out is not known")
     window = service.snapshot(proposal.window or "")
+    audit = next(run for run in service.series().runs if run.run == operation.run)
     if isinstance(window, v.Refused) or operation.ended is None:
         raise RegraftError("the window that the plan was made from is not known")
     costs = [(step.numbers.get("routing_cost") or 0.0) / window.publications for step in plan.steps]
@@ -364,6 +364,7 @@ async def _change(service: Service, operation: v.OperationView, sha256: str, shi
         waited=shifted - window.end,
         measuring=window.seconds,
         costs=tuple(costs),
+        canaries={name: getattr(audit, name) for name in s.CANARIES},
         moves=tuple(tuple(action.text for action in step.actions) for step in plan.steps[1:]),
     )
 

@@ -13,6 +13,9 @@ Sample = tuple[float, float]
 """When an event was published (seconds since 1970), and the milliseconds until it was delivered."""
 
 
+CANARIES = ("published", "delivered", "lost", "duplicated", "reordered")
+
+
 class Spell(msgspec.Struct, frozen=True, kw_only=True):
     """A stretch of time, and the deliveries of what was published in it."""
 
@@ -44,6 +47,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """Of these, Spark's."""
     costs: tuple[float, ...]
     """Of a publication: before, after each step."""
+    canaries: dict[str, int | None]
+    """What the deployer's own events counted meanwhile, as the page shows it."""
     moves: tuple[tuple[str, ...], ...]
     """The actions of each step."""
 

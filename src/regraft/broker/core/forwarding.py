@@ -22,12 +22,14 @@ GIVE_UP_FOR = 4096
 
 
 class Fact(NamedTuple):
-    """Something for the telemetry: `kind` is publication, hop or delivery (`to` a neighbour or client)."""
+    """Something for the telemetry: `kind` is publication, hop or delivery (`to` a neighbour or client).
+    `under` is the change of links that concerned the link of a hop."""
 
     kind: str
     run: Run
     source: str
     to: str
+    under: str | None = None
 
 
 class Heads:
@@ -53,6 +55,8 @@ class Forwarding:
         self.sends: list[Send] = []
         self.observe = observe
         self.facts: list[Fact] = []
+        self.under: dict[str, str] = {}
+        """Neighbour → the change that concerns the link to it now (`relink`)."""
         self._confirms: dict[tuple[str, str, int], list[int]] = {}
         self._routes: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._routed_at = -1
@@ -180,7 +184,8 @@ class Forwarding:
                 held.waiting[target] = link.epoch
                 self.sends.append(Send(link.connection, held.run))
                 if self.observe:
-                    self.facts.append(Fact("hop", held.run, held.sources[0], target))
+                    under = self.under.get(target)
+                    self.facts.append(Fact("hop", held.run, held.sources[0], target, under))
             return None
         session = self.sessions[target]
         run = held.run

@@ -72,6 +72,7 @@ class Relink:
         self.adopted: list[tuple[int, Link, list[AnyMessage]]] = []
         """Connections that have become links, and what came on them before."""
         for part in self.parts.values():
+            self._mark(part)
             if part.committed:
                 self.changed = True
                 self._change_links(part)
@@ -81,6 +82,7 @@ class Relink:
     def prepare(self, change: Change) -> None:
         part = self._part(change)
         self.parts[change.id] = part
+        self._mark(part)
         self._remember(part)
         for name, (life, homes) in self.heard_early.pop(change.id, {}).items():
             self._heard(part, name, life, homes)
@@ -133,6 +135,7 @@ class Relink:
                 self.tables.believe(name)
             self._dial(name)
             self.thaw(name)
+        self._unmark(part)
         self.out.append(Report(id, "aborted"))
 
     def commit(self, id: str) -> None:
@@ -439,7 +442,16 @@ class Relink:
         """Whether there is still something here that would be lost without links."""
         return bool(self.forwarding.sessions) or next(iter(self.forwarding.store), None) is not None
 
+    def _mark(self, part: Part) -> None:
+        """For the telemetry: what goes to these neighbours before the part is over has waited for it."""
+        self.forwarding.under.update(dict.fromkeys((*part.role.frozen, part.role.new), part.change.id))
+
+    def _unmark(self, part: Part) -> None:
+        for name in (*part.role.frozen, part.role.new):
+            self.forwarding.under.pop(name, None)
+
     def _done(self, part: Part) -> None:
+        self._unmark(part)
         self._forget_part(part)
         self.out.append(Report(part.change.id, "done"))
 

@@ -16,7 +16,17 @@ class Record(msgspec.Struct, tag_field="kind", frozen=True, gc=False, kw_only=Tr
     broker: str
 
 
-class Publication(Record, tag="publication", frozen=True, gc=False, kw_only=True):
+class Sampled(Record, frozen=True, gc=False, kw_only=True):
+    """`one_in`: the record stands for so many; it is left out where every publication is recorded."""
+
+    one_in: int | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def stands_for(self) -> int:
+        return 1 if self.one_in is msgspec.UNSET else self.one_in
+
+
+class Publication(Sampled, tag="publication", frozen=True, gc=False, kw_only=True):
     """At the broker of the publisher."""
 
     publisher: str
@@ -27,8 +37,10 @@ class Publication(Record, tag="publication", frozen=True, gc=False, kw_only=True
     size: int
 
 
-class Hop(Record, tag="hop", frozen=True, gc=False, kw_only=True):
-    """`from` this broker to a neighbour; `queue` is what the broker held then, in bytes."""
+class Hop(Sampled, tag="hop", frozen=True, gc=False, kw_only=True):
+    """`from` this broker to a neighbour; `queue` is what the broker held then, in bytes.
+
+    `transformation` is the id of the change of links that held the publication up, or sent it again."""
 
     publisher: str
     seq: int
@@ -38,7 +50,7 @@ class Hop(Record, tag="hop", frozen=True, gc=False, kw_only=True):
     transformation: str | None = None
 
 
-class Delivery(Record, tag="delivery", frozen=True, gc=False, kw_only=True):
+class Delivery(Sampled, tag="delivery", frozen=True, gc=False, kw_only=True):
     """A subscriber has confirmed; `latency` in microseconds since its run was published."""
 
     publisher: str
@@ -55,7 +67,10 @@ class Interest(Record, tag="interest", frozen=True, gc=False, kw_only=True):
 
 
 class Health(Record, tag="health", frozen=True, gc=False, kw_only=True):
-    """`cpu` in seconds and `memory` in bytes are those of the process; `rates` count since the last one."""
+    """`cpu` in seconds and `memory` in bytes are those of the process; `rates` count since the last one.
+
+    A broker also writes one when it begins to take part in a change of links and when its part is over; then
+    `transformation` is the id of the change."""
 
     cpu: float
     memory: int
@@ -63,3 +78,4 @@ class Health(Record, tag="health", frozen=True, gc=False, kw_only=True):
     rates: dict[str, float]
     links: dict[str, str]
     not_recorded: int
+    transformation: str | None = None

@@ -330,7 +330,7 @@ class BrokerServer(Steered):
             else:
                 out.reports.append(effect)
         if self.observer is not None:
-            self._observe(self.observer, stores)
+            self._observe(self.observer, stores, out.reports)
         self._durable.pass_on(out, stores)
 
     def _leave(self, out: Outgoing) -> None:
@@ -359,12 +359,19 @@ class BrokerServer(Steered):
             self.counters.refusals += connection.unconfirmed.answered(messages)
         connection.send(messages)
 
-    def _observe(self, observer: Observer, stores: list[Store]) -> None:
+    def _observe(self, observer: Observer, stores: list[Store], reports: Sequence[Report]) -> None:
         assert self.core is not None
         if facts := self.core.take_facts():
             observer.facts(facts, held_bytes(self.core))
         if stores:
             observer.stores(stores)
+        for change, stage in reports:
+            if stage != "ready":
+                observer.health(self, change)
+
+    def _begun(self, change: str) -> None:
+        if self.observer is not None:
+            self.observer.health(self, change)
 
     # Time
 

@@ -1,6 +1,7 @@
 """Telemetry on the disk: files of JSON lines, rotated and synchronised, written by a thread (`scribe`).
 
-Routing never waits for it: what finds the queue full is not recorded, and counted.
+Routing never waits for it: what finds the queue full is not recorded, and counted. Interest is kept until the
+disk has it (`owed`).
 """
 
 import contextlib
@@ -17,6 +18,8 @@ from typing import BinaryIO, Generic, TypeVar
 import msgspec
 
 from regraft.broker.io.configuration import Telemetry
+from regraft.broker.io.owed import Owed
+from regraft.broker.io.records import Interest
 from regraft.broker.io.scribe import SCRIBE
 from regraft.model import BadInput
 
@@ -38,12 +41,13 @@ class Spool(Generic[T]):
         self._name = name
         self._render = render
         self._batches: deque[tuple[Sequence[T], int]] = deque()
+        self._owed = Owed(telemetry.queue)
         # Each is changed by one side only, so that neither ever waits for the other.
         self._offered = self._refused = 0
         self._taken = self._failed = 0
         self._failing = self._closed = False
         self._unsynced = 0
-        """Records that were written since the last synchronisation."""
+        """Records that were written since the last synchronisation, beside those that are owed."""
         self._file: BinaryIO | None = None
         self._path = telemetry.folder / "none"
         self._synced = self._opened = time.monotonic()
@@ -69,6 +73,13 @@ class Spool(Generic[T]):
         self._offered += weight
         self._batches.append((batch, weight))
 
+    def owe(self, records: Sequence[Interest]) -> None:
+        """These will be written, whatever else finds no room. Never blocks."""
+        if self._closed:
+            self._refused += len(records)
+        else:
+            self._owed.add(records)
+
     def close(self) -> None:
         """Write what waits, then end."""
         self._closed = True
@@ -82,6 +93,8 @@ class Spool(Generic[T]):
             if not self._survives(partial(self._write_batch, batch)):
                 self._failed += weight
             self._taken += weight
+        while self._owed and self._survives(lambda: self._write(self._owed.take())):
+            pass
         self._survives(partial(self._maybe_sync, last))
 
     def _survives(self, work: Callable[[], None]) -> bool:
@@ -98,11 +111,12 @@ class Spool(Generic[T]):
         return True
 
     def _give_up_file(self) -> None:
-        """What was not written through yet counts as not recorded."""
+        """What was not written through yet counts as not recorded, or will be written again."""
         file, self._file = self._file, None
         self._failed += self._unsynced
         self.written -= self._unsynced
         self._unsynced = 0
+        self._owed.lost()
         if file is not None:
             with contextlib.suppress(OSError):
                 file.close()
@@ -111,16 +125,18 @@ class Spool(Generic[T]):
 
     def _write_batch(self, batch: Sequence[T]) -> None:
         records = list(self._render(batch))
-        if not records:
-            return
+        if records:
+            self._write(records)
+            self.written += len(records)
+            self._unsynced += len(records)
+
+    def _write(self, records: Sequence[msgspec.Struct]) -> None:
+        if self._file is not None and self._file.tell() > self._telemetry.file_bytes:
+            self._finish_file()
         if self._file is None:
             self._open()
         assert self._file is not None
         self._file.write(_encode(records))
-        self.written += len(records)
-        self._unsynced += len(records)
-        if self._file.tell() > self._telemetry.file_bytes:
-            self._finish_file()
 
     def _maybe_sync(self, last: bool) -> None:
         if self._file is None:
@@ -140,6 +156,7 @@ class Spool(Generic[T]):
     def _flush(self, file: BinaryIO) -> None:
         file.flush()
         os.fsync(file.fileno())
+        self.written += self._owed.safe()
         self._unsynced = 0
         self._failing = False  # what was only buffered says nothing about the disk
 

@@ -43,6 +43,10 @@ class Steered(ABC):
     def _send(self, connection: Connection, messages: list[AnyMessage]) -> None: ...
 
     @abstractmethod
+    def _begun(self, change: str) -> None:
+        """The broker takes part in a change of links from now on."""
+
+    @abstractmethod
     def _core_failed(self, fault: BaseException) -> None: ...
 
     # What healing wants
@@ -76,6 +80,7 @@ class Steered(ABC):
             self._change(lambda: core.prepare(change))
         else:
             self._change(lambda: self._mesh_changes.prepare(change, core))
+        self._begun(change.id)
 
     def commit(self, change: str) -> None:
         core = self._running()

@@ -59,6 +59,7 @@ class Observer:
         self.broker = broker
         self.telemetry = telemetry
         self.one_in = telemetry.one_in if telemetry.mode == "sampled" else 1
+        self._stands_for = self.one_in if self.one_in > 1 else msgspec.UNSET
         self.spool: Spool[Seen | Record] = Spool(file_name(broker), telemetry, self._records)
         self._filters: dict[str, set[tuple[Role, str]]] = {}
         self._last = 0
@@ -71,14 +72,13 @@ class Observer:
         self.spool.offer([Seen(at, held, fact) for fact in facts], weight)
 
     def known(self, stored: dict[str, bytes]) -> None:
-        """The sessions of the life before: their interest is nothing new."""
-        for key, value in stored.items():
-            if key.startswith(SESSION):
-                self._filters[key] = _filters(value)
+        """The sessions of the life before. Their interest is told again (a crash may have taken the records);
+        what is told twice counts from the first time."""
+        self.stores(Store(key, value) for key, value in stored.items())
 
     def stores(self, stores: Iterable[Store]) -> None:
         """A client's filters have changed: what came, what went."""
-        records: list[Record] = []
+        records: list[Interest] = []
         for store in stores:
             if not store.key.startswith(SESSION):
                 continue
@@ -91,10 +91,10 @@ class Observer:
             client = store.key.removeprefix(SESSION)
             records += [self._interest(client, *each, "added") for each in sorted(now - before)]
             records += [self._interest(client, *each, "removed") for each in sorted(before - now)]
-        if records:
-            self.spool.offer(records, len(records))
+        self.spool.owe(records)
 
-    def health(self, server: "BrokerServer") -> None:
+    def health(self, server: "BrokerServer", under: str | None = None) -> None:
+        """`under`: the change of links in which the broker's part begins or ends now."""
         core, counters = server.core, server.counters
         assert core is not None
         now, (before, came, left) = time.monotonic(), self._counts
@@ -113,6 +113,7 @@ class Observer:
             },
             links=seen.links,
             not_recorded=self.spool.not_recorded,
+            transformation=under,
         )
         self.spool.offer([record], 1)
 
@@ -129,21 +130,25 @@ class Observer:
                 yield from self._of_fact(each)
 
     def _of_fact(self, seen: Seen) -> Iterator[Record]:
-        kind, run, _, to = seen.fact
+        kind, run, _, to, under = seen.fact
         broker = self.broker
-        for seq, event in self._kept(run):
+        # A mesh numbers by publisher and topic, and names that `client#life/topic`; it is one publication.
+        publisher = run.publisher.partition("/")[0]
+        for seq, event in self._kept(publisher, run):
             at = self._time(seen.at)
             if kind == "publication":
-                yield self._publication(at, run.publisher, seq, event)
+                yield self._publication(at, publisher, seq, event)
             elif kind == "hop":
                 yield Hop(
                     at=at,
                     broker=broker,
-                    publisher=run.publisher,
+                    publisher=publisher,
                     seq=seq,
                     from_=broker,
                     to=to,
                     queue=seen.held,
+                    transformation=under,
+                    one_in=self._stands_for,
                 )
             else:
                 latency = seen.at - run.at
@@ -151,17 +156,18 @@ class Observer:
                 yield Delivery(
                     at=at,
                     broker=broker,
-                    publisher=run.publisher,
+                    publisher=publisher,
                     seq=seq,
                     subscriber=subscriber,
                     latency=latency,
+                    one_in=self._stands_for,
                 )
 
-    def _kept(self, run: Run) -> Iterable[tuple[int, bytes]]:
+    def _kept(self, publisher: str, run: Run) -> Iterable[tuple[int, bytes]]:
         pairs = zip(run.seqs, run.events, strict=True)
         if self.one_in <= 1:
             return pairs
-        start = zlib.crc32(run.publisher.encode())
+        start = zlib.crc32(publisher.encode())
         return (pair for pair in pairs if zlib.crc32(pair[0].to_bytes(8, "big"), start) % self.one_in == 0)
 
     def _publication(self, at: datetime, publisher: str, seq: int, event: bytes) -> Publication:
@@ -183,6 +189,7 @@ class Observer:
             },
             strings={key: value for key, value in attributes.items() if isinstance(value, str)},
             size=len(event),
+            one_in=self._stands_for,
         )
 
     def _interest(

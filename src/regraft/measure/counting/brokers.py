@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from regraft.measure.counting.groups import weights
 from regraft.measure.counting.pieces import Columns, Stored, Task, counted, read, tasks
 from regraft.measure.schemas import REQUIRED
 from regraft.measure.transforms.broker_load import BY_BROKER
@@ -29,20 +30,21 @@ def stored_by_broker(records: Stored) -> DataFrame:
 
 
 def _count(task: Task) -> Iterator[Columns]:
-    for batch in read(task, KINDS, ("broker", *dict.fromkeys(name for name, _ in _SUMS.values()))):
-        table = pa.table(
-            {
-                name: column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-                for name, column in zip(batch.schema.names, batch.columns, strict=True)
-            }
-        )
+    columns = dict.fromkeys(name for name, _ in _SUMS.values())
+    for batch in read(task, KINDS, ("broker", "one_in", *columns)):
+        plain = {
+            name: column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        }
+        each = pa.array(weights(batch))
+        table = pa.table(plain | {"records": each, "size": pc.multiply(plain["size"], each)})
         groups = table.group_by(["window", *_TEXTS], use_threads=False)
-        sums = groups.aggregate([([], "count_all"), *_SUMS.values()]).combine_chunks()
+        sums = groups.aggregate([("records", "sum"), *_SUMS.values()]).combine_chunks()
         published = pc.equal(sums["kind"], "publication")
         yield {
             "window": sums["window"].chunk(0),
             "broker": sums["broker"].chunk(0),
-            "publications": pc.if_else(published, sums["count_all"], None).chunk(0),
+            "publications": pc.if_else(published, sums["records_sum"], None).chunk(0),
             "deliveries": pa.nulls(len(sums)),
             **{name: sums["_".join(source)].chunk(0) for name, source in _SUMS.items()},
         }

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.counting.groups import Groups, Ints, coded, grouped, spread, whole
+from regraft.measure.counting.groups import Groups, Ints, coded, grouped, spread, weights, whole
 from regraft.measure.counting.pieces import (
     Columns,
     Piece,
@@ -31,7 +31,7 @@ from regraft.measure.schemas import TEXT, TIME, WHOLE, struct
 from regraft.measure.transforms.publications import by_class_and_topic, topic_id
 
 KINDS = ("publication", "delivery")
-COLUMNS = ("broker", "publisher", "seq", "topic")
+COLUMNS = ("broker", "publisher", "seq", "topic", "one_in")
 TOGETHER = 4_000_000
 """Rows that a task reads for some windows, more or less."""
 MOST_TOGETHER = 4 * TOGETHER
@@ -64,14 +64,19 @@ def stored_class_sets(records: Stored, brokers: Brokers) -> DataFrame | None:
 def stored_publications(records: Stored, brokers: Brokers) -> DataFrame:
     """As `transforms.publications.publications`."""
     words = dict.fromkeys(brokers.columns, WHOLE)
-    schema = struct(window=TIME, publisher=TEXT, seq=WHOLE, **words, topic=TEXT, deliveries=WHOLE)
+    schema = struct(
+        window=TIME, publisher=TEXT, seq=WHOLE, one_in=WHOLE, **words, topic=TEXT, deliveries=WHOLE
+    )
     parts = counted(records.session, tasks(records, KINDS), partial(_parts, brokers=brokers), schema)
     publisher, topic = f.xxhash64("publisher").alias("publisher_id"), topic_id().alias("topic_id")
     return (
-        parts.select("window", publisher, "seq", *brokers.columns, topic, "deliveries")
+        parts.select("window", publisher, "seq", "one_in", *brokers.columns, topic, "deliveries")
         .groupBy("window", "publisher_id", "seq")
         .agg(
-            *brokers.united(), f.bit_or("topic_id").alias("topic_id"), f.sum("deliveries").alias("deliveries")
+            f.max("one_in").alias("one_in"),
+            *brokers.united(),
+            f.bit_or("topic_id").alias("topic_id"),
+            f.sum("deliveries").alias("deliveries"),
         )
     )
 
@@ -106,7 +111,7 @@ def _classes(task: Task, *, brokers: Brokers, by: Sequence[str] = ("topic",)) ->
     batch = read_together(task, KINDS, COLUMNS)
     for columns in _publications(batch, brokers) if batch else ():
         reached = np.asarray(columns["deliveries"]) > 0
-        table = pa.table(columns | {"demand": pa.array(reached.astype(np.int64))})
+        table = pa.table(columns | {"demand": pa.array(reached * np.asarray(columns["one_in"]))})
         keys = ["window", *brokers.columns, *by]
         groups = table.group_by(keys, use_threads=False)
         sums = groups.aggregate([("demand", "sum"), ("deliveries", "sum")]).combine_chunks()
@@ -127,13 +132,15 @@ def _publications(batch: pa.RecordBatch, brokers: Brokers) -> Iterator[Columns]:
     groups = grouped([windows[:2], publishers[:2], spread(whole(batch.column("seq")))])
     kinds = coded(batch.column("kind"))
     published = np.array([kind == "publication" for kind in kinds.values.to_pylist()])[kinds.codes]
+    each = weights(batch)
     yield {
         "window": windows.values.take(pa.array(windows.codes[groups.rows])),
         "publisher": publishers.values.take(pa.array(publishers.codes[groups.rows])),
         "seq": batch.column("seq").take(pa.array(groups.rows)),
+        "one_in": pa.array(groups.largest(each)),
         **dict(zip(brokers.columns, _words(groups, at, len(brokers.columns)), strict=True)),
         "topic": _topics(batch.column("topic"), groups, published),
-        "deliveries": pa.array(groups.sizes(np.flatnonzero(~published))),
+        "deliveries": pa.array(groups.sums(each * ~published)),
     }
 
 

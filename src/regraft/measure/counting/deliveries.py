@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import IntegerType
 
-from regraft.measure.counting.groups import Ints, coded, grouped, whole
+from regraft.measure.counting.groups import Ints, coded, grouped, weights, whole
 from regraft.measure.counting.pieces import Columns, Piece, Stored, Task, counted, read, tasks
 from regraft.measure.generate.draws import mixed
 from regraft.measure.schemas import TEXT, TIME, WHOLE, struct
@@ -58,14 +58,14 @@ def stored_deliveries(records: Stored) -> DataFrame:
 
 def _count(task: Task, *, under: tuple[Piece, ...]) -> Iterator[Columns]:
     touched = _touched(task.windows, under) if under else None
-    for batch in read(task, ("delivery",), ("broker", "latency", *(_KEY if touched else ()))):
+    for batch in read(task, ("delivery",), ("broker", "latency", "one_in", *(_KEY if touched else ()))):
         windows, brokers = coded(batch.column("window")), coded(batch.column("broker"))
-        groups = grouped([windows[:2], brokers[:2]])
+        groups, each = grouped([windows[:2], brokers[:2]]), weights(batch)
         yield {
             "window": windows.values.take(pa.array(windows.codes[groups.rows])),
             "broker": brokers.values.take(pa.array(brokers.codes[groups.rows])),
             **dict.fromkeys(("phase", "bucket", "sum", "largest"), pa.nulls(len(groups.rows))),
-            "deliveries": pa.array(groups.sizes()),
+            "deliveries": pa.array(groups.sums(each)),
         }
         latency = whole(batch.column("latency"))
         # As `transforms.latency.bucket_of`.
@@ -77,8 +77,8 @@ def _count(task: Task, *, under: tuple[Piece, ...]) -> Iterator[Columns]:
             "broker": pa.nulls(len(groups.rows)),
             "phase": pa.array([PHASES[phase] for phase in phases[groups.rows].tolist()], pa.string()),
             "bucket": pa.array(buckets[groups.rows]),
-            "deliveries": pa.array(groups.sizes()),
-            "sum": pa.array(groups.sums(latency)),
+            "deliveries": pa.array(groups.sums(each)),
+            "sum": pa.array(groups.sums(latency * each)),
             "largest": pa.array(groups.largest(latency)),
         }
 

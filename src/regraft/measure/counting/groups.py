@@ -29,10 +29,6 @@ class Groups(NamedTuple):
     place: Ints
     rows: Ints
 
-    def sizes(self, of: Ints | None = None) -> Ints:
-        """How many rows each group has (of these rows)."""
-        return np.bincount(self.place if of is None else self.place[of], minlength=len(self.rows))
-
     def sums(self, values: Ints) -> Ints:
         """Exact up to 2⁵³."""
         return np.bincount(self.place, values, len(self.rows)).astype(np.int64)
@@ -58,6 +54,11 @@ def whole(column: pa.Array) -> Ints:
         column = column.cast(pa.int64())
     numbers: Ints = column.to_numpy().astype(np.int64, copy=False)
     return numbers
+
+
+def weights(batch: pa.RecordBatch) -> Ints:
+    """How many each record stands for: as `conform.stands_for`."""
+    return np.maximum(whole(batch.column("one_in")), 1)
 
 
 def spread(numbers: Ints) -> tuple[Ints, int]:

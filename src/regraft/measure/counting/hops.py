@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.counting.groups import coded, grouped, whole
+from regraft.measure.counting.groups import coded, grouped, weights, whole
 from regraft.measure.counting.pieces import Columns, Stored, Task, counted, read, tasks
 from regraft.measure.schemas import TEXT, TIME, WHOLE, struct
 
@@ -24,13 +23,14 @@ def stored_hops(records: Stored) -> DataFrame:
 
 
 def _count(task: Task) -> Iterator[Columns]:
-    for batch in read(task, ("hop",), ("from", "to", "transformation", "queue")):
+    for batch in read(task, ("hop",), ("from", "to", "transformation", "queue", "one_in")):
         keys = {name: coded(batch.column(name)) for name in ("window", "from", "to")}
         groups = grouped([(key.codes, key.size) for key in keys.values()])
-        under = np.flatnonzero(batch.column("transformation").is_valid().to_numpy(zero_copy_only=False))
+        under = batch.column("transformation").is_valid().to_numpy(zero_copy_only=False)
+        each = weights(batch)
         columns = {name: key.values.take(pa.array(key.codes[groups.rows])) for name, key in keys.items()}
         yield columns | {
-            "messages": pa.array(groups.sizes()),
-            "transformed": pa.array(groups.sizes(under)),
+            "messages": pa.array(groups.sums(each)),
+            "transformed": pa.array(groups.sums(each * under)),
             "queue": pa.array(groups.largest(whole(batch.column("queue")))),
         }

@@ -105,7 +105,8 @@ def read(task: Task, kinds: Sequence[str], columns: Sequence[str]) -> Iterator[p
     texts = [column for column in wanted if column in _TEXTS]
     for piece in task.pieces:
         with pq.ParquetFile(piece.path, read_dictionary=texts, memory_map=True) as file:
-            for batch in file.iter_batches(ROWS, row_groups=[piece.group], columns=wanted, use_threads=False):
+            for some in file.iter_batches(ROWS, row_groups=[piece.group], columns=wanted, use_threads=False):
+                batch = _whole_records(some, wanted)
                 rows = _of_windows(_of_kinds(batch, kinds), task.windows)
                 if rows.num_rows:
                     yield rows
@@ -117,6 +118,14 @@ def read_together(task: Task, kinds: Sequence[str], columns: Sequence[str]) -> p
     if len(batches) > 1:
         batches = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()
     return batches[0] if batches else None
+
+
+def _whole_records(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    """A column that files of older versions do not have is null; the only such one is a number."""
+    for name in columns:
+        if name not in batch.schema.names:
+            batch = batch.append_column(name, pa.nulls(batch.num_rows, pa.int64()))
+    return batch
 
 
 def _of_kinds(batch: pa.RecordBatch, kinds: Sequence[str]) -> pa.RecordBatch:

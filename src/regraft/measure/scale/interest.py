@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from regraft.measure.faults import one_line
+from regraft.measure.transforms.interest import interest_matrix
 from regraft.model import BadInput
 
 ROWS_PER_PARTITION = 2_000_000
@@ -21,7 +22,8 @@ BROADCAST = 5_000_000
 
 
 def read_interest(session: SparkSession, place: str | Path) -> DataFrame:
-    """Columns `node` and `topic` as text, from Parquet, or CSV with a header (also compressed)."""
+    """Columns `node` and `topic` as text, from Parquet, or CSV with a header (also compressed), or from the
+    measured table `interest`: what holds now."""
     path = str(place)
     with one_line(path):
         table = (
@@ -29,6 +31,8 @@ def read_interest(session: SparkSession, place: str | Path) -> DataFrame:
             if Path(path.removesuffix(".gz")).suffix.lower() == ".csv"
             else session.read.parquet(path)
         )
+    if "node" not in table.columns and {"broker", "topic", "since", "until"} <= set(table.columns):
+        return interest_matrix(table)
     for column in ("node", "topic"):
         if table.columns.count(column) != 1:
             raise BadInput(path, f"there must be one column {column!r}")

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform
+from regraft.measure.conform import all_for, conform, stands_for
 from regraft.measure.schemas import NUMBER, REQUIRED, TABLES, TEXT, TIME, WHOLE, struct
 
 BY_BROKER = struct(
@@ -56,8 +56,8 @@ def by_broker(records: DataFrame) -> DataFrame:
         records.where(kind.isin(*sorted(REQUIRED.keys() - {"hop"})))
         .groupBy("window", "broker", "kind")
         .agg(
-            f.count(f.lit(1)).alias("records"),
-            f.sum("size").alias("bytes"),
+            all_for().alias("records"),
+            f.sum(f.col("size") * stands_for()).alias("bytes"),
             f.max("queue").alias("queue"),
             f.max("memory").alias("memory"),
             f.min("cpu").alias("least_cpu"),

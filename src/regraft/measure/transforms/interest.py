@@ -56,9 +56,10 @@ def interest_at(interest: DataFrame, at: datetime | None = None) -> DataFrame:
 
 
 def interest_matrix(interest: DataFrame, at: datetime | None = None) -> DataFrame:
-    """The pairs (node, topic) for which Int is true: brokers with a subscriber to the topic."""
-    subscribed = interest_at(interest, at).where("role = 'subscriber' AND topic IS NOT NULL")
-    return conform(subscribed.select(f.col("broker").alias("node"), "topic").distinct(), MATRIX)
+    """The pairs (node, topic) for which Int is true: brokers with a client that subscribes to the topic, or
+    publishes on it, because in a mesh its events travel over such brokers alone."""
+    wanted = interest_at(interest, at).where("topic IS NOT NULL")
+    return conform(wanted.select(f.col("broker").alias("node"), "topic").distinct(), MATRIX)
 
 
 def in_force(interest: DataFrame, windows: Sequence[int], width: int) -> DataFrame:

@@ -11,7 +11,7 @@ import math
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind
+from regraft.measure.conform import all_for, conform, of_kind, stands_for
 from regraft.measure.schemas import TABLES
 from regraft.measure.transforms.transformations import touched_hops
 
@@ -24,14 +24,14 @@ QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 
 
 def phased(records: DataFrame, touched: DataFrame | None) -> DataFrame:
-    """Deliveries with their phase: window, phase, latency. `touched` as from the function below.
+    """Deliveries with their phase: window, phase, latency, one_in. `touched` as from the function below.
 
     Only in a window that saw a transformation is a delivery looked up, by one number: any other key would
     leave Spark's table for 64-bit numbers, which is twice as fast.
     """
     deliveries = of_kind(records, "delivery")
     if touched is None:
-        return deliveries.select("window", f.lit("untouched").alias("phase"), "latency")
+        return deliveries.select("window", f.lit("untouched").alias("phase"), "latency", "one_in")
     begun = touched.groupBy("start").agg(f.min("begun").alias("begun"))
     phase = (
         f.when(f.col("touched").isNotNull(), f.lit("during"))
@@ -43,7 +43,7 @@ def phased(records: DataFrame, touched: DataFrame | None) -> DataFrame:
         .join(f.broadcast(begun), "start", "left")
         .withColumn("publication", f.when(f.col("begun").isNotNull(), _publication()))
         .join(touched.select("publication", f.lit(1).alias("touched")), "publication", "left")
-        .select("window", phase.alias("phase"), "latency")
+        .select("window", phase.alias("phase"), "latency", "one_in")
     )
 
 
@@ -79,8 +79,8 @@ def latency_counts(records: DataFrame, touched: DataFrame | None) -> DataFrame:
         phased(records, touched)
         .groupBy("window", "phase", bucket_of(f.col("latency")).alias("bucket"))
         .agg(
-            f.count(f.lit(1)).alias("deliveries"),
-            f.sum("latency").alias("sum"),
+            all_for().alias("deliveries"),
+            f.sum(f.col("latency") * stands_for()).alias("sum"),
             f.max("latency").alias("largest"),
         )
     )

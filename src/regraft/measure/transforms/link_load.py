@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind
+from regraft.measure.conform import all_for, conform, of_kind
 from regraft.measure.schemas import TABLES
 
 
@@ -16,8 +16,8 @@ def hops(records: DataFrame) -> DataFrame:
         of_kind(records, "hop")
         .groupBy("window", "from", "to")
         .agg(
-            f.count(f.lit(1)).alias("messages"),
-            f.count("transformation").alias("transformed"),
+            all_for().alias("messages"),
+            all_for(f.col("transformation").isNotNull()).alias("transformed"),
             f.max("queue").alias("queue"),
         )
     )

@@ -8,26 +8,35 @@ number in one window (odds of 10⁻⁸ with a million publishers).
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import count_where, of_kind
+from regraft.measure.conform import all_for, of_kind, stands_for
 from regraft.measure.members import Brokers, with_bits
 
 NO_TOPIC = 0
 
 
 def publications(records: DataFrame, brokers: Brokers) -> DataFrame:
-    """window, publisher_id, seq, the brokers of its class, topic_id, deliveries."""
+    """window, publisher_id, seq, one_in, the brokers of its class, topic_id, deliveries.
+
+    A sample has the same publications on every broker, so those of all brokers stand for as many as one.
+    """
     seen = of_kind(records, "publication", "delivery").select(
         "window",
         f.xxhash64("publisher").alias("publisher_id"),
         "seq",
         "broker",
-        (f.col("kind") == "delivery").cast("int").alias("delivery"),
+        stands_for().alias("one_in"),
+        (f.col("kind") == "delivery").alias("delivery"),
         topic_id().alias("topic_id"),
     )
     return (
         with_bits(seen, brokers)
         .groupBy("window", "publisher_id", "seq")
-        .agg(*brokers.folded(), f.bit_or("topic_id").alias("topic_id"), f.sum("delivery").alias("deliveries"))
+        .agg(
+            f.max("one_in").alias("one_in"),
+            *brokers.folded(),
+            f.bit_or("topic_id").alias("topic_id"),
+            all_for(f.col("delivery")).alias("deliveries"),
+        )
     )
 
 
@@ -38,5 +47,5 @@ def topic_id() -> Column:
 def by_class_and_topic(publications: DataFrame, brokers: Brokers) -> DataFrame:
     """How many publications of each class and topic; small enough to be kept for both tables."""
     return publications.groupBy("window", *brokers.columns, "topic_id").agg(
-        count_where(f.col("deliveries") > 0).alias("demand"), f.sum("deliveries").alias("deliveries")
+        all_for(f.col("deliveries") > 0).alias("demand"), f.sum("deliveries").alias("deliveries")
     )

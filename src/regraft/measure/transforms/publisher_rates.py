@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind
+from regraft.measure.conform import all_for, conform, of_kind, stands_for
 from regraft.measure.schemas import TABLES
 
 
@@ -12,7 +12,7 @@ def publisher_rates(records: DataFrame, width: int) -> DataFrame:
     table = (
         of_kind(records, "publication")
         .groupBy("window", "publisher", "broker")
-        .agg(f.count(f.lit(1)).alias("publications"), f.sum("size").alias("bytes"))
+        .agg(all_for().alias("publications"), f.sum(f.col("size") * stands_for()).alias("bytes"))
         .withColumn("rate", f.col("publications") * 1e6 / width)
     )
     return conform(table, TABLES["publisher_rates"])

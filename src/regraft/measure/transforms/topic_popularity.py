@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind
+from regraft.measure.conform import all_for, conform, of_kind, stands_for
 from regraft.measure.schemas import TABLES
 
 
@@ -12,7 +12,7 @@ def topic_popularity(records: DataFrame, by_class_and_topic: DataFrame) -> DataF
     published = (
         of_kind(records, "publication")
         .groupBy("window", "topic")
-        .agg(f.count(f.lit(1)).alias("publications"), f.sum("size").alias("bytes"))
+        .agg(all_for().alias("publications"), f.sum(f.col("size") * stands_for()).alias("bytes"))
     )
     reached = by_class_and_topic.groupBy("window", "topic_id").agg(
         f.sum("deliveries").alias("deliveries"), f.sum("demand").alias("delivered")

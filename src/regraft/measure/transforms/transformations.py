@@ -1,14 +1,23 @@
 """Which transformations a window saw, and what they did to the queues of brokers (IPITT §VI-B).
 
-A hop carries the id of the transformation under which it was made. A broker's queue is read at the first
-and at the last such hop; the difference is the growth that the transformation brought.
+Records carry the id of a change of links, which begins with that of its transformation: `7-4f2a91c0:2.1:1:1`
+is of run 7-4f2a91c0. A broker writes its health under this id when it begins to take part in the change and
+when its part is over, and a hop under it if the change held the publication up or sent it again. A broker's
+queue is read at the first and at the last such record; the difference is the growth that the change brought,
+as IPITT measures it for each shift.
 """
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind
+from regraft.measure.conform import all_for, conform, of_kind, stands_for
 from regraft.measure.schemas import TABLES
+
+
+def _touched(records: DataFrame) -> DataFrame:
+    """Records under a change, which has a column of its own; `transformation` is the whole run."""
+    under = records.where(f.col("transformation").isNotNull()).withColumn("change", f.col("transformation"))
+    return under.withColumn("transformation", f.substring_index("change", ":", 1))
 
 
 def touched_hops(records: DataFrame) -> DataFrame:
@@ -16,25 +25,32 @@ def touched_hops(records: DataFrame) -> DataFrame:
 
 
 def transformations(records: DataFrame) -> DataFrame:
-    table = (
-        touched_hops(records)
-        .groupBy("window", "transformation")
+    is_hop = f.col("kind") == "hop"
+    by_publication = (
+        _touched(records)
+        .groupBy("window", "transformation", "publisher", "seq")
         .agg(
             f.min("at").alias("started"),
             f.max("at").alias("ended"),
-            f.count(f.lit(1)).alias("hops"),
-            f.count_distinct("publisher", "seq").alias("publications"),
+            all_for(is_hop).alias("hops"),
+            f.max(f.when(is_hop, stands_for())).alias("publications"),
         )
+    )
+    table = by_publication.groupBy("window", "transformation").agg(
+        f.min("started").alias("started"),
+        f.max("ended").alias("ended"),
+        f.sum("hops").alias("hops"),
+        f.coalesce(f.sum("publications"), f.lit(0)).alias("publications"),
     )
     return conform(table, TABLES["transformations"])
 
 
 def queue_growth(records: DataFrame) -> DataFrame:
-    """Of two hops at the same microsecond, the one with the larger queue counts as the later."""
+    """Of two records at the same microsecond, the one with the larger queue counts as the later."""
     moment = f.struct("at", "queue")
     table = (
-        touched_hops(records)
-        .groupBy("window", "transformation", "broker")
+        _touched(records)
+        .groupBy("window", "transformation", "change", "broker")
         .agg(f.min(moment).alias("first"), f.max(moment).alias("last"))
         .select("*", f.col("first.queue").alias("before"), f.col("last.queue").alias("after"))
         .withColumn("growth", f.col("after") - f.col("before"))

@@ -71,6 +71,7 @@ function Numbers({ series, theme }) {
   const line = (name) => [{ name, colour: "--accent", fill: "--accent-faint", values: recent.map((point) => point[name]) }];
   const cost = useMemo(() => line("routing_cost"), [points]), latency = useMemo(() => line("p99_ms"), [points]);
   const sum = (name) => runs.reduce((total, run) => total + (run[name] ?? 0), 0);
+  const audited = runs.filter((run) => run.published != null).length;
   const bad = sum("lost") + sum("duplicated") + sum("reordered"), published = sum("published");
   const spark = (lines) => recent.length > 1 && html`<${Plot} times=${times} lines=${lines} height=${34} axis=${false} theme=${theme} sync="none" />`;
   return html`<div class="tiles">
@@ -78,7 +79,7 @@ function Numbers({ series, theme }) {
     <${Tile} name="Latency, 99 % within" value=${ms(last.p99_ms)} note="half within ${ms(last.p50_ms)}">${spark(latency)}<//>
     <${Tile} name="Deliveries" value=${rate(last.deliveries_per_second)} note="${rate(last.publications_per_second)} published" />
     <${Tile} name="Longest queue" value=${bytes(last.queue)} note="kept by one broker" />
-    <${Tile} name="Lost · twice · out of order" kind=${bad ? "bad" : published ? "good" : ""} value="${number(sum("lost"))} · ${number(sum("duplicated"))} · ${number(sum("reordered"))}" note=${published ? `of ${counted(published, "canary", "canaries")} in ${counted(runs.length, "transformation")}` : "no transformation was audited yet"} />
+    <${Tile} name="Lost · twice · out of order" kind=${bad ? "bad" : published ? "good" : ""} value="${number(sum("lost"))} · ${number(sum("duplicated"))} · ${number(sum("reordered"))}" note=${published ? `of ${counted(published, "canary", "canaries")} in ${counted(audited, "transformation")}` : "no transformation was audited yet"} />
   </div>`;
 }
 
