@@ -4,12 +4,12 @@ import itertools
 import random
 from typing import NamedTuple
 
+import networkx as nx
 import numpy as np
 import numpy.typing as npt
 from benchmarks._apply_overlay import Running, verify
 
 from regraft.deploy.begin import Settings
-from regraft.deploy.changes import path
 from regraft.deploy.execute import execute
 from regraft.model import Action, Bounds, Ends, Plan, Topology, ends
 
@@ -74,5 +74,5 @@ def affected(
 
 def _crosses(shift: Shifted, start: str, end: str) -> bool:
     """A shift changes the path of a pair if and only if that path used the removed link."""
-    way = path(set(shift.links), start, end)
+    way = nx.shortest_path(nx.Graph(shift.links), start, end)
     return shift.removed in {ends(*pair) for pair in itertools.pairwise(way)}
