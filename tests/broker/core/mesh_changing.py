@@ -90,9 +90,7 @@ class Changing(MeshSimulation):
             client.retire(self.rng.choice(ids))
 
     def _publish_some(self, client: ClientNode) -> None:
-        staying = [
-            text for id, text in client.core.advertisements.items() if id not in client.retiring
-        ]
+        staying = [text for id, text in client.core.advertisements.items() if id not in client.retiring]
         if not staying:
             return
         text = self.rng.choice(staying)
@@ -126,8 +124,7 @@ class Changing(MeshSimulation):
         core = self.brokers[client.broker].core
         topics = {topic for text in client.core.advertisements.values() for topic in self._topics(text)}
         return any(
-            self._parted(topic)
-            or not (core.interest.wanting(topic) or core.delivery.subscribed(topic))
+            self._parted(topic) or not (core.interest.wanting(topic) or core.delivery.subscribed(topic))
             for topic in topics
         )
 
@@ -146,4 +143,4 @@ class Changing(MeshSimulation):
                     yield f"{name} has not left {topic}"
                 for copy in broker.core.flooding.streams.copies(topic):
                     if copy.acknowledged or not copy.source:
-                        yield f"{name} keeps {copy.stream.name} {copy.seq}: {copy.has} {copy.done} {copy.local}"
+                        yield f"{name} keeps {copy.stream.name} {copy.seq}: {copy.has} {copy.local}"

@@ -38,9 +38,7 @@ JOINED, SETTLED, PLACED = b"joined", b"settled", b"placed"
 class Membership:
     """The topics of one broker. `left` is called when a topic is no longer ours."""
 
-    def __init__(
-        self, interest: Interest, rosters: Rosters, level: int, left: Callable[[str], None]
-    ) -> None:
+    def __init__(self, interest: Interest, rosters: Rosters, level: int, left: Callable[[str], None]) -> None:
         self.interest = interest
         self.rosters = rosters
         self.connected = Connected(rosters, level)
@@ -100,7 +98,9 @@ class Membership:
         """Why a filter on this topic is not in place; empty if nothing is in the way."""
         rosters = self.rosters
         if not rosters.informed:
-            return f"topic {topic!r}: brokers have not been heard of since the start: {_list(rosters.unknown())}"
+            return (
+                f"topic {topic!r}: brokers have not been heard of since the start: {_list(rosters.unknown())}"
+            )
         if reason := self.connected.lacking(topic):
             return reason
         if topic in self._said:
