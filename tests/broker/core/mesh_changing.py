@@ -40,9 +40,6 @@ class Changing(MeshSimulation):
         self.connected = k if k == 3 else rng.choice((1, 1, 2))
         return Overlay(k, sorted(brokers), {}, links, True)
 
-    def _settings(self) -> dict[str, int]:
-        return {"connected": self.connected}
-
     def _clients(self) -> None:
         for name in self.overlay.brokers:
             for kind in ("p", "s"):
@@ -113,8 +110,8 @@ class Changing(MeshSimulation):
         ]
         graph = nx.Graph(self.overlay.links).subgraph(those)
         if len(those) <= self.connected:
-            return graph.number_of_edges() < len(those) * (len(those) - 1) // 2
-        return nx.node_connectivity(graph) < self.connected
+            return bool(graph.number_of_edges() < len(those) * (len(those) - 1) // 2)
+        return bool(nx.node_connectivity(graph) < self.connected)
 
     def _topics(self, text: str) -> tuple[str, ...]:
         return (text.split("'")[1],) if "'" in text else TOPICS

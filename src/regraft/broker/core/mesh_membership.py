@@ -54,7 +54,7 @@ class Membership:
         self._said_at = 0.0
         self._relinked = True
         """Our links are to be said as well, first of all when we start."""
-        self._judged_at = (-1, -1)
+        self._judged_at = (-1, -1, -1)
         self._settled: list[str] = []
 
     def restore(self, stored: dict[str, bytes]) -> None:
@@ -118,7 +118,7 @@ class Membership:
             self._relinked = True
         if self._changed or self._relinked:
             self._say(now)
-        before = (self.rosters.changes, self.interest.changes)
+        before = (self.rosters.changes, self.rosters.answers, self.interest.changes)
         if self._judged_at == before:
             return
         self._judged_at = before
