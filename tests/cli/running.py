@@ -14,9 +14,7 @@ CHAIN: dict[str, Any] = {"brokers": ["a", "b", "c"], "links": [["a", "b"], ["b",
 
 
 @contextmanager
-def running(
-    folder: Path, *options: str, topology: dict[str, Any] | str = CHAIN
-) -> Iterator[dict[str, Any]]:
+def running(folder: Path, *options: str, topology: dict[str, Any] | str = CHAIN) -> Iterator[dict[str, Any]]:
     """Three brokers in a chain (or another topology, or a file of one), without agents unless the options say
     `--agents`; what `--json` printed."""
     if "--agents" not in options:

@@ -2,14 +2,18 @@
 
 import json
 import subprocess
+from contextlib import ExitStack
 from itertools import combinations
 from pathlib import Path
 
 import networkx as nx
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, refused
 from tests.cli.running import PROGRAM, running, subscribed
 
+from regraft.cli.up_options import configuring
+
 FILTER = "topic = 'new'"
+OPTIONS = ("host", "state", "telemetry", "certificate", "key", "ca", "clients_too", "tokens")
 
 
 def line_of(process: "subprocess.Popen[str]") -> str:
@@ -24,7 +28,7 @@ def test_a_topic_that_no_design_knew_is_delivered_or_not_acknowledged(regraft: R
     one, other = next(pair for pair in combinations("abcde", 2) if not overlay.has_edge(*pair))
     between = nx.shortest_path(overlay, one, other)[1:-1]
     apart = f"waiting: topic 'new' is not connected among {one}, {other}: no links lead from {one} to {other}"
-    with running(folder, "--no-metrics", topology="mesh.json"):
+    with ExitStack() as started, running(folder, "--no-metrics", topology="mesh.json"):
         near = subscribed(folder, FILTER, "--count", "1", "--broker", one)
         far = subprocess.Popen(
             [*PROGRAM, "sub", FILTER, "--count", "1", "--broker", other],
@@ -32,18 +36,20 @@ def test_a_topic_that_no_design_knew_is_delivered_or_not_acknowledged(regraft: R
             stderr=subprocess.PIPE,
             text=True,
         )
+        for process in (near, far):
+            started.callback(process.kill)
         assert line_of(far).startswith(apart)
 
-        refused = regraft("pub", "topic=new", "--broker", one, "--advertise", FILTER, "--timeout", "3")
-        assert refused.exit_code == 1
-        assert "acknowledged" not in refused.stdout
-        waiting, error = refused.stderr.splitlines()
+        unacknowledged = regraft("pub", "topic=new", "--broker", one, "--advertise", FILTER, "--timeout", "3")
+        assert unacknowledged.exit_code == 1
+        assert "acknowledged" not in unacknowledged.stdout
+        waiting, error = unacknowledged.stderr.splitlines()
         assert waiting.startswith(apart)
         assert error.startswith("regraft: not in place after 3 s: topic 'new' is not connected among")
 
-        timed_out = regraft("sub", FILTER, "--broker", other, "--timeout", "3")
-        assert timed_out.exit_code == 1
-        assert "regraft: not in place after 3 s" in timed_out.stderr
+        late = regraft("sub", FILTER, "--broker", other, "--timeout", "2")
+        assert late.exit_code == 1
+        assert "regraft: not in place after 2 s: topic 'new' is not connected" in late.stderr
 
         helping = [subscribed(folder, FILTER, "--count", "1", "--broker", broker) for broker in between]
         while not (line := line_of(far)).startswith("subscribed at "):
@@ -53,3 +59,11 @@ def test_a_topic_that_no_design_knew_is_delivered_or_not_acknowledged(regraft: R
         assert published.stdout.startswith("1 published and acknowledged")
         for process in (near, far, *helping):
             assert json.loads(process.communicate(timeout=60)[0])["attributes"] == {"topic": "new", "n": 1}
+
+
+def test_how_connected_topics_have_to_be_is_a_matter_of_meshes(regraft: Run) -> None:
+    assert "--connected is for meshes" in refused(regraft("up", "now.json", "--connected", "2"))
+    configure = configuring(
+        "mesh", dict.fromkeys(OPTIONS) | {"connected": 2, "no_metrics": True, "sample": 1}
+    )
+    assert configure("a", ("b",)).connected == 2

@@ -28,6 +28,13 @@ OPTIONS = [
         help="Of one publication in N only, which counts for N.",
         **advanced("measurements"),
     ),
+    click.option(
+        "--connected",
+        type=click.IntRange(1, 3),
+        default=1,
+        metavar="K",
+        help="Of a mesh: a topic is in place when it is K-connected among the brokers that have it.",
+    ),
     click.option("--no-metrics", is_flag=True, help="No /metrics and /healthz.", **advanced("measurements")),
     click.option(
         "--certificate",
@@ -77,6 +84,8 @@ def configuring(kind: Kind, options: Mapping[str, Any]) -> Configure:
     """Options → the configuration of each broker."""
     from regraft.broker.io.configuration import Configuration
 
+    if kind != "mesh" and options["connected"] > 1:
+        raise click.UsageError("--connected is for meshes: the links of a tree connect everybody, once")
     tls, tokens, telemetry = _tls(options), _tokens(options["tokens"]), _telemetry(options)
     for folder in (options["state"], options["telemetry"]):
         if folder is not None:
@@ -89,6 +98,7 @@ def configuring(kind: Kind, options: Mapping[str, Any]) -> Configure:
             kind,
             host=options["host"] or "127.0.0.1",
             state=options["state"],
+            connected=options["connected"],
             tls=tls,
             tokens=tokens,
             telemetry=telemetry,

@@ -40,9 +40,6 @@ class Changing(MeshSimulation):
         self.connected = k if k == 3 else rng.choice((1, 1, 2))
         return Overlay(k, sorted(brokers), {}, links, True)
 
-    def _settings(self) -> dict[str, int]:
-        return {"connected": self.connected}
-
     def _clients(self) -> None:
         for name in self.overlay.brokers:
             for kind in ("p", "s"):
@@ -90,9 +87,7 @@ class Changing(MeshSimulation):
             client.retire(self.rng.choice(ids))
 
     def _publish_some(self, client: ClientNode) -> None:
-        staying = [
-            text for id, text in client.core.advertisements.items() if id not in client.retiring
-        ]
+        staying = [text for id, text in client.core.advertisements.items() if id not in client.retiring]
         if not staying:
             return
         text = self.rng.choice(staying)
@@ -115,8 +110,8 @@ class Changing(MeshSimulation):
         ]
         graph = nx.Graph(self.overlay.links).subgraph(those)
         if len(those) <= self.connected:
-            return graph.number_of_edges() < len(those) * (len(those) - 1) // 2
-        return nx.node_connectivity(graph) < self.connected
+            return bool(graph.number_of_edges() < len(those) * (len(those) - 1) // 2)
+        return bool(nx.node_connectivity(graph) < self.connected)
 
     def _topics(self, text: str) -> tuple[str, ...]:
         return (text.split("'")[1],) if "'" in text else TOPICS
@@ -126,8 +121,7 @@ class Changing(MeshSimulation):
         core = self.brokers[client.broker].core
         topics = {topic for text in client.core.advertisements.values() for topic in self._topics(text)}
         return any(
-            self._parted(topic)
-            or not (core.interest.wanting(topic) or core.delivery.subscribed(topic))
+            self._parted(topic) or not (core.interest.wanting(topic) or core.delivery.subscribed(topic))
             for topic in topics
         )
 
@@ -146,4 +140,4 @@ class Changing(MeshSimulation):
                     yield f"{name} has not left {topic}"
                 for copy in broker.core.flooding.streams.copies(topic):
                     if copy.acknowledged or not copy.source:
-                        yield f"{name} keeps {copy.stream.name} {copy.seq}: {copy.has} {copy.done} {copy.local}"
+                        yield f"{name} keeps {copy.stream.name} {copy.seq}: {copy.has} {copy.local}"

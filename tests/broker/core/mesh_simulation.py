@@ -63,6 +63,8 @@ class MeshSimulation:
     node = MeshNode
     idle_seconds = 2.0
     """Longer than any gap lasts."""
+    connected = 1
+    """As in the settings of the brokers."""
 
     def __init__(self, seed: int, keep: bool = False) -> None:
         self.rng = rng = Random(f"{seed}/mesh")
@@ -82,7 +84,7 @@ class MeshSimulation:
             held_bytes=rng.choice((8_000, 30_000, 10**7)),
             streams=Random(f"{seed}/streams").choice((0, 10_000)),
             idle_seconds=self.idle_seconds,
-            **self._settings(),
+            connected=self.connected,
         )
         script = Script(
             tuple(overlay.brokers), tuple(overlay.links), (), (), weather, 16, rng.choice((1, 3, 16)), 0.0
@@ -101,10 +103,6 @@ class MeshSimulation:
 
     def _overlay(self) -> Overlay:
         return random_overlay(self.rng)
-
-    def _settings(self) -> dict[str, int]:
-        """Beside those that every run draws."""
-        return {}
 
     # The run
 

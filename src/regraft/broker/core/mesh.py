@@ -43,9 +43,16 @@ all, if they are fewer), and a broker that comes back waits for all but k − 2 
 **Limits.** k or more failures at once may lose what was acknowledged; a broker that left a topic, its
 clients having withdrawn, no longer counts as a survivor. When every broker of a topic has failed, its
 streams begin anew. So does one that was forgotten: a gap of it that lasts longer than it may be quiet,
-and `patience` after it goes on, is not seen. The overlay must be k-topic-connected, publishing brokers
-included; a broker cannot check that. Order is per publisher and topic. Sessions do not move to other
-brokers.
+and `patience` after it goes on, is not seen. Order is per publisher and topic. Sessions do not move to
+other brokers.
+
+**Who is connected.** The argument needs a topic that is k-connected among the brokers that have it; the
+brokers see to it that filters are called in place only on topics that are `connected` times connected
+(`mesh_membership`, decision 23). If a topic is only connected and k is 2, one crash at a time still loses
+nothing, as long as the broker comes back. Let f be the one that crashes, and w a neighbour of it that has
+not had a publication. If f had it, f has not confirmed to those that have it and from which, or to which,
+it went: they keep it, and there is one at least, because two brokers kept it when it was acknowledged. They
+send it again when f is back. But w waits for f, where k-connectedness would have found another way.
 """
 
 from collections.abc import Iterable
@@ -126,9 +133,7 @@ class MeshBroker(Conversing):
         )
         self.delivery = Delivery(self.flooding)
         self.rosters = Rosters(id, life, self.interest.links, mesh.k)
-        self.membership = Membership(
-            self.interest, self.rosters, mesh.connected, self.flooding.check_topic
-        )
+        self.membership = Membership(self.interest, self.rosters, mesh.connected, self.flooding.check_topic)
         self.sessions = MeshSessions(
             id, self.membership, self.flooding, self.delivery, mesh.window, mesh.filters_per_client
         )

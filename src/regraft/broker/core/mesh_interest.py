@@ -191,9 +191,7 @@ class Interest:
         those that it had not told us itself. It is kept for from now on, also if it is away: it counts on it.
         """
         joined = sorted(topic for topic, mark in named.items() if link.topics.get(topic) != mark)
-        gone = {
-            topic for topic in link.topics.keys() - named if link.topics[topic] != link.said.get(topic)
-        }
+        gone = {topic for topic in link.topics.keys() - named if link.topics[topic] != link.said.get(topic)}
         if joined or gone:
             self.changes += 1
         self._note(link, named)

@@ -38,9 +38,7 @@ JOINED, SETTLED, PLACED = b"joined", b"settled", b"placed"
 class Membership:
     """The topics of one broker. `left` is called when a topic is no longer ours."""
 
-    def __init__(
-        self, interest: Interest, rosters: Rosters, level: int, left: Callable[[str], None]
-    ) -> None:
+    def __init__(self, interest: Interest, rosters: Rosters, level: int, left: Callable[[str], None]) -> None:
         self.interest = interest
         self.rosters = rosters
         self.connected = Connected(rosters, level)
@@ -56,7 +54,7 @@ class Membership:
         self._said_at = 0.0
         self._relinked = True
         """Our links are to be said as well, first of all when we start."""
-        self._judged_at = (-1, -1)
+        self._judged_at = (-1, -1, -1)
         self._settled: list[str] = []
 
     def restore(self, stored: dict[str, bytes]) -> None:
@@ -100,7 +98,9 @@ class Membership:
         """Why a filter on this topic is not in place; empty if nothing is in the way."""
         rosters = self.rosters
         if not rosters.informed:
-            return f"topic {topic!r}: brokers have not been heard of since the start: {_list(rosters.unknown())}"
+            return (
+                f"topic {topic!r}: brokers have not been heard of since the start: {_list(rosters.unknown())}"
+            )
         if reason := self.connected.lacking(topic):
             return reason
         if topic in self._said:
@@ -118,7 +118,7 @@ class Membership:
             self._relinked = True
         if self._changed or self._relinked:
             self._say(now)
-        before = (self.rosters.changes, self.interest.changes)
+        before = (self.rosters.changes, self.rosters.answers, self.interest.changes)
         if self._judged_at == before:
             return
         self._judged_at = before

@@ -60,7 +60,9 @@ class Rosters:
         self.members: dict[str, dict[str, State]] = {}
         """By topic: the brokers that have it."""
         self.changes = 0
-        """Grows with everything that a decision may depend on."""
+        """Grows with every roster that is news."""
+        self.answers = 0
+        """Grows with everything that is heard of who knows ours."""
         self.informed = False
         self._known: dict[str, int] = {}
         """By broker: the number of our roster that it has."""
@@ -71,6 +73,8 @@ class Rosters:
         self._spreading: list[tuple[Roster, str]] = []
         self._answers: dict[tuple[str, int], set[str]] = {}
         self._overlay: tuple[int, set[str]] = (-1, set())
+        self._missing_at = (-1, -1)
+        self._missing_by_number: dict[int, set[str]] = {}
 
     # Our own
 
@@ -113,8 +117,8 @@ class Rosters:
         if entry is not None and roster.number <= entry.number:
             return False
         if roster.base == 0:
-            entry, before = Entry(roster.number, roster.links), entry
-            gone = sorted(before.topics) if before is not None else []
+            gone = sorted(entry.topics) if entry is not None else []
+            entry = Entry(roster.number, roster.links)
         elif entry is None or entry.number != roster.base:
             raise BadInput("roster", f"changes number {roster.base} of {roster.broker!r}, which is not known")
         else:
@@ -143,7 +147,7 @@ class Rosters:
     def known(self, message: Known) -> None:
         """Brokers have the roster of somebody: of us, or of whom we tell so."""
         if message.broker == self.broker:
-            self.changes += 1
+            self.answers += 1
             for name in message.by:
                 self._known[name] = max(message.number, self._known.get(name, 0))
         else:
@@ -176,11 +180,21 @@ class Rosters:
         Members of the topic all have to. Of the others, as many may be missing as may have failed, while
         more than half of the mesh is not: of two brokers that ask at the same time, one is heard of first.
         """
-        others = self.overlay - {self.broker}
-        missing = {name for name in others if self._known.get(name, 0) < number}
-        if len(missing) <= min(self.k - 1, len(others) // 2) and not missing & {*members}:
+        missing = self._missing(number)
+        spared = missing <= self.entries.keys() and missing.isdisjoint(members)
+        if spared and len(missing) <= min(self.k - 1, (len(self.overlay) - 1) // 2):
             return []
         return sorted(missing)
+
+    def _missing(self, number: int) -> set[str]:
+        if self._missing_at != (now := (self.changes, self.answers)):
+            self._missing_at = now
+            self._missing_by_number.clear()
+        if (missing := self._missing_by_number.get(number)) is None:
+            others = self.overlay - {self.broker}
+            missing = {name for name in others if self._known.get(name, 0) < number}
+            self._missing_by_number[number] = missing
+        return missing
 
     # What leaves
 
@@ -193,7 +207,7 @@ class Rosters:
         """By neighbour, what it is to pass on or to know."""
         if not self.informed and not self.unknown():
             self.informed = True
-            self.changes += 1
+            self.answers += 1
         if self.informed:
             for name in self._unsaid:
                 self._answers.setdefault((name, self.entries[name].number), set()).add(self.broker)

@@ -271,7 +271,9 @@ class MeshSessions:
         if not named:
             key = keys[0]
             if len(self._topics[key]) >= self.most_filters:
-                return f"a client may publish on {self.most_filters} topics that it has not advertised by name"
+                return (
+                    f"a client may publish on {self.most_filters} topics that it has not advertised by name"
+                )
             self._join(session, key[1], [topic], restored=False)
             self._store(session)
             return None

@@ -96,6 +96,8 @@ class Configuration:
     state: Path | None = None
     """Folder of the journal; without it, a restarted broker knows nothing of its sessions."""
     settings: Settings = Settings()  # noqa: RUF009 — a frozen value
+    connected: int = 1
+    """In a mesh: how connected a topic has to be among the brokers that have it, to be in place."""
     allowed: Allowed = Allowed()
     tls: Tls | None = None
     tokens: Tokens = Tokens()

@@ -16,7 +16,7 @@ import msgspec
 from regraft.broker.core import Broker, Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.effects import Report
 from regraft.broker.core.lease import Lease
-from regraft.broker.core.mesh import MeshBroker
+from regraft.broker.core.mesh import MeshBroker, MeshSettings
 from regraft.broker.core.settings import NEIGHBOURS, neighbours_after
 from regraft.broker.io.admission import refusal
 from regraft.broker.io.clock import Clock
@@ -156,6 +156,8 @@ class BrokerServer(Steered):
         if config.kind == "mesh":
             self._mesh_changes = MeshChanges(tuple(near), stored)
             near = neighbours_after(list(near), stored.get(NEIGHBOURS))
+            if not isinstance(settings, MeshSettings):
+                settings = MeshSettings(**vars(settings), connected=config.connected)
             return MeshBroker(self.id, near, settings, life, stored, self._clock.now())
         return Broker(self.id, near, settings, life, stored, self._clock.now())
 
