@@ -234,7 +234,7 @@ def test_a_session_belongs_to_its_event_loop(address: str) -> None:
 
 def test_threads_that_wait_see_that_the_session_has_ended(address: str) -> None:
     ends: list[object] = []
-    with sync.connect(address) as reader, sync.connect(address, timeout=0.1) as writer:
+    with sync.connect(address) as reader, sync.connect(address) as writer:
         subscription = reader.subscribe("TRUE")
 
         def publish() -> None:
@@ -247,7 +247,7 @@ def test_threads_that_wait_see_that_the_session_has_ended(address: str) -> None:
         thread.start()
         assert subscription.get(timeout=20) == Event({"n": 1})  # and it is not consumed
         with pytest.raises(TimeoutError, match="1 publications were not acknowledged"):
-            writer.close()
+            writer.close(timeout=0.1)
         thread.join(20)
     assert ends == [Closed]
 
