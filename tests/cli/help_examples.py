@@ -63,7 +63,10 @@ STAR = {**CHAIN, "links": [["b0", "b1"], ["b1", "b2"], ["b1", "b3"]]}
 RING = {**CHAIN, "kind": "mesh", "links": [["b0", "b1"], ["b1", "b2"], ["b2", "b3"], ["b0", "b3"]]}
 CROSSED = {**CHAIN, "kind": "mesh", "links": [["b0", "b2"], ["b1", "b2"], ["b1", "b3"], ["b0", "b3"]]}
 DEMANDS = [(("b0", "b2"), 5), (("b1", "b3"), 2)]
-SWITCHES = {"switches": ["s1", "s2", "s9"], "cables": [["s1", "s2"], ["s2", "s9"], ["s1", "s9"]]}
+SWITCHES: dict[str, Any] = {
+    "switches": ["s1", "s2", "s9"],
+    "cables": [["s1", "s2"], ["s2", "s9"], ["s1", "s9"]],
+}
 WORK = {
     "publishers": [{"id": "p", "switch": "s1", "rate": 20, "advertisement": ["01"]}],
     "subscribers": [{"id": "t", "switch": "s9", "subscription": ["0110", "0111"]}],

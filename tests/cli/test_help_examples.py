@@ -26,12 +26,21 @@ SHELL = f'set -e; regraft() {{ {shlex.join(PROGRAM)} "$@"; }}; '
 SHARED = "regraft up tree.json --heal --state state --telemetry out/telemetry"
 """The overlay beside which the others run."""
 EXAMPLES = examples()
-BESIDE = ("broker", "topology", "pub", "sub", "apply", "rearrange", "serve", "doctor")
+BESIDE: tuple[str, ...] = ("broker", "topology", "pub", "sub", "apply", "rearrange", "serve", "doctor")
 BESIDE += ("brokers", "rules", "components", "znode")
 """Commands about a running overlay."""
 ON_SPARK = ("measure", "what-if", "generate")
 """All in the folder in which Java was started: a path is relative to that."""
-BOTH = ("plan", "design", "evaluate", "routes", "topology", "brokers", "doctor", "znode show")
+BOTH: tuple[str, ...] = (
+    "plan",
+    "design",
+    "evaluate",
+    "routes",
+    "topology",
+    "brokers",
+    "doctor",
+    "znode show",
+)
 BOTH += ("rules check", "rules list", "components list", "components verify")
 """Run as they are, and once more with --json; the others only with it, which shows the same and more."""
 RUNS_ON = {
@@ -43,7 +52,7 @@ RUNS_ON = {
     "serve": "The loop runs",
 }
 """Commands that end at Ctrl-C, and what they say when they run."""
-WAIT_SECONDS = 120.0
+WAIT_SECONDS = 300.0
 
 
 @contextmanager
@@ -62,7 +71,7 @@ def started(line: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(60)
+        process.wait(WAIT_SECONDS)
 
 
 @pytest.fixture(scope="module")
