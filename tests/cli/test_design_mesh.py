@@ -57,6 +57,19 @@ def test_the_same_seed_gives_the_same_links(regraft: Run) -> None:
     assert one["links"] == other["links"]
 
 
+def test_brokers_of_the_mesh_that_runs_keep_their_links_if_they_want_nothing(regraft: Run) -> None:
+    nodes = sorted(frozenset().union(*INTEREST.values()))
+    now = {"kind": "mesh", "brokers": [*nodes, "idle"], "links": [[nodes[0], "idle"], nodes[:2]]}
+    Path("now.json").write_text(json.dumps(now))
+    command = ("design", "gm2", "--interest", "interest.csv", "--topology", "now.json")
+    answered(regraft(*command, "-o", "mesh.json", "--json"))
+    mesh = read_topology("mesh.json")
+    assert mesh.neighbours["idle"] == {nodes[0]}
+    assert check(mesh, INTEREST, 2) is None
+    Path("now.json").write_text(json.dumps(now | {"brokers": ["idle", *nodes[:2]]}))
+    assert "unknown broker id" in refused(regraft(*command))
+
+
 def test_parquet_is_read_too(regraft: Run) -> None:
     pairs = [(node, topic) for topic, nodes in INTEREST.items() for node in nodes]
     pq.write_table(

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.broker.io.peers import finish
 from tests.cli.running import PROGRAM, running
+from tests.deploy.plans import plan
 from tests.measure.snapshots import table
 
 from regraft.client import Event, connect
+from regraft.model import Topology
+from regraft.model.plan_files import write_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 YEAR = 366 * 86_400_000_000
 """One window for everything."""
 SECONDS = 240.0
-TREE_GOAL = {"brokers": ["a", "b", "c"], "links": [["a", "c"], ["b", "c"]]}
+TREE, TREE_GOAL = Topology.of([("a", "b"), ("b", "c")]), Topology.of([("a", "c"), ("b", "c")])
 PAIRS = [["a", "b"], ["a", "c"], ["a", "d"], ["b", "c"], ["b", "d"], ["c", "d"]]
 IDLE = ["d", "e"]
 """e has no clients: it wants nothing, and stays linked."""
@@ -73,14 +76,13 @@ def changed_tree(
     The subscriber takes 50 events, none while a leaves b for c, then all.
     """
     folder = tmp_path_factory.mktemp("tree")
-    (folder / "goal.json").write_text(json.dumps(TREE_GOAL))
+    write_plan(plan(TREE, TREE_GOAL, [("shift", "a", "b", "c")]), folder / "plan.json")
 
     async def scenario(up: dict[str, Any]) -> str:
         async with (
             connect(address(up, "c"), name="pub") as publisher,
             connect(address(up, "a"), name="sub") as subscriber,
         ):
-            await regraft(folder, "plan", "now.json", "goal.json", "-o", "plan.json")
             subscription = await subscriber.subscribe("n > 0")
             await publisher.advertise("n > 0")
             for n in range(1, 51):

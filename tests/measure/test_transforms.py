@@ -119,6 +119,7 @@ def test_interest_is_held_from_when_it_came_until_it_went(spark: "SparkSession")
             interest("b2", "d", both, "added", 5),
             interest("b2", "e", "x > 3", "removed", 20),  # it had come before anything was recorded
             interest("b3", "f", "no filter (", "added", 1),
+            interest("b4", "g", "topic = 't'", "added", 2, role="publisher"),
         ],
     )
     held = table_of(records, filters_read(records), WIDTH).cache()
@@ -129,17 +130,29 @@ def test_interest_is_held_from_when_it_came_until_it_went(spark: "SparkSession")
         ("b2", "d", "v", 5 * M, None, 0),
         ("b2", "e", None, None, 20 * M, 0),
         ("b3", "f", None, 1 * M, None, 0),
+        ("b4", "g", "t", 2 * M, None, 0),
     ]
-    assert rows(interest_matrix(held), "node", "topic") == [("b1", "t"), ("b2", "u"), ("b2", "v")]
-    assert rows(interest_matrix(held, at(75)), "node", "topic") == [("b2", "u"), ("b2", "v")]
+    assert rows(interest_matrix(held), "node", "topic") == [
+        ("b1", "t"),
+        ("b2", "u"),
+        ("b2", "v"),
+        ("b4", "t"),
+    ]
+    assert rows(interest_matrix(held, at(75)), "node", "topic") == [("b2", "u"), ("b2", "v"), ("b4", "t")]
     assert rows(interest_at(held, at(10)), "client", "topic") == [
         ("c", "t"),
         ("d", "u"),
         ("d", "v"),
         ("e", None),
         ("f", None),
+        ("g", "t"),
     ]
-    assert rows(interest_at(held, at(70)), "client", "topic") == [("d", "u"), ("d", "v"), ("f", None)]
+    assert rows(interest_at(held, at(70)), "client", "topic") == [
+        ("d", "u"),
+        ("d", "v"),
+        ("f", None),
+        ("g", "t"),
+    ]
 
 
 def test_rates_and_overlap_are_per_second_of_the_window(spark: "SparkSession") -> None:
