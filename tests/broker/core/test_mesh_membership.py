@@ -120,6 +120,21 @@ def test_a_broker_that_nobody_needs_leaves_a_topic_with_its_last_client() -> Non
     assert all("b" not in each.rosters.members["new"] for each in wires.brokers.values())
 
 
+def test_a_filter_that_takes_the_place_of_another_is_in_place_at_once() -> None:
+    wires = Wires(*RING)
+    subscriber(wires, "a")
+    subscriber(wires, "b")
+    client = wires.clients["sb"]
+    for name in "ac":
+        wires.cut("b", name)
+    client.withdraw(next(iter(client.subscriptions)))
+    again = client.subscribe("topic = 'new' AND x > 1")
+    number = next(number for who, number in wires.ends if who == "sb")
+    at, there = wires.ends["sb", number]
+    wires.do(at, wires.brokers[at].received(there, client.take(), 0.0))
+    assert Placed(again) in wires.saw("sb", Placed)
+
+
 def test_while_a_broker_of_the_topic_is_away_who_joins_waits_for_it() -> None:
     wires = Wires(*RING)
     subscriber(wires, "a")

@@ -49,6 +49,8 @@ class Membership:
         self._changed: set[str] = set()
         self._said: dict[str, int] = {}
         """The number of our roster that says so, for topics that wait to be known."""
+        self._vacated: set[str] = set()
+        """Topics that no client wants any more, as it seems in the middle of what happens."""
         self._unsettled: set[str] = set()
         self._relays: set[str] = set()
         self._said_at = 0.0
@@ -79,12 +81,14 @@ class Membership:
 
     def join(self, topic: str) -> None:
         """The first client wants it."""
-        self._become(topic, State.JOINING)
+        if topic in self._vacated:
+            self._vacated.discard(topic)  # one filter took another's place
+        else:
+            self._become(topic, State.JOINING)
 
     def leave(self, topic: str) -> None:
         """The last client that wanted it has gone."""
-        needed = self.connected.needs_relay(topic)
-        self._become(topic, self._relaying(topic) if needed else State.LEAVING)
+        self._vacated.add(topic)
 
     def relinked(self) -> None:
         self._relinked = True
@@ -114,6 +118,10 @@ class Membership:
 
     def judge(self, now: float) -> None:
         """Say what has changed; then see what is in place, and what we may leave, by all that is known."""
+        for topic in sorted(self._vacated):
+            needed = self.connected.needs_relay(topic)
+            self._become(topic, self._relaying(topic) if needed else State.LEAVING)
+        self._vacated.clear()
         if self._said and now - self._said_at >= SAY_AGAIN and self._is_unknown():
             self._relinked = True
         if self._changed or self._relinked:
@@ -194,7 +202,7 @@ class Membership:
     @property
     def has_news(self) -> bool:
         """Whether something about our topics has not been said yet."""
-        return bool(self._changed)
+        return bool(self._changed or self._vacated)
 
     def take_settled(self) -> list[str]:
         """Topics on which neighbours may be told where the streams stand, since the last call."""
