@@ -3,10 +3,15 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # A deadline is a test on the wall clock: it fails on a busy machine and says nothing about the code.
 settings.register_profile("regraft", deadline=None)
@@ -44,3 +49,30 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for item in session.items:
         if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
             raise pytest.UsageError(f"{item.nodeid}: this pytest-xdist does not keep groups on this pytest")
+
+
+QUICK = {
+    # Tables of a few rows: compiling for them takes longer than reading them. Whoever starts the command,
+    # or a cluster, has what users have.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator["SparkSession"]:
+    """One for all tests: they run in one worker, because starting it is the larger part of their time."""
+    from regraft.measure.session import start
+
+    session = start("local[2]", memory="2g", settings=QUICK)
+    yield session
+    session.stop()
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow as pa
+import pyarrow.parquet as pq
 from tests.cli.test_rules_command import MINE
 from tests.measure.telemetry import network, spool
 
@@ -109,6 +111,9 @@ def write_files(folder: Path) -> None:
         (folder / name).write_text(text)
     classes = [TrafficClass(frozenset(members), demand) for members, demand in DEMANDS]
     write_traffic(classes, folder / "traffic.parquet")
+    (folder / "tables" / "interest").mkdir(parents=True)
+    interest = {"broker": ["b0", "b1", "b2", "b3"], "topic": ["weather"] * 4, "role": ["subscriber"] * 4}
+    pq.write_table(pa.table(interest), folder / "tables" / "interest" / "part-0.parquet")
     spool(folder / "out" / "telemetry", "b0", network(seed=1, publications=40, brokers=4))
     (folder / "padres_stockquotes").mkdir()
     (folder / "padres_stockquotes" / "YHOO.txt.gz").write_bytes(gzip.compress(QUOTE.encode()))

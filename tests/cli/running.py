@@ -21,8 +21,8 @@ def running(folder: Path, *options: str, topology: dict[str, Any] | str = CHAIN)
         options = ("--no-agents", *options)
     options = tuple(option for option in options if option != "--agents")
     if isinstance(topology, dict):
-        (folder / "chain.json").write_text(json.dumps(topology))
-        topology = "chain.json"
+        (folder / "now.json").write_text(json.dumps(topology))
+        topology = "now.json"
     command = [*PROGRAM, "up", topology, "--json", *options]
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
@@ -20,7 +20,9 @@ from tests.cli.help_examples import examples, is_for_the_shell, write_files
 
 from regraft.cli.entry import main
 
-pytestmark = pytest.mark.xdist_group("help examples")  # one overlay, one Spark
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 PROGRAM = [sys.executable, "-u", "-c", "from regraft.cli import main; main()"]
 SHELL = f'set -e; regraft() {{ {shlex.join(PROGRAM)} "$@"; }}; '
 SHARED = "regraft up tree.json --heal --state state --telemetry out/telemetry"
@@ -30,7 +32,6 @@ BESIDE: tuple[str, ...] = ("broker", "topology", "pub", "sub", "apply", "rearran
 BESIDE += ("brokers", "rules", "components", "znode")
 """Commands about a running overlay."""
 ON_SPARK = ("measure", "what-if", "generate")
-"""All in the folder in which Java was started: a path is relative to that."""
 BOTH: tuple[str, ...] = (
     "plan",
     "design",
@@ -110,19 +111,6 @@ def _host(id: str, zookeeper: str, folder: Path) -> Iterator[None]:
         process.terminate()
 
 
-@pytest.fixture(scope="module")
-def spark_folder(files: Path) -> Iterator[Path]:
-    """At the end Java ends too: others on this worker start one of their own."""
-    from pyspark.sql import SparkSession
-
-    from regraft.measure.session import ended
-
-    yield Path(shutil.copytree(files, files.parent / "spark"))
-    if session := SparkSession.getActiveSession():
-        session.stop()
-    ended()
-
-
 def here(line: str, overlay: dict[str, Any]) -> str:
     """The same line with the machines, ports and clusters that are here."""
     addresses = [row["address"] for row in overlay["brokers"].values()]
@@ -167,20 +155,25 @@ def invoked(words: list[str], folder: Path) -> str:
     return result.stdout
 
 
+def is_on_spark(line: str) -> bool:
+    return line.split()[1] in ON_SPARK
+
+
 def marked(line: str) -> Any:
-    slow = line.split()[1] in ("up", "demo", "serve", "lab", *ON_SPARK)
+    slow = line.split()[1] in ("up", "demo", "serve", "lab")
     return pytest.param(line, marks=[pytest.mark.slow] if slow else [])
 
 
-@pytest.mark.parametrize("line", [marked(line) for line in EXAMPLES if line != SHARED])
+@pytest.mark.xdist_group("help examples")  # one overlay
+@pytest.mark.parametrize(
+    "line", [marked(line) for line in EXAMPLES if line != SHARED and not is_on_spark(line)]
+)
 def test_the_example_works(line: str, files: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     words = shlex.split(line)
     assert words[0] == "regraft"
     if words[1] in BESIDE and words[1:3] != ["components", "key"]:
         overlay = request.getfixturevalue("overlay")
         folder, line = overlay["folder"], here(line, overlay)
-    elif words[1] in ON_SPARK:
-        folder = request.getfixturevalue("spark_folder")
     else:
         folder = tmp_path / "files"
         shutil.copytree(files, folder)
@@ -189,7 +182,20 @@ def test_the_example_works(line: str, files: Path, tmp_path: Path, request: pyte
             pass
         assert process.returncode in (0, 130)
     else:
-        run(line.replace("--follow", "--follow --stop-when-idle 1"), folder)
+        run(line, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [line for line in EXAMPLES if is_on_spark(line)])
+def test_the_example_on_spark_works(
+    line: str, files: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the session of the other tests, which the commands would stop."""
+    monkeypatch.setattr(type(spark), "stop", lambda session: None)
+    folder = files.parent / "spark"
+    if not folder.exists():
+        shutil.copytree(files, folder)
+    run(line.replace("--follow", "--follow --stop-when-idle 1"), folder)
 
 
 def test_the_examples_are_found() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -12,22 +13,32 @@ from pathlib import Path
 
 import pyspark
 
+from regraft.measure.session import ARCHIVE
+
 HOME = Path(pyspark.__file__).parent
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Short lives: compiling well does not pay."""
-SETTINGS = Path(__file__).parent / "spark"
-"""What the operator of a cluster has set: here, that it is a small one."""
+QUICK = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable"
+"""Short lives: compiling well does not pay, loading classes from an archive does."""
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.executor.memory": "512m",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""What the operator of a cluster has set: a shuffle of a few rows needs few tasks. A file of settings would
+change Java's class path, and the archive would not hold."""
+CONFS = [each for key, value in SETTINGS.items() for each in ("--conf", f"{key}={value}")]
 _WAIT = 900.0
 
 
 def environment() -> dict[str, str]:
-    """As users have it: Java then finds the archive of classes, which holds for its own settings only."""
+    """As users have it."""
     return os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 def clustered() -> dict[str, str]:
-    home = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable}
-    return environment() | home | {"JAVA_TOOL_OPTIONS": QUICK, "SPARK_CONF_DIR": str(SETTINGS)}
+    home = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": QUICK}
+    return environment() | home | {"PYSPARK_SUBMIT_ARGS": shlex.join([*CONFS, "pyspark-shell"])}
 
 
 def command(*arguments: str) -> list[str]:
@@ -85,15 +96,10 @@ def connect_server(folder: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    settings = {
-        "spark.connect.grpc.binding.port": str(port),
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
-    }
-    confs = [each for key, value in settings.items() for each in ("--conf", f"{key}={value}")]
+    binding = ("--conf", f"spark.connect.grpc.binding.port={port}")
+    binding += ("--conf", "spark.connect.grpc.binding.address=127.0.0.1", "--conf", "spark.ui.enabled=false")
     server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    submit = [str(HOME / "bin" / "spark-submit"), "--master", "local[2]", *confs, *server]
+    submit = [str(HOME / "bin" / "spark-submit"), "--master", "local[2]", *CONFS, *binding, *server]
     log = folder / "connect.log"
     with running(submit, log, PYSPARK_PYTHON=str(slow_python(folder))):
         logged(log, r"(Spark Connect server started)")

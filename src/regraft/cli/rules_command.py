@@ -171,7 +171,7 @@ def raise_(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any)
     \b
     Examples:
       regraft rules raise deleteBrokerRequest b3
-      regraft rules raise addBrokerRequest b3 --to b2 --to b4
+      regraft rules raise addBrokerRequest b4 --to b2
       regraft rules raise transferBrokerRequest b0 --to b2 --component chat
     """
     from regraft.cli.running_zookeeper import connected

@@ -85,15 +85,23 @@ async def placed(
     _check(hosts, {id: port for id, port in ports.items() if port})
     choice = _Choice(filter(None, ports.values()), options["state"] is not None)
     chosen: dict[str, LastPorts] = {}
-    for id, host in hosts.items():
+
+    def choose(id: str) -> None:
         port, metrics = msgspec.structs.astuple(last.get(id, LastPorts(0)))
-        port = ports.get(id) or choice.again(f"broker {id!r}", host, port)
+        port = ports.get(id) or choice.again(f"broker {id!r}", hosts[id], port)
         if not options["no_metrics"]:
             metrics = choice.again(f"metrics of broker {id!r}", LOCAL, metrics)
         chosen[id] = LastPorts(port, metrics)
+
+    for id in hosts:
+        choose(id)
     _remember(options["state"], last | chosen)
 
     def at_its_place(id: str, near: tuple[str, ...]) -> "Configuration":
+        if id not in chosen:  # it joins while the others run
+            hosts[id] = options["host"] or LOCAL
+            choose(id)
+            _remember(options["state"], last | chosen)
         made = configure(id, near)
         metrics = None if made.metrics is None else (made.metrics[0], chosen[id].metrics)
         return dataclasses.replace(made, host=hosts[id], port=chosen[id].port, metrics=metrics)

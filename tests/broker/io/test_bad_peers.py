@@ -134,7 +134,7 @@ ATTACKS: list[tuple[Attack, str]] = [
     (oversized, f"of {LONG} bytes, at most 16777216 are allowed"),
     (oversized_hello, "at most 2097152 are allowed"),
     (out_of_order, "number 3 came after 1: frames are missing"),
-    (wrong_version, "protocol version 99, this broker speaks 1"),
+    (wrong_version, "protocol version 99, this broker speaks 2"),
     (no_hello, "a connection begins with a hello"),
     (two_hellos, "comes once, at the beginning"),
     (message_of_a_broker, "not a message that this peer may send"),
