@@ -311,17 +311,27 @@ def test_after_a_shift_the_advertisements_are_those_of_an_overlay_that_was_alway
     }
 
 
-def move(overlay: Overlay, client: Client, old: str, new: str) -> None:
-    """The client leaves one broker for another."""
+def leave(overlay: Overlay, client: Client, broker: str) -> None:
+    """The connection of the client ends; its session stays."""
     here = overlay.numbers[client.name]
     there = overlay.ends[here][1]
     client.closed()
     overlay.queues.pop(here, None)
     overlay.queues.pop(there, None)
-    overlay.do(old, overlay.brokers[old].closed(there, 0.0))
-    overlay.numbers[client.name] = overlay.connect(client.name, new)[0]
+    overlay.do(broker, overlay.brokers[broker].closed(there, 0.0))
+
+
+def come(overlay: Overlay, client: Client, broker: str) -> None:
+    overlay.numbers[client.name], there = overlay.connect(client.name, broker)
+    overlay.do(broker, overlay.brokers[broker].opened(there))
     client.opened()
     overlay.say(client.name)
+
+
+def move(overlay: Overlay, client: Client, old: str, new: str) -> None:
+    """The client leaves one broker for another."""
+    leave(overlay, client, old)
+    come(overlay, client, new)
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -388,6 +398,90 @@ def test_links_that_break_during_a_shift_delay_it_and_lose_nothing(seed: int) ->
     publish(overlay, random, published)
     overlay.run()
     check(overlay, wanted, published)
+
+
+def publish_one(overlay: Overlay, client: Client, number: int, x: int) -> None:
+    client.publish([events.encode(events.Event({"x": x, "n": number}))], 0)
+    overlay.say(client.name)
+
+
+def subscriber(overlay: Overlay, name: str, broker: str, filter: str) -> Client:
+    client = overlay.client(name, broker)
+    client.subscribe(filter)
+    overlay.say(name)
+    return client
+
+
+def advertiser(overlay: Overlay, name: str, broker: str) -> Client:
+    client = overlay.client(name, broker)
+    client.advertise("TRUE")
+    overlay.say(name)
+    return client
+
+
+def carry_out(overlay: Overlay, change: Change) -> None:
+    for name in overlay.random.sample([change.i, change.k], 2):
+        overlay.do(name, overlay.brokers[name].commit(change.id))
+        overlay.run(overlay.random.randrange(10))
+    overlay.run()
+    assert {(name, change.id, "done") for name in change.brokers} <= set(overlay.reports)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_comes_from_the_subtree_now_does_not_go_back_there(seed: int) -> None:
+    """Its publisher was elsewhere before, so that k has it of two visits, and from two neighbours. k sent it
+    to i, as if it still came from the first: i took k for its way, and confirmed without waiting for k."""
+    overlay = Overlay([("i", "j"), ("j", "k"), ("k", "a")], seed)
+    subscriber(overlay, "near", "i", "TRUE")
+    away = subscriber(overlay, "away", "k", "TRUE")
+    publisher = advertiser(overlay, "p", "a")
+    advertiser(overlay, "other", "a")  # so that k knows what is wanted at i
+    overlay.run()
+    leave(overlay, away, "k")
+    publish_one(overlay, publisher, 1, x=0)
+    overlay.run()
+    move(overlay, publisher, "a", "i")
+    overlay.run()
+    overlay.change(shift("c0", "i", "j", "k"))
+    overlay.run()
+    carry_out(overlay, shift("c0", "i", "j", "k"))
+    assert publisher.unacknowledged == 1
+    come(overlay, away, "k")
+    overlay.run()
+    assert publisher.unacknowledged == 0
+    assert overlay.delivered["away"] == overlay.delivered["near"] == [("p#1", 1, 1)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_j_has_forgotten_reaches_the_subtree_before_what_k_has_from_it(seed: int) -> None:
+    """j held the first for i alone, and crashed; k has the second, also from where the publisher was before."""
+    overlay = Overlay([("i", "j"), ("j", "k"), ("k", "a"), ("j", "d")], seed)
+    far = subscriber(overlay, "far", "i", "TRUE")
+    subscriber(overlay, "near", "k", "x = 1")
+    away = subscriber(overlay, "away", "k", "x = 2")
+    publisher = advertiser(overlay, "p", "a")
+    overlay.run()
+    leave(overlay, far, "i")
+    leave(overlay, away, "k")
+    publish_one(overlay, publisher, 1, x=1)
+    publish_one(overlay, publisher, 2, x=2)
+    overlay.run()
+    move(overlay, publisher, "a", "d")
+    overlay.run()
+    change = shift("c0", "i", "j", "k")
+    overlay.do("j", overlay.brokers["j"].prepare(change))
+    overlay.restart("i")
+    for name in ("i", "k"):
+        overlay.do(name, overlay.brokers[name].prepare(change))
+    come(overlay, far, "i")
+    overlay.run()
+    overlay.restart("j")
+    overlay.do("j", overlay.brokers["j"].commit("c0"))
+    carry_out(overlay, change)
+    come(overlay, away, "k")
+    overlay.run()
+    assert overlay.delivered["far"] == [("p#1", 1, 1), ("p#1", 2, 2)]
+    assert publisher.unacknowledged == 0
 
 
 def test_a_broker_that_restarts_after_a_shift_knows_its_new_neighbours() -> None:
