@@ -112,7 +112,6 @@ class Transformation(Simulation):
         beyond = sorted({each for link in links if j in link for each in link} - {i, j})
         if not beyond:
             return []
-        self.random.random()  # drawn for nothing: each seed keeps giving the run that it always gave
         return [("shift", i, j, self.random.choice(beyond))]
 
     # What goes wrong

@@ -1,176 +1,32 @@
 """Shifts under traffic: whatever the order of events, nothing is lost, repeated or reordered, and the
 tables end up as if the overlay had always been like this; an abort leaves everything as it was.
-
-The cores talk over queues, one for each direction of a connection; a seed decides which moves next.
 """
 
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from random import Random
 from typing import TypeAlias
 
 import pytest
 
-from regraft.broker.core import Broker, Change, Close, Dial, Effect, Report, Send, Store, shift
-from regraft.client.core import Acknowledged, Client, Delivered
+from regraft.broker.core import Broker, Change, shift
 from regraft.model import BadInput
 from regraft.protocol import events
-from regraft.protocol.messages import AnyMessage
+from tests.broker.core.overlay import (
+    ENDLESS,
+    Links,
+    Overlay,
+    advertiser,
+    come,
+    leave,
+    move,
+    publish_one,
+    subscriber,
+)
 
 FILTERS = ["x > 2", "x > 5", "x <= 3", "TRUE", "x > 1 AND x < 7", "k = 'a'"]
 
-CALLS = 50
-ENDLESS = 20_000
-
-Links: TypeAlias = list[tuple[str, str]]
 Published: TypeAlias = list[tuple[str, dict[str, events.Value]]]
 """By whom, and the attributes; `n` counts."""
-
-
-class Overlay:
-    """Brokers and clients joined by queues."""
-
-    def __init__(self, links: Links, seed: int) -> None:
-        self.random = Random(seed)
-        names = sorted({name for link in links for name in link})
-        around = {name: [a if b == name else b for a, b in links if name in (a, b)] for name in names}
-        self.brokers = {name: Broker(name, around[name]) for name in names}
-        self.clients: dict[str, Client] = {}
-        self.numbers: dict[str, int] = {}
-        """The client's end of its connection."""
-        self.delivered: defaultdict[str, list[tuple[str, int, events.Value]]] = defaultdict(list)
-        self.acknowledged: dict[str, int] = {}
-        self.ends: dict[int, tuple[str, int]] = {}
-        """Whose each is, and the number of the other."""
-        self.queues: dict[int, deque[AnyMessage | None]] = {}
-        """What was sent from each end; None closes the connection."""
-        self.reports: list[tuple[str, str, str]] = []
-        self.calls: dict[tuple[str, str], int] = {}
-        """Who calls whom, and how often in this run: a neighbour that refuses is called again, but later."""
-        self.waiting: list[tuple[str, str]] = []
-        self.stored: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
-        for name, broker in self.brokers.items():
-            self.do(name, broker.start())
-        self.run()
-
-    def connect(self, one: str, other: str) -> tuple[int, int]:
-        numbers = len(self.ends) + 1, len(self.ends) + 2
-        for number, name, peer in ((numbers[0], one, numbers[1]), (numbers[1], other, numbers[0])):
-            self.ends[number] = (name, peer)
-            self.queues[number] = deque()
-        return numbers
-
-    def do(self, name: str, effects: Iterable[Effect]) -> None:
-        for effect in effects:
-            if isinstance(effect, Dial):
-                self.waiting.append((name, effect.neighbour))
-                if not self.calls.get(self.waiting[-1]):
-                    self.call()
-            elif isinstance(effect, Send) and effect.connection in self.queues:
-                self.queues[effect.connection].append(effect.message)
-            elif isinstance(effect, Close) and effect.connection in self.queues:
-                self.queues[effect.connection].append(None)
-            elif isinstance(effect, Store):
-                self.stored[name].pop(effect.key, None)
-                if effect.value is not None:
-                    self.stored[name][effect.key] = effect.value
-            elif isinstance(effect, Report):
-                self.reports.append((name, effect.change, effect.stage))
-
-    def step(self) -> bool:
-        """One message, or the end of a connection, reaches its other end."""
-        busy = [number for number, queue in self.queues.items() if queue]
-        if not busy:
-            return False
-        number = self.random.choice(busy)
-        message = self.queues[number].popleft()
-        (name, peer) = self.ends[number]
-        receiver = self.ends[peer][0]
-        if message is None:
-            for end, who in ((number, name), (peer, receiver)):
-                self.queues.pop(end)
-                self.do(who, self.brokers[who].closed(end, 0.0))
-        elif receiver in self.brokers:
-            self.do(receiver, self.brokers[receiver].received(peer, [message], 0.0))
-        else:
-            self.hear(receiver, message)
-        return True
-
-    def call(self) -> bool:
-        """The one that has waited longest is called; whoever has been called often enough waits."""
-        for at, (name, neighbour) in enumerate(self.waiting):
-            if self.calls.get((name, neighbour), 0) < CALLS:
-                del self.waiting[at]
-                self.calls[name, neighbour] = self.calls.get((name, neighbour), 0) + 1
-                here, there = self.connect(name, neighbour)
-                self.do(name, self.brokers[name].opened(here, neighbour))
-                self.do(neighbour, self.brokers[neighbour].opened(there))
-                return True
-        return False
-
-    def run(self, steps: int = ENDLESS) -> None:
-        """So many steps, or until nobody has anything to say, which has to come."""
-        self.calls.clear()
-        left = steps
-        while left and (self.step() or self.call()):
-            left -= 1
-        assert left or steps < ENDLESS, "they talk without end"
-
-    def client(self, name: str, broker: str) -> Client:
-        client = self.clients[name] = Client(name, 1)
-        self.numbers[name] = self.connect(name, broker)[0]
-        client.opened()
-        self.say(name)
-        return client
-
-    def say(self, name: str) -> None:
-        self.queues[self.numbers[name]].extend(self.clients[name].take())
-
-    def hear(self, name: str, message: AnyMessage) -> None:
-        client = self.clients[name]
-        for happening in client.received([message]):
-            if isinstance(happening, Delivered):
-                for seq, event in zip(happening.seqs, happening.events, strict=True):
-                    self.delivered[name].append((happening.publisher, seq, events.attributes(event)["n"]))
-                    client.consumed(happening.publisher, seq)
-            elif isinstance(happening, Acknowledged):
-                self.acknowledged[name] = happening.up_to
-        self.say(name)
-
-    def change(self, change: Change) -> None:
-        """Prepare, and what follows when all are ready."""
-        for name in self.random.sample([change.i, change.j, change.k], 3):
-            self.do(name, self.brokers[name].prepare(change))
-            self.run(self.random.choice((0, 0, 5, 40)))
-
-    def reset(self, one: str, other: str) -> None:
-        """The connection between two brokers breaks; what was on it is lost."""
-        for number, (name, peer) in list(self.ends.items()):
-            if (name, self.ends[peer][0]) == (one, other) and number in self.queues:
-                for end, who in ((number, one), (peer, other)):
-                    self.queues.pop(end)
-                    self.do(who, self.brokers[who].closed(end, 0.0))
-
-    def restart(self, name: str) -> None:
-        """With what it has stored, and links that have all been lost."""
-        for number, (who, peer) in list(self.ends.items()):
-            if who == name and number in self.queues:
-                self.queues.pop(number)
-                self.queues.pop(peer)
-                self.do(self.ends[peer][0], self.brokers[self.ends[peer][0]].closed(peer, 0.0))
-        life = self.brokers[name].life + 1
-        around = self.brokers[name].configured
-        self.brokers[name] = Broker(name, around, life=life, stored=dict(self.stored[name]))
-        self.do(name, self.brokers[name].start())
-
-    def tables(self) -> dict[str, dict[str, tuple[list[str], list[str]]]]:
-        return {
-            name: {
-                neighbour: (sorted(side.advertisements), sorted(map(str, side.showing.shown.values())))
-                for neighbour, side in sorted(broker.tables.sides.items())
-            }
-            for name, broker in self.brokers.items()
-        }
 
 
 def random_tree(random: Random, size: int) -> Links:
@@ -311,19 +167,6 @@ def test_after_a_shift_the_advertisements_are_those_of_an_overlay_that_was_alway
     }
 
 
-def move(overlay: Overlay, client: Client, old: str, new: str) -> None:
-    """The client leaves one broker for another."""
-    here = overlay.numbers[client.name]
-    there = overlay.ends[here][1]
-    client.closed()
-    overlay.queues.pop(here, None)
-    overlay.queues.pop(there, None)
-    overlay.do(old, overlay.brokers[old].closed(there, 0.0))
-    overlay.numbers[client.name] = overlay.connect(client.name, new)[0]
-    client.opened()
-    overlay.say(client.name)
-
-
 @pytest.mark.parametrize("seed", range(100))
 def test_a_client_that_moves_while_a_link_is_moved_loses_nothing(seed: int) -> None:
     random = Random(seed)
@@ -388,6 +231,92 @@ def test_links_that_break_during_a_shift_delay_it_and_lose_nothing(seed: int) ->
     publish(overlay, random, published)
     overlay.run()
     check(overlay, wanted, published)
+
+
+def carry_out(overlay: Overlay, change: Change) -> None:
+    for name in overlay.random.sample([change.i, change.k], 2):
+        overlay.do(name, overlay.brokers[name].commit(change.id))
+        overlay.run(overlay.random.randrange(10))
+    overlay.run()
+    assert {(name, change.id, "done") for name in change.brokers} <= set(overlay.reports)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_subscription_made_during_a_shift_is_in_place_when_those_who_publish_for_it_know(seed: int) -> None:
+    """The advertisement comes to j from k, and not from i any more: in between nobody seemed to publish for
+    the subscription, so that it was called in place before k had even heard of it."""
+    overlay = Overlay([("i", "j"), ("j", "k")], seed)
+    publisher = advertiser(overlay, "p", "i")
+    overlay.run()
+    change = shift("c0", "i", "j", "k")
+    overlay.change(change)
+    overlay.run()
+    subscriber(overlay, "s", "j", "TRUE")
+    for name in ("i", "k"):
+        overlay.run(overlay.random.randrange(6))
+        overlay.do(name, overlay.brokers[name].commit("c0"))
+    while "s" not in overlay.placed:
+        assert overlay.step() or overlay.call()
+    publish_one(overlay, publisher, 1, x=0)
+    overlay.run()
+    assert overlay.delivered["s"] == [("p#1", 1, 1)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_comes_from_the_subtree_now_does_not_go_back_there(seed: int) -> None:
+    """Its publisher was elsewhere before, so that k has it of two visits, and from two neighbours. k sent it
+    to i, as if it still came from the first: i took k for its way, and confirmed without waiting for k."""
+    overlay = Overlay([("i", "j"), ("j", "k"), ("k", "a")], seed)
+    subscriber(overlay, "near", "i", "TRUE")
+    away = subscriber(overlay, "away", "k", "TRUE")
+    publisher = advertiser(overlay, "p", "a")
+    advertiser(overlay, "other", "a")  # so that k knows what is wanted at i
+    overlay.run()
+    leave(overlay, away, "k")
+    publish_one(overlay, publisher, 1, x=0)
+    overlay.run()
+    move(overlay, publisher, "a", "i")
+    overlay.run()
+    overlay.change(shift("c0", "i", "j", "k"))
+    overlay.run()
+    carry_out(overlay, shift("c0", "i", "j", "k"))
+    assert publisher.unacknowledged == 1
+    come(overlay, away, "k")
+    overlay.run()
+    assert publisher.unacknowledged == 0
+    assert overlay.delivered["away"] == overlay.delivered["near"] == [("p#1", 1, 1)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_j_has_forgotten_reaches_the_subtree_before_what_k_has_from_it(seed: int) -> None:
+    """j held the first for i alone, and crashed; k has the second, also from where the publisher was."""
+    overlay = Overlay([("i", "j"), ("j", "k"), ("k", "a"), ("j", "d")], seed)
+    far = subscriber(overlay, "far", "i", "TRUE")
+    subscriber(overlay, "near", "k", "x = 1")
+    away = subscriber(overlay, "away", "k", "x = 2")
+    publisher = advertiser(overlay, "p", "a")
+    overlay.run()
+    leave(overlay, far, "i")
+    leave(overlay, away, "k")
+    publish_one(overlay, publisher, 1, x=1)
+    publish_one(overlay, publisher, 2, x=2)
+    overlay.run()
+    move(overlay, publisher, "a", "d")
+    overlay.run()
+    change = shift("c0", "i", "j", "k")
+    overlay.do("j", overlay.brokers["j"].prepare(change))
+    overlay.restart("i")
+    for name in ("i", "k"):
+        overlay.do(name, overlay.brokers[name].prepare(change))
+    come(overlay, far, "i")
+    overlay.run()
+    overlay.restart("j")
+    overlay.do("j", overlay.brokers["j"].commit("c0"))
+    carry_out(overlay, change)
+    come(overlay, away, "k")
+    overlay.run()
+    assert overlay.delivered["far"] == [("p#1", 1, 1), ("p#1", 2, 2)]
+    assert publisher.unacknowledged == 0
 
 
 def test_a_broker_that_restarts_after_a_shift_knows_its_new_neighbours() -> None:

@@ -288,13 +288,6 @@ class Forwarding:
         for held in self.store.waiting_for(target):
             self.release(held, target)
 
-    def drop(self, held: Held) -> None:
-        """Forget it: it will come again."""
-        for session in self.sessions.values():
-            if held.waiting.get(session.target, 0) == session.epoch != 0:
-                session.on_the_way -= len(held.run.seqs)
-        self.store.release(held)
-
     def complete(self, held: Held) -> None:
         self.store.release(held)
         self._confirm(held)

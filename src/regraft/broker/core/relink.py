@@ -29,8 +29,8 @@ empty tables. j then takes nothing that k calls "all" for all before `Moved`: k 
 commit later, and not have counted the subtree. Nobody waits for what a crash has taken, and no two wait for
 each other: k waits for what i tells (until then it drops nothing of j's, which may have forgotten the
 subtree); i waits for what k tells; j for k's `Moved`, which is said again on every connection. If j has
-forgotten what was on its way to the subtree, it comes again from behind j; k then forgets its copies too, so
-that i gets all of it in order.
+forgotten what was on its way to the subtree, it comes again from behind j; k then waits with its own copies
+until they come again too, so that i gets all of it in order.
 """
 
 from regraft.broker.core.change import RECORD, Change, Part, parts_of, role_of, to_record
@@ -43,8 +43,11 @@ from regraft.protocol.messages import AnyMessage, Frozen, Moved, Run
 
 EARLY = 64
 APART = "apart"
-SERVED = "?"
-"""Before a neighbour's name: what waits until it is known whether it goes there."""
+SERVED = "!"
+"""Before a neighbour's name, as a target: what waits until it is known whether it goes there. No broker's
+name begins so."""
+FORGETFUL = "!"
+"""Before a neighbour's name, as a source: it has crashed since, and sends this again."""
 
 
 class Relink:
@@ -221,16 +224,23 @@ class Relink:
             if not self._is(part, "shift", 2) or link.name != part.change.j:
                 continue
             if part.life and link.life != part.life:
-                self._forget_from(link.name)
+                self._await_again(part)
                 part.life = link.life
             if part.told:
                 self.after.append(Send(link.connection, Moved(id)))
 
-    def _forget_from(self, name: str) -> None:
-        """The neighbour has forgotten what it sent us: it will all come again, in order."""
+    def _await_again(self, part: Part) -> None:
+        """We are k: j has forgotten what it sent us, and what it had for the subtree alone. All of it comes
+        again, in order, and nothing that comes by this way goes to the subtree before that."""
+        i, j = part.change.i, part.change.j
         for held in list(self.forwarding.store):
-            if held.sources == [name]:
-                self.forwarding.drop(held)
+            if held.sources[-1] != j:
+                continue
+            held.sources[-1] = FORGETFUL + j
+            held.waiting.pop(i, None)
+            held.waiting.pop(SERVED + i, None)
+            if not held.waiting:
+                self.forwarding.complete(held)
 
     def barred(self, name: str) -> bool:
         """Whether the link to this neighbour is in doubt and stays down."""
@@ -336,20 +346,26 @@ class Relink:
         self._done(part)
 
     def _add_target(self, name: str, old: str) -> None:
-        """What is held and wanted there waits for it too, so that nothing is confirmed without it. What came
-        from its old neighbour may have been published there: then it is sent again from there, and must
-        not come there before that. Or its publisher has gone from there to behind the old neighbour, which
-        knows that, and sends it again (`arrived`): until then it is not confirmed."""
+        """What is held and wanted there waits for it too, so that nothing is confirmed without it. Which way
+        it came last decides, if it came by several. What came from its old neighbour may have been published
+        there: then it is sent again from there, and must not come there before that. Or its publisher has
+        gone from there to behind the old neighbour, which knows that, and sends it again (`arrived`): until
+        then it is not confirmed. What came from nobody who is there (it was handed over to a client, or j
+        has forgotten it) is not the next of its stream there: that one comes by another way, or again."""
         behind = self._publishers(name)
         for held in list(self.forwarding.store):
-            if name in held.sources or name in held.waiting:
+            source = held.sources[-1]
+            if name in held.sources or name in held.waiting or not self._is_there(source):
                 continue
-            if held.sources == [old] and behind.get(held.run.publisher.partition("#")[0], True):
+            if source == old and behind.get(held.run.publisher.partition("#")[0], True):
                 held.waiting[SERVED + name] = 0
                 continue
             for piece in self.forwarding.store.pieces(held):
-                if name in self.forwarding.targets(piece.run.events[0], piece.sources[0]):
+                if name in self.forwarding.targets(piece.run.events[0], source):
                     piece.waiting[name] = 0
+
+    def _is_there(self, source: str) -> bool:
+        return source in self.forwarding.links or source in self.forwarding.sessions
 
     def _publishers(self, name: str) -> dict[str, bool]:
         """Of every client that advertises: whether it does so behind this neighbour. Of one that does not

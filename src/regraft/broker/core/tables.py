@@ -51,20 +51,24 @@ class Tables:
         if known is not None and known.origin == origin and known.filter == filter:
             known.owed = True
             return self._advertised(known)
-        if known is not None:
-            if known.origin != origin and (known.origin not in self.sides or origin not in self.sides):
-                raise BadInput(f"advertisement {id!r}", f"belongs to {known.origin}, not to {origin}")
-            self.unadvertise(id)
+        if known is not None and known.origin != origin and not {known.origin, origin} <= self.sides.keys():
+            raise BadInput(f"advertisement {id!r}", f"belongs to {known.origin}, not to {origin}")
         entry = self.advertisements[id] = Entry(id, filter, origin)
         for name, side in self.sides.items():
             if name != origin:
                 side.added[id] = filter
                 side.removed.discard(id)
                 entry.waiting.add(name)
+            elif known is not None and known.origin != origin:
+                self._no_longer_told(side, id)
         if origin in self.sides:
             self.sides[origin].advertisements[id] = entry
             for name in self._interested(origin):
                 self._overlap_anew(name, filter)
+        if known is not None:
+            self._ask_instead(known.origin, origin, filter)
+            # Not before: a subscription for which nobody seems to publish in between would be in place.
+            self._retract(known)
         return self._advertised(entry)
 
     def unadvertise(self, id: str) -> None:
@@ -72,12 +76,30 @@ class Tables:
         entry = self.advertisements.pop(id)
         for name, side in self.sides.items():
             if name != entry.origin:
-                side.added.pop(id, None)
-                side.removed.add(id)  # it may have been told before
-        side_of = self.sides.get(entry.origin)
-        if side_of is None:
+                self._no_longer_told(side, id)
+        self._retract(entry)
+
+    def _ask_instead(self, old: str, new: str, filter: Filter) -> None:
+        """An advertisement comes from another neighbour now: subscriptions that the old one has not reported
+        in place for it the new one has to, also if it did so while the advertisement was not behind it."""
+        if old == new or new not in self.sides:
             return
-        del side_of.advertisements[id]
+        for entry in self.subscriptions.values():
+            if old in entry.waiting and overlaps(filter, entry.filter):
+                if self.sides[new].showing.doubt(entry.id):
+                    entry.waiting.add(new)
+
+    def _no_longer_told(self, side: Side, id: str) -> None:
+        side.added.pop(id, None)
+        side.removed.add(id)  # it may have been told before
+
+    def _retract(self, entry: Entry) -> None:
+        """The advertisement does not come from there any more, so that some subscriptions need not go there."""
+        side = self.sides.get(entry.origin)
+        if side is None:
+            return
+        if side.advertisements.get(entry.id) is entry:
+            del side.advertisements[entry.id]
         for name in self._interested(entry.origin):
             self._hide_unwanted(name)
 
@@ -350,7 +372,6 @@ class Tables:
             self.unsubscribe(entry.id)
             self.subscribe(entry.id, entry.filter, new)
         for entry in [each for each in side.advertisements.values() if each.home in homes]:
-            self.unadvertise(entry.id)
             self.advertise(entry.id, entry.filter, new)
 
     def veil(self, name: str, behind: str) -> None:
