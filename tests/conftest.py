@@ -54,7 +54,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 QUICK = {
     # Tables of a few rows: compiling for them takes longer than reading them. Whoever starts the command,
     # or a cluster, has what users have.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:NewSize=400m "
+    "-XX:CompileThresholdScaling=3",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
