@@ -152,15 +152,16 @@ class Overlay:
                     self.do(who, self.brokers[who].closed(end, 0.0))
 
     def restart(self, name: str) -> None:
-        """With what it has stored, and links that have all been lost."""
+        """With what it has stored, and links that have all been lost. Its clients have left it before."""
+        before = self.brokers[name]
+        life, stored = before.life + 1, dict(self.stored[name])
+        self.brokers[name] = Broker(name, before.configured, life=life, stored=stored)
+        self.waiting = [each for each in self.waiting if each[0] != name]
         for number, (who, peer) in list(self.ends.items()):
             if who == name and number in self.queues:
                 self.queues.pop(number)
                 self.queues.pop(peer)
                 self.do(self.ends[peer][0], self.brokers[self.ends[peer][0]].closed(peer, 0.0))
-        life = self.brokers[name].life + 1
-        around = self.brokers[name].configured
-        self.brokers[name] = Broker(name, around, life=life, stored=dict(self.stored[name]))
         self.do(name, self.brokers[name].start())
 
     def tables(self) -> dict[str, dict[str, tuple[list[str], list[str]]]]:
