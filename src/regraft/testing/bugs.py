@@ -55,9 +55,11 @@ _hold, _targets, _drain = Forwarding.hold, Forwarding.targets, Forwarding.drain
 
 
 @_bug(Forwarding, "hold")
-def confirm_before_downstream(self: Forwarding, run: Run, source: str, targets: tuple[str, ...]) -> None:
+def confirm_before_downstream(
+    self: Forwarding, run: Run, source: str, targets: tuple[str, ...], overtaken: tuple[int, str] = (0, "")
+) -> None:
     """A publication is confirmed as soon as it is forwarded."""
-    _hold(self, run, source, targets)
+    _hold(self, run, source, targets, overtaken)
     self._confirm(Held(run, [source], {}))
 
 

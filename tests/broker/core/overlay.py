@@ -22,6 +22,8 @@ class Overlay:
 
     def __init__(self, links: Links, seed: int) -> None:
         self.random = Random(seed)
+        self.slow = ("", "")
+        """From whom to whom messages move only when nothing else does."""
         names = sorted({name for link in links for name in link})
         around = {name: [a if b == name else b for a, b in links if name in (a, b)] for name in names}
         self.brokers = {name: Broker(name, around[name]) for name in names}
@@ -74,10 +76,11 @@ class Overlay:
         busy = [number for number, queue in self.queues.items() if queue]
         if not busy:
             return False
-        number = self.random.choice(busy)
+        quick = [each for each in busy if (self.ends[each][0], self._receiver(each)) != self.slow]
+        number = self.random.choice(quick or busy)
         message = self.queues[number].popleft()
-        (name, peer) = self.ends[number]
-        receiver = self.ends[peer][0]
+        name, peer = self.ends[number]
+        receiver = self._receiver(number)
         if message is None:
             for end, who in ((number, name), (peer, receiver)):
                 self.queues.pop(end)
@@ -87,6 +90,9 @@ class Overlay:
         else:
             self.hear(receiver, message)
         return True
+
+    def _receiver(self, number: int) -> str:
+        return self.ends[self.ends[number][1]][0]
 
     def call(self) -> bool:
         """The one that has waited longest is called; whoever has been called often enough waits."""
@@ -146,15 +152,16 @@ class Overlay:
                     self.do(who, self.brokers[who].closed(end, 0.0))
 
     def restart(self, name: str) -> None:
-        """With what it has stored, and links that have all been lost."""
+        """With what it has stored, and links that have all been lost. Its clients have left it before."""
+        before = self.brokers[name]
+        life, stored = before.life + 1, dict(self.stored[name])
+        self.brokers[name] = Broker(name, before.configured, life=life, stored=stored)
+        self.waiting = [each for each in self.waiting if each[0] != name]
         for number, (who, peer) in list(self.ends.items()):
             if who == name and number in self.queues:
                 self.queues.pop(number)
                 self.queues.pop(peer)
                 self.do(self.ends[peer][0], self.brokers[self.ends[peer][0]].closed(peer, 0.0))
-        life = self.brokers[name].life + 1
-        around = self.brokers[name].configured
-        self.brokers[name] = Broker(name, around, life=life, stored=dict(self.stored[name]))
         self.do(name, self.brokers[name].start())
 
     def tables(self) -> dict[str, dict[str, tuple[list[str], list[str]]]]:

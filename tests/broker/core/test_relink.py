@@ -7,10 +7,6 @@ from random import Random
 from typing import TypeAlias
 
 import pytest
-
-from regraft.broker.core import Broker, Change, shift
-from regraft.model import BadInput
-from regraft.protocol import events
 from tests.broker.core.overlay import (
     ENDLESS,
     Links,
@@ -22,6 +18,10 @@ from tests.broker.core.overlay import (
     publish_one,
     subscriber,
 )
+
+from regraft.broker.core import Broker, Change, shift
+from regraft.model import BadInput
+from regraft.protocol import events
 
 FILTERS = ["x > 2", "x > 5", "x <= 3", "TRUE", "x > 1 AND x < 7", "k = 'a'"]
 

@@ -4,12 +4,17 @@ A publication that comes again (its upstream or the path to it has changed) is r
 If it is still held, only whom to confirm it to changes; if the path changed, also those who do not have
 it yet get it. If it is no longer held, it travels on once more, so that everybody behind can confirm;
 clients drop what they have seen.
+
+A publisher that connects anew, perhaps elsewhere, sends again all that is not acknowledged, in order, on its
+new visit. As soon as a broker learns that this visit is behind a neighbour, it keeps nothing of earlier ones
+for that neighbour. If it let go only what has come again from there, then after a crash the rest, which is
+later in the stream, could reach a subscriber first, and what comes again would be taken for old.
 """
 
 from typing import NamedTuple
 
 from regraft.broker.core.effects import Send
-from regraft.broker.core.held import Held, Store
+from regraft.broker.core.held import Held, Store, Stream
 from regraft.broker.core.peers import Link, Session
 from regraft.broker.core.tables import Tables
 from regraft.protocol import events
@@ -67,7 +72,9 @@ class Forwarding:
     def arrive(self, run: Run, source: str) -> None:
         """A run from a neighbour or a local client."""
         stream = self.store.stream(run.publisher)
-        if run.seqs[0] > stream.seen:
+        if run.visit > stream.visits.get(source, 0):
+            self._visited(stream, source, run.visit)
+        if run.seqs[0] > stream.seen and run.visit == stream.latest:
             stream.seen = run.seqs[-1]
             for piece, targets in self._split(run, source):
                 self.hold(piece, source, targets)
@@ -75,9 +82,27 @@ class Forwarding:
         for at, seq in enumerate(run.seqs):
             if stream.find(seq) is None:
                 stream.seen = max(stream.seen, seq)
-                self.hold(run.one(at), source, self.targets(run.events[at], source))
+                self.hold(run.one(at), source, *self._in_time(stream, run.one(at), source))
             else:
                 self._again(stream.within(seq, seq)[0], source, run.one(at))
+
+    def _visited(self, stream: Stream, peer: str, visit: int) -> None:
+        """The publisher is behind this peer, on this visit: nothing of earlier ones goes there any more."""
+        stream.visits[peer] = visit
+        stream.latest = max(stream.latest, visit)
+        if peer not in self.links:
+            return  # a client, which publishes and may subscribe
+        for held in stream:
+            if peer in held.waiting and held.run.visit < visit:
+                held.overtaken = max(held.overtaken, (visit, peer))
+                self.release(held, peer)
+
+    def _in_time(self, stream: Stream, run: Run, source: str) -> tuple[tuple[str, ...], tuple[int, str]]:
+        """Those targets that do not get it on a later visit; the latest of these visits, and behind whom."""
+        targets = self.targets(run.events[0], source)
+        late = [each for each in targets if stream.later(each, run.visit, source)]
+        overtaken = max(((stream.visits[each], each) for each in late), default=(0, ""))
+        return tuple(each for each in targets if each not in late), overtaken
 
     def _again(self, held: Held, source: str, run: Run) -> None:
         """It comes from there (too), perhaps because its publisher sends it from another broker now.
@@ -94,19 +119,22 @@ class Forwarding:
         held.run = run
         if source in self.links:
             held.waiting.pop(source, None)
-        ways = dict.fromkeys([*self.targets(run.events[0], source), *held.waiting])
-        for target in ways:
+        targets, overtaken = self._in_time(self.store.stream(run.publisher), run, source)
+        held.overtaken = max(held.overtaken, overtaken)
+        for target in dict.fromkeys([*targets, *held.waiting]):
             if target not in held.waiting or target in self.links:  # a neighbour must learn the way
                 held.waiting[target] = 0
                 self.offer(held, target)
         if not held.waiting:
             self.complete(held)
 
-    def hold(self, run: Run, source: str, targets: tuple[str, ...]) -> None:
+    def hold(
+        self, run: Run, source: str, targets: tuple[str, ...], overtaken: tuple[int, str] = (0, "")
+    ) -> None:
         """Keep the run for its targets and send it to those that can take it."""
         if self.observe and source in self.sessions:
             self.facts.append(Fact("publication", run, source, ""))
-        held = Held(run, [source], dict.fromkeys(targets, 0))
+        held = Held(run, [source], dict.fromkeys(targets, 0), overtaken=overtaken)
         if not targets:
             return self._confirm(held)
         self.store.keep(held)
@@ -242,9 +270,16 @@ class Forwarding:
         del self.links[old]
         self.links[new] = Link(new)
         for held in self.store:
-            held.sources = [new if source == old else source for source in held.sources]
+            held.rename(old, new)
             if held.waiting.pop(old, None) is not None:
                 held.waiting[new] = 0
+        self.succeed(old, new)
+
+    def succeed(self, old: str, new: str) -> None:
+        """What is behind one neighbour, or part of it, is behind another now."""
+        for stream in self.store.streams.values():
+            if old in stream.visits:
+                stream.visits[new] = max(stream.visits[old], stream.visits.get(new, 0))
 
     def resume(self, session: Session) -> None:
         """The client is connected again: it gets everything that it has not confirmed."""
@@ -263,6 +298,7 @@ class Forwarding:
         if stream is None:
             return
         session = self.sessions.get(target)
+        later = False
         ranges = iter(confirm.ranges)
         for first, last in zip(ranges, ranges, strict=False):
             for held in stream.within(first, last):
@@ -272,9 +308,13 @@ class Forwarding:
                     session.on_the_way -= len(held.run.seqs)
                     if self.observe:
                         self.facts.append(Fact("delivery", held.run, held.sources[0], target))
+                elif held.run.visit < confirm.visit:
+                    later, held.overtaken = True, max(held.overtaken, (confirm.visit, target))
                 self.release(held, target)
         if session is not None:
             self.drain(session)
+        elif later and confirm.visit > stream.visits.get(target, 0):
+            self._visited(stream, target, confirm.visit)
 
     def release(self, held: Held, target: str) -> None:
         """The target needs it no more."""
@@ -295,7 +335,8 @@ class Forwarding:
     def _confirm(self, held: Held) -> None:
         first, last = held.run.seqs[0], held.run.seqs[-1]
         for source in held.sources:
-            ranges = self._confirms.setdefault((source, held.run.publisher, held.run.visit), [])
+            key = source, held.run.publisher, held.confirms(source)
+            ranges = self._confirms.setdefault(key, [])
             if ranges and ranges[-1] + 1 == first:
                 ranges[-1] = last
             else:

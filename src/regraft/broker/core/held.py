@@ -24,29 +24,61 @@ class Held:
     not.
     """
 
-    __slots__ = ("run", "size", "sources", "trusted", "waiting")
+    __slots__ = ("overtaken", "run", "size", "sources", "trusted", "waiting")
 
     def __init__(
-        self, run: Run, sources: list[str], waiting: dict[str, int], trusted: tuple[str, ...] = ()
+        self,
+        run: Run,
+        sources: list[str],
+        waiting: dict[str, int],
+        trusted: tuple[str, ...] = (),
+        overtaken: tuple[int, str] = (0, ""),
     ) -> None:
         self.run = run
         self.sources = sources
         self.waiting = waiting
         self.trusted = trusted
         """Clients that get it whatever they think of its visit: it was handed over for them."""
+        self.overtaken = overtaken
+        """A later visit, and the neighbour behind which it is: that one gets this from there, not from us."""
         self.size = sum(map(len, run.events))
+
+    def rename(self, old: str, new: str) -> None:
+        """What was behind one neighbour is behind another now."""
+        now = [new if source == old else source for source in self.sources]
+        self.sources = list(dict.fromkeys(reversed(now)))[::-1]  # the last is where it comes from
+        if self.overtaken[1] == old:
+            self.overtaken = (self.overtaken[0], new)
+
+    def confirms(self, source: str) -> int:
+        """The visit that this source is told of when all have it. That one which the publisher is behind on a
+        later visit has to wait until this has come from it, too."""
+        visit, by = self.overtaken
+        return visit if visit > self.run.visit and by != source else self.run.visit
+
+    def part(self, some: slice) -> "Held":
+        sources, waiting = list(self.sources), dict(self.waiting)
+        return Held(self.run.part(some), sources, waiting, self.trusted, self.overtaken)
 
 
 class Stream:
     """What is held of one publisher, in order."""
 
-    __slots__ = ("firsts", "runs", "seen")
+    __slots__ = ("firsts", "latest", "runs", "seen", "visits")
 
     def __init__(self) -> None:
         self.firsts: list[int] = []
         self.runs: dict[int, Held] = {}
         self.seen = 0
         """The highest number that has passed."""
+        self.visits: dict[str, int] = {}
+        """The latest visit of the publisher that is known to be behind each neighbour, or of each client."""
+        self.latest = 0
+        """The latest of these."""
+
+    def later(self, target: str, visit: int, source: str) -> bool:
+        """Whether the target gets what came on this visit from elsewhere, on a later one."""
+        return self.visits.get(target, 0) > max(visit, self.visits.get(source, 0))
 
     def insert(self, held: Held) -> None:
         """Add a run of one publication that may fall into another run, which is then cut."""
@@ -97,7 +129,7 @@ class Stream:
             return
         self.remove(held)
         for part in (slice(None, middle), slice(middle, None)):
-            self.add(Held(run.part(part), list(held.sources), dict(held.waiting), held.trusted))
+            self.add(held.part(part))
 
     def __iter__(self) -> Iterator[Held]:
         return iter([self.runs[first] for first in self.firsts])

@@ -314,7 +314,7 @@ class Relink:
                 held = stream.find(seq)
                 if held is None or i in held.waiting or i in held.sources:
                     continue
-                if i in self.forwarding.targets(event, source):
+                if i in self.forwarding.targets(event, source) and not stream.later(i, run.visit, source):
                     stream.within(seq, seq)[0].waiting[i] = 0
 
     def _serve(self, part: Part) -> None:
@@ -331,8 +331,7 @@ class Relink:
         self._leave(i)
         for held in list(self.forwarding.store):
             from_subtree = held.sources[-1] == i
-            now = [k if source == i else source for source in held.sources]
-            held.sources = list(dict.fromkeys(reversed(now)))[::-1]  # the last is where it comes from
+            held.rename(i, k)
             wanted = held.waiting.pop(i, None) is not None
             if from_subtree:
                 held.waiting.pop(k, None)
@@ -341,6 +340,7 @@ class Relink:
             if not held.waiting:
                 self.forwarding.complete(held)
         self.tables.remove_side(i, heir=k)
+        self.forwarding.succeed(i, k)
         del self.forwarding.links[i]
         self.thaw(k)
         self._done(part)
@@ -351,11 +351,13 @@ class Relink:
         there: then it is sent again from there, and must not come there before that. Or its publisher has
         gone from there to behind the old neighbour, which knows that, and sends it again (`arrived`): until
         then it is not confirmed. What came from nobody who is there (it was handed over to a client, or j
-        has forgotten it) is not the next of its stream there: that one comes by another way, or again."""
+        has forgotten it), or on an earlier visit, is not the next of its stream there: that comes again."""
         behind = self._publishers(name)
         for held in list(self.forwarding.store):
             source = held.sources[-1]
             if name in held.sources or name in held.waiting or not self._is_there(source):
+                continue
+            if self.forwarding.store.stream(held.run.publisher).later(name, held.run.visit, source):
                 continue
             if source == old and behind.get(held.run.publisher.partition("#")[0], True):
                 held.waiting[SERVED + name] = 0
@@ -410,6 +412,7 @@ class Relink:
             self.tables.veil(j, role.new)  # which may still hear from j
             self.tables.take_over(j, role.new, set(part.homes))
             self.tables.learn(j)
+            self.forwarding.succeed(j, role.new)
             links[role.new].frozen = links[j].frozen = True
 
     def _leave(self, name: str) -> None:

@@ -84,17 +84,17 @@ class Tables:
         in place for it the new one has to, also if it did so while the advertisement was not behind it."""
         if old == new or new not in self.sides:
             return
+        showing = self.sides[new].showing
         for entry in self.subscriptions.values():
-            if old in entry.waiting and overlaps(filter, entry.filter):
-                if self.sides[new].showing.doubt(entry.id):
-                    entry.waiting.add(new)
+            if old in entry.waiting and overlaps(filter, entry.filter) and showing.doubt(entry.id):
+                entry.waiting.add(new)
 
     def _no_longer_told(self, side: Side, id: str) -> None:
         side.added.pop(id, None)
         side.removed.add(id)  # it may have been told before
 
     def _retract(self, entry: Entry) -> None:
-        """The advertisement does not come from there any more, so that some subscriptions need not go there."""
+        """The advertisement does not come from there any more: some subscriptions need not go there."""
         side = self.sides.get(entry.origin)
         if side is None:
             return
