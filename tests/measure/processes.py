@@ -96,8 +96,8 @@ def connect_server(folder: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    binding = ("--conf", f"spark.connect.grpc.binding.port={port}")
-    binding += ("--conf", "spark.connect.grpc.binding.address=127.0.0.1", "--conf", "spark.ui.enabled=false")
+    binding = ["--conf", f"spark.connect.grpc.binding.port={port}"]
+    binding += ["--conf", "spark.connect.grpc.binding.address=127.0.0.1", "--conf", "spark.ui.enabled=false"]
     server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
     submit = [str(HOME / "bin" / "spark-submit"), "--master", "local[2]", *CONFS, *binding, *server]
     log = folder / "connect.log"
