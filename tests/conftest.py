@@ -39,7 +39,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ[_MARK] = str(uuid4())
     command = [sys.executable, "-S", "-c", _GUARD, f"{_MARK}={os.environ[_MARK]}"]
     guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-    config.add_cleanup(lambda: (guard.communicate(), None)[1])
+
+    def end() -> None:
+        guard.communicate()
+
+    config.add_cleanup(end)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -134,7 +134,7 @@ class Healing:
 
     async def ended(self, id: str) -> str:
         """A node that ends is started again, or is out of service until it is wanted; this returns when that
-        can not be."""
+        cannot be."""
         while True:
             if id in self.nodes.running:
                 how = await self.nodes.ended(id)

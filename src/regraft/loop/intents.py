@@ -33,7 +33,7 @@ def raised(turn: Turn, event: events.IntentRaised) -> None:
 
 
 def _only_observes(state: State) -> str | None:
-    """Healing goes on while a part fails, unlike work on the traffic (`State.only_observes`)."""
+    """Healing continues while a part fails, unlike work on the traffic (`State.only_observes`)."""
     if state.paused is not None:
         return "the loop is paused"
     return "the loop only observes" if state.mode == "observe" else None

@@ -8,7 +8,7 @@ hours while windows are measured, and a topology cools down while it is verified
                                    └─ quiet ─────┴─ kept ─────┴─ no gain ──┴─ proposed: waits for approval
                                                                            └─ observed: only shown
 
-A loop that only observes goes as far as the plan, which is shown and can not be approved. As soon as the loop
+A loop that only observes goes as far as the plan, which is shown and cannot be approved. As soon as the loop
 may do more, the same plan is proposed, if it still gains.
 
 Each answer has one phase in which it is taken (`TAKEN_IN`). An Intent of healing may come at any time: work

@@ -5,7 +5,7 @@ suffix `.parquet`, a folder as Spark writes it, or the first four bytes tell Par
 
 The measured table `interest` is such a folder: there `broker` is the node, and what has an `until` is over.
 Brokers whose clients publish on a topic count as well as those whose clients subscribe to it: in a mesh,
-events travel over such brokers alone. A filter that pins no topic can not be served by a mesh.
+events travel over such brokers alone. A filter that pins no topic cannot be served by a mesh.
 """
 
 import csv

@@ -1,7 +1,7 @@
 """`addBrokerRequest` raised by hand: at a node that lives, since the broker itself does not run yet.
 
 The node judges it by the rules; the leader has the broker started, if it does not run, and joins it
-(`acts`). Followed until the broker is in the overlay, because whoever asked can not see why it is not.
+(`acts`). Followed until the broker is in the overlay, because whoever asked cannot see why it is not.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ RECENT = 20
 
 
 async def add_broker(coord: Coord, layout: Layout, event: Event, judged_within: float) -> None:
-    """Until it has joined; `BadInput` if it can not, `RegraftError` with the reason if it has not."""
+    """Until it has joined; `BadInput` if it cannot, `RegraftError` with the reason if it has not."""
     topology = await _topology(coord, layout)
     _check(topology, event)
     at = await _living(coord, layout, topology, event)

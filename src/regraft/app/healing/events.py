@@ -114,7 +114,7 @@ class EventChecker:
         self._parts.begin(self.happened(Event(name="brokerRecovered", broker=id)))
 
     def join(self, id: str, beside: tuple[str, ...] = ()) -> str:
-        """A broker outside wants to join, at best beside these; why it can not."""
+        """A broker outside wants to join, at best beside these; why it cannot."""
         topology = self._parts.topology
         if topology is None or self._parts.id not in topology.neighbours:
             return "this node is not in the overlay itself"

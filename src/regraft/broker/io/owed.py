@@ -55,7 +55,7 @@ class Owed:
 
 
 def squeezed(records: Iterable[Interest]) -> list[Interest]:
-    """The fewest of these records, in their order, that say the same of now."""
+    """The fewest of these records, in their order, that describe the same current interest."""
     by_filter: dict[tuple[str, str, str], list[Interest]] = {}
     for record in records:
         by_filter.setdefault((record.client, record.role, record.filter), []).append(record)

@@ -22,7 +22,7 @@ async def pause(body: Pause, request: Request, service: Service, who: Operator) 
 
 @router.post("/loop/resume", responses=documented(v.StateView))
 async def resume(service: Service, who: Operator) -> Response:
-    """The loop goes on in the mode that it had."""
+    """The loop continues in the mode that it had."""
     return reply(service.resume(who.name))
 
 
