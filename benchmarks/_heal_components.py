@@ -14,12 +14,12 @@ from typing import Any
 
 from benchmarks._table import Line
 
+from regraft.components.bundle import folder_files
+from regraft.components.caller import Calls
+from regraft.components.directory import ZookeeperDirectory
+from regraft.components.messages import Order
+from regraft.components.signing import make_key, private_key, signed_bundle
 from regraft.coord import Coord, Ensemble, Layout
-from regraft.heal.components.bundle import folder_files
-from regraft.heal.components.caller import Calls
-from regraft.heal.components.directory import ZookeeperDirectory
-from regraft.heal.components.messages import Order
-from regraft.heal.components.signing import make_key, private_key, signed_bundle
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "components"
 SEED_MS = {"chat": 161, "remote_search": 201, "file_transfer": 189, "update": 184}
@@ -61,7 +61,7 @@ async def hosts(folder: Path, zookeeper: str) -> AsyncIterator[None]:
         for id in ("b1", "b2"):
             options = ("--id", id, "--folder", folder / id, "--trusted", folder / "trusted")
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "regraft.heal.components", *map(str, options)),
+                *(sys.executable, "-m", "regraft.components", *map(str, options)),
                 *("--zookeeper", zookeeper, "--guarded"),
                 stdin=PIPE,
                 stdout=PIPE,

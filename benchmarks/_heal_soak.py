@@ -17,11 +17,11 @@ from tempfile import TemporaryDirectory
 
 from benchmarks._table import Line
 
-from regraft.app.healing.settings import NodeSettings
 from regraft.broker.io.running import run
 from regraft.heal.database.records import Adaptation
 from regraft.heal.limits import RemovalLimits
 from regraft.model import Topology
+from regraft.node.healing.settings import NodeSettings
 from regraft.testing.healing_overlay import HealingOverlay, healing_overlay
 from regraft.testing.healing_traffic import HealingTraffic, Wrong
 
@@ -132,7 +132,7 @@ async def _kill_others(overlay: HealingOverlay, seconds: float, rng: Random) -> 
 async def _whole(overlay: HealingOverlay, topology: Topology) -> bool:
     deadline = time.monotonic() + SETTLE_SECONDS
     while time.monotonic() < deadline:
-        now = await overlay.topology()  # which can not be built if it is no tree
+        now = await overlay.topology()  # which cannot be built if it is no tree
         if set(now.ids) == set(topology.ids):
             return True
         await _restart_ended(overlay)

@@ -19,7 +19,7 @@ from benchmarks._hostile_enemy import Enemy
 
 from regraft.protocol.events import Event, encode
 from regraft.protocol.messages import Advertise, AnyMessage, ClientHello, LinkHello, Run, Subscribe
-from regraft.protocol.wire import Wire
+from regraft.wire.numbered import Wire
 
 DEEP = 65_000
 FEW = 8

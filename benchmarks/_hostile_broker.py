@@ -72,7 +72,7 @@ def attacked() -> Iterator[Target]:
         log = folder / "log"
         with log.open("w") as errors:
             process = subprocess.Popen(
-                [sys.executable, "-m", "regraft.broker.io"],
+                [sys.executable, "-m", "regraft.processes", "regraft.broker.io"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

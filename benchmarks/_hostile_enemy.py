@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from regraft.protocol.framing import Reader
 from regraft.protocol.messages import (
     AnyMessage,
     Bye,
@@ -21,7 +20,7 @@ from regraft.protocol.messages import (
     Refused,
     Settled,
 )
-from regraft.protocol.wire import Wire
+from regraft.wire.numbered import Reader, Wire
 
 PATIENCE = 10.0
 LONGEST_REASON = 90

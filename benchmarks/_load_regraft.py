@@ -13,9 +13,8 @@ import numpy as np
 from benchmarks._load import Bytes, Load, Numbers, column, connect, run_publisher, run_subscriber
 
 from regraft.protocol.events import Event, Value, encode
-from regraft.protocol.framing import Reader
 from regraft.protocol.messages import AnyMessage, Bye, ClientHello, Confirm, InPlace, Named, Run, Welcome
-from regraft.protocol.wire import Wire
+from regraft.wire.numbered import Reader, Wire
 
 ATTRIBUTES: dict[str, Value] = {"topic": "bench"}
 FILTER = "topic = 'bench'"

@@ -46,7 +46,7 @@ def measured(folder: Path, window: int, rate: int, idle_seconds: float) -> dict[
         with process(folder, *PROGRAM, "serve", "--no-web", "--json", errors=errors) as loop:
             assert loop.stdout is not None
             loop.stdout.readline()
-            # Spark has started and practised when quiet windows are answered.
+            # Spark has started and is warm when quiet windows are answered.
             wait_for(log, "quiet")
             talk = [sys.executable, "-m", "benchmarks._loop_traffic", "out/overlay.json", str(rate)]
             environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}

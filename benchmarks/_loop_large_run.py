@@ -83,7 +83,7 @@ def run(size: Size, mode: str, folder: Path) -> Seen:
             serve = (*PROGRAM, "serve", "--no-web", "--json")
             parts["loop"] = enter(process(folder, *serve, errors=enter(log.open("w"))))
             _line(parts["loop"])
-            # Spark has started and practised when quiet windows are answered.
+            # Spark has started and is warm when quiet windows are answered.
             wait_for(log, "quiet")
         began = _next_window(size)
         _say(publishers, f"{began}")

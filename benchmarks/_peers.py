@@ -5,12 +5,7 @@ a folder of their own that is gone afterwards. A broker is stopped by its proces
 behind, also after an error or Ctrl-C.
 """
 
-import contextlib
-import os
-import shutil
-import signal
 import socket
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +15,13 @@ from typing import Protocol
 
 from benchmarks._load import Load
 
+from regraft.processes.programs import end_programs, start_program
+
+STOP_SECONDS = 20.0
+
 
 class PeerFailed(Exception):
-    """The peer can not be measured; the others still can."""
+    """The peer cannot be measured; the others still can."""
 
 
 class Unavailable(PeerFailed):
@@ -63,16 +62,8 @@ class Started:
         log = self.folder / f"{Path(command[0]).name}-{port}.log"
         with log.open("wb") as output:
             # A group of its own: Ctrl-C reaches us only, and we stop the server in order.
-            process = subprocess.Popen(
-                [*_with_us(), *command],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=self.folder,
-                env=environment,
-                start_new_session=True,
-            )
-        self._stack.callback(_stop, process)
+            process = start_program(command, output, directory=self.folder, environment=environment)
+        self._stack.callback(end_programs, [process], STOP_SECONDS)
         until = time.monotonic() + 120
         while not _accepts(port):
             if process.poll() is not None or time.monotonic() > until:
@@ -103,25 +94,7 @@ def free_ports(count: int) -> list[int]:
         return [sock.getsockname()[1] for sock in sockets]
 
 
-def _with_us() -> list[str]:
-    """Linux ends the server when we are gone without a chance to do it ourselves (kill -9)."""
-    found = shutil.which("setpriv")
-    return [found, "--pdeathsig", "TERM"] if found else []
-
-
 def _accepts(port: int) -> bool:
     with socket.socket() as sock:
         sock.settimeout(1)
         return sock.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask once, then insist; the group also holds what the server itself has started."""
-    try:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(20)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()

@@ -17,11 +17,11 @@ from random import Random
 
 from benchmarks._product_memory import descendants, is_java
 
-from regraft.app.demo.show import Scene
-from regraft.app.demo.stage import Stage
-from regraft.app.service import Service
+from regraft.demo.show import Scene
+from regraft.demo.stage import Stage
 from regraft.heal.database.client import DatabaseClient
 from regraft.model import RegraftError
+from regraft.serve.service import Service
 
 DECK = ("node",) * 7 + ("zookeeper", "database", "java")
 REST_SECONDS = (2.0, 6.0)
@@ -67,7 +67,7 @@ class Supervisor:
 
     def up(self, id: str) -> bool:
         process = self.stage.nodes.running.get(id)
-        return process is not None and process.running
+        return process is not None and process.returncode is None
 
     async def _keep(self, id: str) -> None:
         while True:
@@ -180,8 +180,7 @@ class Striker:
 
 
 def spark_java(stage: Stage) -> int | None:
-    """The Java that the loop has started; ZooKeeper's runs under a shell of its own."""
-    shell = stage.ensemble.nodes[0].pid
-    zookeeper = set(descendants(shell)) if shell is not None else set()
-    found = [pid for pid in descendants(os.getpid()) if is_java(pid) and pid not in zookeeper]
+    """The Java that the loop has started, which is not ZooKeeper's."""
+    zookeeper = stage.ensemble.nodes[0].pid
+    found = [pid for pid in descendants(os.getpid()) if is_java(pid) and pid != zookeeper]
     return found[0] if found else None

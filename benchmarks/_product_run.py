@@ -22,18 +22,17 @@ from benchmarks._product_memory import (
     descendants,
     folder_bytes,
     growths,
-    is_java,
     read,
     take,
 )
 from benchmarks._product_traffic import Latencies, everybody, hottest, rates
 
-from regraft.app import views as v
-from regraft.app.demo.network import SMALL, network
-from regraft.app.demo.show import Options, Scene, running, scene
-from regraft.app.demo.tally import Counts
-from regraft.app.service import Service
+from regraft.demo.network import SMALL, network
+from regraft.demo.show import Options, Scene, running, scene
+from regraft.demo.tally import Counts
 from regraft.model import Topology
+from regraft.serve import views as v
+from regraft.serve.service import Service
 
 SAMPLE_SECONDS = 10.0
 DISK_SECONDS = 60.0
@@ -250,8 +249,8 @@ class Soaking:
         if (java := spark_java(stage)) is not None:
             found[java] = ("java", "spark")
             found |= dict.fromkeys(descendants(java), ("workers of spark", ""))
-        if (shell := stage.ensemble.nodes[0].pid) is not None:
-            found |= {pid: ("zookeeper", "") for pid in descendants(shell) if is_java(pid)}
+        if (zookeeper := stage.ensemble.nodes[0].pid) is not None:
+            found[zookeeper] = ("zookeeper", "")
         return found
 
     def _on_disk(self) -> dict[str, int]:
@@ -293,7 +292,7 @@ class Soaking:
             return f"not in the overlay: {', '.join(sorted(missing))}"
         if down := [id for id in ids if not self._supervisor.up(id)]:
             return f"not running: {', '.join(sorted(down))}"
-        now = Topology.of(self._seen.links, sorted(ids))  # which can not be made of what is no tree
+        now = Topology.of(self._seen.links, sorted(ids))  # which cannot be made of what is no tree
         if len(now.links) != len(ids) - 1:
             return "no tree"
         checks = self._service.health().checks

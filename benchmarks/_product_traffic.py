@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from math import ceil, log
 from random import Random
 
-from regraft.app.demo.demands import Workload, workload
+from regraft.demo.demands import Workload, workload
 
 HOT = 4
 """Cities that are hot at a time."""

@@ -18,7 +18,8 @@ from regraft.model.limits import Minimise
 from regraft.plan import PLANNERS
 from regraft.plan.problem import Problem
 from regraft.plan.watch import Watch
-from regraft.testing import all_trees, brute_force, tree_shapes
+from regraft.testing.brute_force import brute_force
+from regraft.testing.trees import all_trees, tree_shapes
 
 FIRST = [name for name in get_args(Minimise) if name in ("steps", "actions")]
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from regraft.broker.core import Broker
 from regraft.protocol.events import Event, encode
-from regraft.protocol.framing import Reader
 from regraft.protocol.messages import (
     Advertise,
     AnyMessage,
@@ -30,7 +29,8 @@ from regraft.protocol.messages import (
     Update,
     Withdraw,
 )
-from regraft.protocol.wire import BadFrame, Wire
+from regraft.wire.frames import BadFrame
+from regraft.wire.numbered import Reader, Wire
 
 LIMIT = 65536
 EVENT = encode(Event({"a": 1, "b": "x"}, b"data"))

@@ -1,5 +1,6 @@
 """Settings that all tests share."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -74,6 +75,24 @@ def spark() -> Iterator["SparkSession"]:
     session = start("local[2]", memory="2g", settings=QUICK)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def hosts() -> Iterator[str]:
+    """Where the ZooKeeper server is that all tests of this process share. A test that kills one starts its
+    own."""
+    from regraft.coord import Ensemble
+
+    servers = Ensemble()
+    asyncio.run(servers.start())
+    yield servers.hosts
+    asyncio.run(servers.stop())
+
+
+@pytest.fixture
+def root() -> str:
+    """A root on that server for one test."""
+    return f"/test-{uuid4().hex}"
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups

@@ -17,7 +17,6 @@ import yaml
 from click.testing import CliRunner
 from tests.shown_sessions import files
 
-from regraft.app.configuration import read_configuration
 from regraft.cli.broker_command import broker
 from regraft.cli.entry import main
 from regraft.cli.up_options import _tokens as read_tokens
@@ -32,6 +31,7 @@ from regraft.model.plan_files import read_plan
 from regraft.model.route_files import read_route_workload
 from regraft.model.topology_files import read_topology
 from regraft.model.traffic_files import read_traffic
+from regraft.serve.configuration_file import read_configuration
 from regraft.web.users import parse_users, read_users
 
 ROOT = Path(__file__).parent.parent

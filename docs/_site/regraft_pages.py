@@ -1,4 +1,4 @@
-"""What the pages take from the program when the site is built, so that it can not go stale.
+"""What the pages take from the program when the site is built, so that it cannot go stale.
 
     {commands}   the help of every command, as `regraft COMMAND --help-all` prints it
     {api}        every operation of the REST API, from its OpenAPI document

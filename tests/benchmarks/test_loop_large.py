@@ -8,9 +8,9 @@ from benchmarks._loop_large_run import Seen
 from benchmarks._loop_large_work import Size, Spent, deliveries_due, expected_cost, spent
 from benchmarks._overlay_work import ROOT, Arrivals, Verdict
 
-from regraft.broker.io.records import Delivery, Health, Hop, Publication, Record
 from regraft.lab.ipitt_workload import PUBLISHERS
 from regraft.model import Topology
+from regraft.protocol.telemetry import Delivery, Health, Hop, Publication, Record
 
 SMALL = Size(brokers=30, subscribers=20, seconds=3.0, period=1.0)
 BEGAN = 1_000.0

@@ -9,7 +9,7 @@ from benchmarks._product_failures import DECK, kinds
 from benchmarks._product_memory import MIB, Sample, growth, memory, read, take, theil_sen
 from benchmarks._product_traffic import Latencies, everybody, hottest, rates
 
-from regraft.app.demo.network import SMALL
+from regraft.demo.network import SMALL
 
 
 def life(pid: int, began: float, seconds: int, per_hour: float, level: float = 100 * MIB) -> list[Sample]:

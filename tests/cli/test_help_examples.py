@@ -104,7 +104,7 @@ def overlay(files: Path) -> Iterator[dict[str, Any]]:
 @contextmanager
 def _host(id: str, zookeeper: str, folder: Path) -> Iterator[None]:
     options = ("--id", id, "--folder", f"host-{id}", "--trusted", "trusted", "--zookeeper", zookeeper)
-    command = [sys.executable, "-m", "regraft.heal.components", *options]
+    command = [sys.executable, "-m", "regraft.components", *options]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline()

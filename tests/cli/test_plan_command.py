@@ -228,7 +228,7 @@ def test_a_place_that_fails_costs_exit_1_but_not_the_plan(
     before = sorted(folder.iterdir())
     result = regraft("plan", "now.json", "goal.json", option, place, *json_)
     assert result.exit_code == 1
-    assert result.stderr == f"regraft: {place}: can not be written: {rule}\n"
+    assert result.stderr == f"regraft: {place}: cannot be written: {rule}\n"
     assert "shift" in result.stdout
     assert sorted(folder.iterdir()) == before, "no temporary file stays"
 

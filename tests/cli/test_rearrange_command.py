@@ -1,4 +1,4 @@
-"""`regraft rearrange`: what it refuses. What it does on a live overlay: tests/app/test_rearranging.py."""
+"""`regraft rearrange`: what it refuses. What it does on a live overlay: tests/rearrange/test_masters.py."""
 
 import pytest
 from tests.cli.conftest import Run, refused

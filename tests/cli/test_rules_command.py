@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run, answered, refused
 
-from regraft.app.healing import in_service
-from regraft.app.healing.processes import write_topology
 from regraft.cli.rules_command import definitions
-from regraft.coord import Configuration, Coord, Ensemble, Layout
+from regraft.coord import Configuration, Coord, Layout
 from regraft.heal.database.client import DatabaseClient
 from regraft.heal.database.records import Adaptation, BrokerRecord
 from regraft.heal.raised import raised
 from regraft.model import BadInput, Topology
 from regraft.model.facts import Event
 from regraft.model.intents import Delete
+from regraft.node.healing import in_service
+from regraft.node.healing.processes import write_topology
 
 pytestmark = pytest.mark.xdist_group("destination database")  # one ZooKeeper
 MINE = """\
@@ -34,22 +34,19 @@ type oblig shedLoad(target database, Broker<T> broker, float most = 0.85) {
 
 
 @pytest.fixture(scope="module")
-def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A ZooKeeper and a destination database."""
-    servers = Ensemble()
-    asyncio.run(servers.start())
+def hosts(hosts: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A destination database below the root that commands look at by default; where its ZooKeeper is."""
     store = tmp_path_factory.mktemp("database") / "d1.db"
     command = [
         *(sys.executable, "-m", "regraft.heal.database", "--id", "d1", "--guarded"),
-        *("--zookeeper", servers.hosts, "--store", f"sqlite:{store}"),
+        *("--zookeeper", hosts, "--store", f"sqlite:{store}"),
     ]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert json.loads(process.stdout.readline())["id"] == "d1"
-    yield servers.hosts
+    yield hosts
     process.terminate()
     assert process.wait(20) == 0
-    asyncio.run(servers.stop())
 
 
 def test_rules_are_checked_without_a_database(regraft: Run, folder: Path) -> None:

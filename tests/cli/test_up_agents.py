@@ -16,7 +16,8 @@ from regraft.cli.up_command import MANY
 from regraft.cli.zookeeper_options import Zookeeper
 from regraft.coord import Configuration, Coord, Layout
 from regraft.coord.typed import encode, read
-from regraft.deploy.records import DONE, PREPARING, Command, Current, Doing, Status
+from regraft.deploy.records import Command, Current, Doing, Status
+from regraft.deploy.states import ActionState, Reported
 from regraft.model import BadInput
 
 LAYOUT = Layout()
@@ -27,14 +28,14 @@ async def shifted(hosts: str, *, last: bool = True) -> None:
     """What a deployer does for shift(a, b, c)."""
     async with await Coord.connect(hosts) as coord:
         path, change = LAYOUT.action(1, 1), ("shift", "a", "b", "c")
-        doing = Doing(action=change, changes=[change], run="r", name="1.1", state=PREPARING)
+        doing = Doing(action=change, changes=[change], run="r", name="1.1", state=ActionState.PREPARING)
         await coord.create(path, encode(doing))
         for id in "abc":
             await coord.create(LAYOUT.command(id), encode(Command(actions=(path,))))
         for id in "abc":
             while True:
                 status = await read(coord, LAYOUT.status(id), Status)
-                if status is not None and status.value.stage(doing.change.id) == DONE:
+                if status is not None and status.value.stage(doing.change.id) == Reported.DONE:
                     break
                 await asyncio.sleep(0.02)
         if not last:

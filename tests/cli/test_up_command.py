@@ -102,11 +102,11 @@ def test_a_broker_that_gives_up_is_reported(
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--state", "file"], "file: can not be made into a folder"),
-        (["--telemetry", "file"], "file: can not be made into a folder"),
-        (["--host", "192.0.2.1"], "192.0.2.1:0: can not be listened on"),
-        (["--host", "a..b"], "a..b:0: can not be listened on"),
-        (["--host", "192.0.2.1", "--processes"], "192.0.2.1:0: can not be listened on"),
+        (["--state", "file"], "file: cannot be made into a folder"),
+        (["--telemetry", "file"], "file: cannot be made into a folder"),
+        (["--host", "192.0.2.1"], "192.0.2.1:0: cannot be listened on"),
+        (["--host", "a..b"], "a..b:0: cannot be listened on"),
+        (["--host", "192.0.2.1", "--processes"], "192.0.2.1:0: cannot be listened on"),
     ],
 )
 def test_where_brokers_can_not_run_is_bad_input(
@@ -118,7 +118,7 @@ def test_where_brokers_can_not_run_is_bad_input(
 
 def test_an_id_too_long_for_a_file_is_bad_input(regraft: Run, folder: Path) -> None:
     (folder / "one.json").write_text(json.dumps({"brokers": ["x" * 300], "links": []}))
-    assert "can not be used as a journal: File name too long" in refused(
+    assert "cannot be used as a journal: File name too long" in refused(
         regraft("up", "one.json", "--state", "state", "--no-agents")
     )
 

@@ -53,7 +53,7 @@ CHAT = Path(__file__).parents[2] / "examples" / "components" / "chat"
 def component_hosts(folder: Path, zookeeper: str, *brokers: str) -> Iterator[None]:
     """Beside these brokers, each a process of its own."""
     command = [
-        *(sys.executable, "-m", "regraft.heal.components", "--guarded"),
+        *(sys.executable, "-m", "regraft.components", "--guarded"),
         *("--trusted", str(folder / "trusted"), "--zookeeper", zookeeper),
     ]
     started = [
@@ -107,7 +107,7 @@ def test_a_broker_leaves_after_its_components_and_stays_out_until_it_is_wanted(
             assert regraft(*FAILS, *RATES).exit_code == 0
             state, reason = outcome(folder, 1)
             assert state == "failed"
-            assert reason.startswith("chat: no host of components lives at ")
+            assert reason.startswith("chat: no component host is running at ")
             assert reason.endswith("; b stays: its components could not leave")
             assert [each["state"] for each in brokers(folder)["brokers"]] == ["up"] * 3
         with component_hosts(folder, up["zookeeper"], "a", "b", "c"):

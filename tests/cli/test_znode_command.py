@@ -122,9 +122,9 @@ def test_credentials_can_come_from_a_file_or_the_environment(tmp_path: Path) -> 
     [
         (["--zookeeper", "a:1", "--zookeeper-auth", "me:secret"], "must be digest:USER:PASSWORD"),
         (["--zookeeper", "a:1", "--zookeeper-auth", "digest:secret"], "must be digest:USER:PASSWORD"),
-        (["--zookeeper", "a:1", "--zookeeper-auth", "@missing"], "missing: can not be read"),
+        (["--zookeeper", "a:1", "--zookeeper-auth", "@missing"], "missing: cannot be read"),
         (["--zookeeper", "a:1", "--zookeeper-key", "x"], "there is none"),
-        (["--zookeeper", "a:1", "--zookeeper-ca", "missing"], "missing: can not be read"),
+        (["--zookeeper", "a:1", "--zookeeper-ca", "missing"], "missing: cannot be read"),
         (["--zookeeper-tls"], "--zookeeper-tls: is for an ensemble that is running"),
         (["--zookeeper-root", "x"], "is not a path such as /regraft"),
     ],

@@ -138,7 +138,7 @@ def test_a_directory_keeps_the_ports_unless_another_program_has_taken_them(
     with socket.create_server(("127.0.0.1", first)):
         other = finish(run())
     assert other != first
-    assert "can not have its ports of the last start" in caplog.text
+    assert "cannot have its ports of the last start" in caplog.text
     (tmp_path / embedded.PORTS).write_text("[5]")
     with pytest.raises(BadInput, match=r"ports.json: does not hold ports .* remove it to have new ones"):
         finish(run())
@@ -186,7 +186,7 @@ def test_an_ensemble_has_servers(nodes: int) -> None:
 
 def test_a_directory_that_can_not_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(BadInput, match="file: can not hold ZooKeeper's data"):
+    with pytest.raises(BadInput, match="file: cannot hold ZooKeeper's data"):
         finish(Ensemble(directory=tmp_path / "file").start())
 
 

@@ -202,7 +202,7 @@ def test_files_that_hold_no_certificate_are_named(tmp_path: Path, hosts: str) ->
     (tmp_path / "garbage.pem").write_text("garbage")
     with pytest.raises(BadInput, match=r"garbage\.pem: no usable certificate or key"):
         finish(Coord.connect(hosts, tls=Tls(tmp_path / "garbage.pem")))
-    with pytest.raises(BadInput, match=r"missing\.pem: can not be read"):
+    with pytest.raises(BadInput, match=r"missing\.pem: cannot be read"):
         Tls(tmp_path / "missing.pem")
     with pytest.raises(BadInput, match="must be given together"):
         Tls(certificate=tmp_path / "garbage.pem")

@@ -1,4 +1,4 @@
-"""States of the connection, expiry, and an ensemble that can not be reached: one line, within the limit."""
+"""States of the connection, expiry, and an ensemble that cannot be reached: one line, within the limit."""
 
 import asyncio
 import socket

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
+
 from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.overlay import Overlay
 from regraft.broker.io.server import BrokerServer
@@ -13,7 +15,8 @@ from regraft.coord import Coord, Layout, Missing
 from regraft.coord.typed import encode, read
 from regraft.deploy.agent import BrokerAgent
 from regraft.deploy.driver import ControlDriver
-from regraft.deploy.records import PREPARING, Command, Doing, Status
+from regraft.deploy.records import Command, Doing, Status
+from regraft.deploy.states import ActionState, Reported
 from regraft.model import Topology
 
 TOKEN = "secret"
@@ -57,8 +60,10 @@ class AtWork:
     async def action(self, *change: str, number: int = 1, **fields: object) -> str:
         """An action that is to be prepared; nobody is commanded yet."""
         path = self.layout.action(1, number)
-        doing = Doing(action=change, changes=[change], run="r", name=f"1.{number}", state=PREPARING)
-        await self.coord.create(path, encode(doing.next(**fields)))
+        doing = Doing(
+            action=change, changes=[change], run="r", name=f"1.{number}", state=ActionState.PREPARING
+        )
+        await self.coord.create(path, encode(msgspec.structs.replace(doing, **fields)))
         return path
 
     async def command(self, path: str, *ids: str) -> None:
@@ -76,16 +81,16 @@ class AtWork:
         assert stored is not None
         return stored.value
 
-    async def decide(self, path: str, state: str) -> None:
+    async def decide(self, path: str, state: ActionState) -> None:
         stored = await read(self.coord, path, Doing)
         assert stored is not None
-        await self.coord.set(path, encode(stored.value.next(state=state)), stored.node.version)
+        await self.coord.set(path, encode(stored.value.become(state)), stored.node.version)
 
     async def status(self, id: str) -> Status:
         stored = await read(self.coord, self.layout.status(id), Status)
         return stored.value if stored is not None else Status()
 
-    async def reported(self, path: str, stage: str, *ids: str) -> None:
+    async def reported(self, path: str, stage: Reported, *ids: str) -> None:
         """Waits until all of these brokers' agents have reported the stage."""
         id = (await self.doing(path)).change.id
         for each in ids:
@@ -93,7 +98,7 @@ class AtWork:
                 await asyncio.sleep(0.02)
 
     async def decided(self, path: str) -> Doing:
-        while (doing := await self.doing(path)).state == PREPARING:
+        while (doing := await self.doing(path)).state == ActionState.PREPARING:
             await asyncio.sleep(0.02)
         return doing
 

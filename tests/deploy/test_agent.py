@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.broker.io.peers import finish
 from tests.deploy.agents_at_work import TOKEN, AtWork, at_work, until
 
@@ -11,7 +12,8 @@ from regraft.coord import Coord, Corrupt
 from regraft.coord.typed import encode, read
 from regraft.deploy.agent import BrokerAgent
 from regraft.deploy.driver import ControlDriver
-from regraft.deploy.records import ABORTED, COMMITTED, DONE, PREPARING, READY, Command
+from regraft.deploy.records import Command
+from regraft.deploy.states import ActionState, Reported
 from regraft.deploy.statistics import Statistics
 from regraft.model import Topology
 
@@ -26,8 +28,8 @@ def test_a_shift_is_prepared_decided_and_committed(hosts: str, root: str) -> Non
         async with at_work(hosts, root, CHAIN) as work:
             path = await work.action("shift", "a", "b", "c")
             await work.command(path, "a", "b", "c")
-            assert (await work.decided(path)).state == COMMITTED
-            await work.reported(path, DONE, "a", "b", "c")
+            assert (await work.decided(path)).state == ActionState.COMMITTED
+            await work.reported(path, Reported.DONE, "a", "b", "c")
             await work.links(SHIFTED)
             for id in "abc":
                 status = await work.status(id)
@@ -48,8 +50,8 @@ def test_an_aborted_shift_is_taken_back(hosts: str, root: str) -> None:
             await work.command(path, "a", "b")  # c is not asked, so nobody decides yet
             await until(lambda: bool(work.overlay.servers["a"].stages()))
             await until(lambda: bool(work.overlay.servers["b"].stages()))
-            await work.decide(path, ABORTED)
-            await work.reported(path, ABORTED, "a", "b")
+            await work.decide(path, ActionState.ABORTED)
+            await work.reported(path, Reported.ABORTED, "a", "b")
             await work.links(AS_BEFORE)
             assert not work.overlay.servers["a"].stages()
 
@@ -62,8 +64,8 @@ def test_what_is_not_ready_in_time_is_aborted(hosts: str, root: str) -> None:
             path = await work.action("shift", "a", "b", "c", seconds=0.3)
             await work.command(path, "a", "b")
             doing = await work.decided(path)
-            assert (doing.state, doing.reason) == (ABORTED, "not ready within 0.3 s: a, b, c")
-            await work.reported(path, ABORTED, "a", "b")
+            assert (doing.state, doing.reason) == (ActionState.ABORTED, "not ready within 0.3 s: a, b, c")
+            await work.reported(path, Reported.ABORTED, "a", "b")
 
     finish(scenario())
 
@@ -74,9 +76,9 @@ def test_a_refused_prepare_leads_to_an_aborted_decision(hosts: str, root: str) -
             path = await work.action("shift", "a", "c", "b")
             await work.command(path, "a", "b", "c")
             doing = await work.decided(path)
-            assert doing.state == ABORTED
+            assert doing.state == ActionState.ABORTED
             assert "shift(a, c, b) does not fit the links of" in doing.reason
-            await work.reported(path, ABORTED, "a", "b", "c")
+            await work.reported(path, Reported.ABORTED, "a", "b", "c")
             await work.links(AS_BEFORE)
 
     finish(scenario())
@@ -92,7 +94,7 @@ async def prepared_without_a_decision(work: AtWork) -> str:
     """Everybody is ready; c's agent dies before anybody can know."""
     path = await work.action("shift", "a", "b", "c")
     await work.command(path, "a", "b", "c")
-    await work.reported(path, READY, "a", "b", "c")
+    await work.reported(path, Reported.READY, "a", "b", "c")
     return path
 
 
@@ -108,10 +110,10 @@ def test_an_agent_that_dies_when_its_broker_is_ready_is_followed_by_one_that_fin
             path = await prepared_without_a_decision(work)
             await work.kill("a", "c")
             monkeypatch.undo()
-            assert (await work.decided(path)).state == COMMITTED  # by b
+            assert (await work.decided(path)).state == ActionState.COMMITTED  # by b
             assert work.overlay.servers["a"].stages()
             work.start("a", "c")
-            await work.reported(path, DONE, "a", "b", "c")
+            await work.reported(path, Reported.DONE, "a", "b", "c")
             await work.links(SHIFTED)
 
     finish(scenario())
@@ -134,7 +136,7 @@ def test_a_broker_that_dies_when_it_is_ready_commits_after_its_restart(
                 await asyncio.sleep(0.02)
             assert work.overlay.servers[id].stages() == {(await work.doing(path)).change.id: "in doubt"}
             monkeypatch.undo()
-            await work.reported(path, DONE, "a", "b", "c")
+            await work.reported(path, Reported.DONE, "a", "b", "c")
             await work.links(SHIFTED)
 
     finish(scenario())
@@ -150,9 +152,9 @@ def test_a_broker_that_dies_before_it_is_ready_has_the_change_aborted(
             await until(lambda: bool(work.overlay.servers["a"].stages()))
             await work.restart_broker("a")
             doing = await work.decided(path)
-            assert (doing.state, doing.reason) == (ABORTED, "a crashed while it prepared")
+            assert (doing.state, doing.reason) == (ActionState.ABORTED, "a crashed while it prepared")
             await work.command(path, "c")
-            await work.reported(path, ABORTED, "a", "b", "c")
+            await work.reported(path, Reported.ABORTED, "a", "b", "c")
             await work.links(AS_BEFORE)
 
     finish(scenario())
@@ -173,7 +175,7 @@ def test_garbage_in_a_command_is_reported_with_its_repair_and_left_alone(
             assert not work.agents["a"].done()
             assert f"regraft znode delete {command} --zookeeper {hosts}" in caplog.text
             await work.write(command, encode(Command(actions=("//", "/zookeeper", "x", f"{path}/y", path))))
-            await work.reported(path, DONE, "a", "b", "c")
+            await work.reported(path, Reported.DONE, "a", "b", "c")
 
     finish(scenario())
 
@@ -186,10 +188,10 @@ def test_an_action_that_can_not_be_read_is_left_alone_and_the_others_go_on(
             broken, odd = work.layout.action(2, 1), work.layout.action(2, 2)
             await work.write(broken, b"not JSON")
             path = await work.action("shift", "a", "b", "c")
-            await work.write(odd, encode((await work.doing(path)).next(at=5)))
+            await work.write(odd, encode(replace(await work.doing(path), at=5)))
             for id in "abc":
                 await work.write(work.layout.command(id), encode(Command(actions=(broken, odd, path))))
-            await work.reported(path, DONE, "a", "b", "c")
+            await work.reported(path, Reported.DONE, "a", "b", "c")
             assert f"regraft znode delete {broken}" in caplog.text
             with pytest.raises(Corrupt):
                 await work.doing(broken)
@@ -201,16 +203,16 @@ def test_an_own_status_that_is_garbage_stops_the_agent_until_it_is_repaired(host
     async def scenario() -> None:
         async with at_work(hosts, root, CHAIN) as work:
             path = await work.action("shift", "a", "b", "c")
-            await work.reported(path, "", "a")
+            await work.reported(path, Reported.NOTHING, "a")
             while not (await work.status("a")).port:
                 await asyncio.sleep(0.02)
             await work.write(work.layout.status("a"), b"?")
             await asyncio.sleep(0.1)
             await work.command(path, "a", "b", "c")
             await asyncio.sleep(0.3)
-            assert (await work.doing(path)).state == PREPARING
+            assert (await work.doing(path)).state == ActionState.PREPARING
             await work.coord.delete(work.layout.status("a"))
-            await work.reported(path, DONE, "a", "b", "c")
+            await work.reported(path, Reported.DONE, "a", "b", "c")
 
     finish(scenario())
 
@@ -254,7 +256,7 @@ def test_a_broker_that_is_appended_learns_where_the_others_are(hosts: str, root:
         async with at_work(hosts, root, CHAIN) as work, at_work(hosts, root, Topology.of([], ["x"])) as other:
             path = await work.action("append", "x", "b")
             await work.command(path, "x", "b")
-            await work.reported(path, DONE, "x", "b")
+            await work.reported(path, Reported.DONE, "x", "b")
             await other.links({"x": "b"})
             await work.links({"b": "a c x"})
 
@@ -266,11 +268,11 @@ def test_links_of_a_mesh_are_made_and_taken_away(hosts: str, root: str) -> None:
         async with at_work(hosts, root, RING) as work:
             path = await work.action("link", "c", "a")
             await work.command(path, "a", "c")
-            await work.reported(path, DONE, "a", "c")
+            await work.reported(path, Reported.DONE, "a", "c")
             await work.links({"a": "b c d", "c": "a b d"})
             path = await work.action("unlink", "a", "b", number=2)
             await work.command(path, "a", "b")
-            await work.reported(path, DONE, "a", "b")
+            await work.reported(path, Reported.DONE, "a", "b")
             await work.links({"a": "c d", "b": "c"})
 
     finish(scenario())
@@ -287,11 +289,11 @@ def test_a_broker_that_can_not_be_reached_is_waited_for(hosts: str, root: str, t
             work.agents["b"] = asyncio.create_task(agent.run())
             path = await work.action("shift", "a", "b", "c", seconds=0.5)
             await work.command(path, "a", "b", "c")
-            assert (await work.decided(path)).state == ABORTED
-            await work.reported(path, ABORTED, "a", "c")
+            assert (await work.decided(path)).state == ActionState.ABORTED
+            await work.reported(path, Reported.ABORTED, "a", "c")
             await work.kill("b")
             assert control == server.control_address
             work.start("b")
-            await work.reported(path, ABORTED, "b")
+            await work.reported(path, Reported.ABORTED, "b")
 
     finish(scenario())

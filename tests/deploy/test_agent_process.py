@@ -14,7 +14,7 @@ from tests.deploy.agents_at_work import TOKEN, at_work
 from regraft.coord import Configuration, Digest, Layout, Sasl, Tls
 from regraft.deploy.agent_process import Driven, read_settings, settings
 from regraft.deploy.agents import Agents
-from regraft.deploy.records import DONE
+from regraft.deploy.states import Reported
 from regraft.model import Topology
 
 CHAIN = Topology.of([("a", "b"), ("b", "c")])
@@ -42,7 +42,7 @@ def test_an_agent_started_by_hand_works_and_ends_when_told(hosts: str, root: str
             )
             path = await work.action("shift", "a", "b", "c")
             await work.command(path, "a", "b", "c")
-            await work.reported(path, DONE, "a", "b", "c")
+            await work.reported(path, Reported.DONE, "a", "b", "c")
             agent.terminate()
             assert await agent.wait() == 0
             assert await work.coord.get(work.layout.alive("b")) is None
@@ -61,14 +61,14 @@ def test_one_process_holds_the_agents_of_several_brokers_and_is_followed_by_anot
             async with Agents(Configuration(hosts), work.layout, driven, place="beside") as agents:
                 path = await work.action("shift", "a", "b", "c")
                 await work.command(path, "a", "b", "c")
-                await work.reported(path, DONE, "a", "b", "c")
+                await work.reported(path, Reported.DONE, "a", "b", "c")
                 first = agents.running["a"]
                 assert {process.pid for process in agents.running.values()} == {first.pid}
                 first.kill()
                 await first.wait()
                 path = await work.action("shift", "a", "c", "b", number=2)
                 await work.command(path, "a", "c", "b")
-                await work.reported(path, DONE, "a", "c", "b")
+                await work.reported(path, Reported.DONE, "a", "c", "b")
                 assert agents.running["a"].pid != first.pid
             for id in CHAIN.ids:
                 assert await work.coord.get(work.layout.alive(id)) is None
@@ -92,7 +92,7 @@ def test_a_process_that_hangs_is_ended_and_followed_by_another(
                 first.send_signal(signal.SIGSTOP)
                 path = await work.action("shift", "a", "b", "c")
                 await work.command(path, "a", "b", "c")
-                await work.reported(path, DONE, "a", "b", "c")
+                await work.reported(path, Reported.DONE, "a", "b", "c")
                 assert first.returncode == -signal.SIGKILL
 
     finish(scenario())

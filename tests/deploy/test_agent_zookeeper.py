@@ -8,7 +8,7 @@ from tests.deploy.agents_at_work import at_work
 
 from regraft.coord import Coord, Ensemble, Layout
 from regraft.deploy.agent import BrokerAgent
-from regraft.deploy.records import DONE, READY
+from regraft.deploy.states import Reported
 from regraft.model import Topology
 
 CHAIN = Topology.of([("a", "b"), ("b", "c")])
@@ -26,12 +26,12 @@ def test_agents_outlive_a_zookeeper_that_is_killed_in_the_middle_of_a_change(
             monkeypatch.setattr(BrokerAgent, "_decide", nothing)
             path = await work.action("shift", "a", "b", "c")
             await work.command(path, "a", "b", "c")
-            await work.reported(path, READY, "a", "b", "c")
+            await work.reported(path, Reported.READY, "a", "b", "c")
             ensemble.nodes[0].kill()
             await asyncio.sleep(0.5)
             monkeypatch.undo()
             await ensemble.restart(0)
-            await work.reported(path, DONE, "a", "b", "c")
+            await work.reported(path, Reported.DONE, "a", "b", "c")
             await work.links({"a": "c", "b": "c", "c": "a b"})
 
     finish(scenario(), 60)
@@ -54,6 +54,6 @@ def test_an_agent_whose_session_has_expired_is_there_again(hosts: str) -> None:
             assert again.czxid > node.czxid
             path = await work.action("shift", "a", "b", "c")
             await work.command(path, "a", "b", "c")
-            await work.reported(path, DONE, "a", "b", "c")
+            await work.reported(path, Reported.DONE, "a", "b", "c")
 
     finish(scenario())

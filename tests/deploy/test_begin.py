@@ -12,8 +12,8 @@ from regraft.coord.typed import encode, read
 from regraft.deploy.begin import Settings, checked, run_of
 from regraft.deploy.control import ask
 from regraft.deploy.execute import execute, resume, roll_back
-from regraft.deploy.journal import BEGINNING
-from regraft.deploy.records import PAUSE, Command, Current, Run
+from regraft.deploy.records import Command, Current, Run
+from regraft.deploy.states import RunOrder, RunState
 from regraft.model import BadInput, Plan, Topology
 
 QUIET = Settings(canaries=0)
@@ -136,7 +136,7 @@ async def leave_a_beginning(coord: Coord, layout: Layout, what: Plan) -> None:
     stored = await read(coord, layout.topology, Current)
     assert stored is not None
     run = run_of(what, stored.value)
-    await coord.create(layout.plan, encode(run).replace(b'"running"', f'"{BEGINNING}"'.encode()))
+    await coord.create(layout.plan, encode(run).replace(b'"running"', f'"{RunState.BEGINNING}"'.encode()))
     await coord.ensure(layout.actions(1))
     await coord.create(layout.action(1, 1), b"half of")
     await coord.create(layout.command("a"), encode(Command(actions=(layout.action(1, 1),))))
@@ -213,10 +213,10 @@ def test_only_a_run_under_way_can_be_asked_to_pause(hosts: str, root: str) -> No
         async with await Coord.connect(hosts) as coord, FakeAgents(hosts, layout, CHAIN.ids):
             await start_overlay(coord, layout, CHAIN)
             with pytest.raises(BadInput, match="there is no run"):
-                await ask(coord, layout, PAUSE)
+                await ask(coord, layout, RunOrder.PAUSE)
             await execute(TO_STAR, coord, layout, verify, QUIET)
             with pytest.raises(BadInput, match="is not under way: it is done"):
-                await ask(coord, layout, PAUSE)
+                await ask(coord, layout, RunOrder.PAUSE)
             with pytest.raises(BadInput, match="was carried out to its end"):
                 await resume(coord, layout, QUIET)
             with pytest.raises(BadInput, match="is of plan"):

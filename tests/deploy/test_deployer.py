@@ -15,7 +15,8 @@ from regraft.deploy.begin import Settings
 from regraft.deploy.control import ask
 from regraft.deploy.deployer import Progress
 from regraft.deploy.execute import execute, resume, roll_back
-from regraft.deploy.records import PAUSE, ROLL_BACK, RUN, STOP, Command, Current, Run
+from regraft.deploy.records import Command, Current, Run
+from regraft.deploy.states import RunOrder
 from regraft.model import BadInput, Topology
 from regraft.model.outcome import Outcome
 
@@ -171,7 +172,7 @@ def test_one_asked_to_roll_back_does_so_by_itself(hosts: str, root: str) -> None
 
             def tell(progress: Progress) -> None:
                 if progress.run.step == 2 and not asked:
-                    asked.append(asyncio.create_task(ask(coord, layout, ROLL_BACK)))
+                    asked.append(asyncio.create_task(ask(coord, layout, RunOrder.ROLL_BACK)))
 
             outcome = await execute(AROUND, coord, layout, verify, QUIET, tell)
             check_reached(outcome, CHAIN)
@@ -187,7 +188,7 @@ def test_paused_it_begins_nothing_until_it_may_go_on(hosts: str, root: str) -> N
 
             def tell(progress: Progress) -> None:
                 if progress.run.step == 1 and not paused:
-                    paused.append(asyncio.create_task(ask(coord, layout, PAUSE)))
+                    paused.append(asyncio.create_task(ask(coord, layout, RunOrder.PAUSE)))
 
             running = asyncio.create_task(execute(AROUND, coord, layout, verify, QUIET, tell))
             await asyncio.wait([running], timeout=0.5)
@@ -196,7 +197,7 @@ def test_paused_it_begins_nothing_until_it_may_go_on(hosts: str, root: str) -> N
             assert not {change for _, change in told} >= {"shift(a, d, e)"}
             await asyncio.wait([running], timeout=0.2)
             assert set(agents.prepared) == told
-            await ask(coord, layout, RUN)
+            await ask(coord, layout, RunOrder.RUN)
             check_reached(await running, RING_OPENED)
 
     within(scenario())
@@ -209,7 +210,7 @@ def test_stopped_it_ends_with_a_topology_that_can_be_gone_on_from(hosts: str, ro
 
             def tell(progress: Progress) -> None:
                 if progress.run.step == 2 and not asked:
-                    asked.append(asyncio.create_task(ask(coord, layout, STOP)))
+                    asked.append(asyncio.create_task(ask(coord, layout, RunOrder.STOP)))
 
             outcome = await execute(AROUND, coord, layout, verify, QUIET, tell)
             assert (outcome.state, outcome.goal) == ("stopped", False)

@@ -6,25 +6,10 @@ import msgspec
 import pytest
 
 from regraft.coord import Layout
-from regraft.deploy.changes import Raw
 from regraft.deploy.deployer_core import Budget, Deployer, Known, Put, Same, View
-from regraft.deploy.records import (
-    ABORTED,
-    COMMITTED,
-    DONE,
-    PAUSE,
-    PENDING,
-    PREPARING,
-    REFUSED,
-    RUN,
-    STOP,
-    Command,
-    Current,
-    Doing,
-    Run,
-    Stage,
-    Status,
-)
+from regraft.deploy.records import Command, Current, Doing, Run, Stage, Status
+from regraft.deploy.states import ActionState, Reported, RunOrder
+from regraft.model.changes import Raw
 
 LAYOUT = Layout("/r")
 LINKS = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
@@ -36,7 +21,7 @@ GUARDED: Raw = ("shift", "d", "c", "b")
 
 def doing(*changes: Raw, number: int = 1, **fields: object) -> Doing:
     made = Doing(action=changes[0], changes=list(changes), run="1-x", name=f"1.{number}")
-    return made.next(**fields)
+    return msgspec.structs.replace(made, **fields)
 
 
 def view(
@@ -51,7 +36,7 @@ def view(
     current = Current(epoch=7, kind="tree", brokers=list("abcde"), links=LINKS)
     commanded: dict[str, tuple[str, ...]] = {}
     for path, (each, _) in paths.items():
-        if each.state not in (PENDING, DONE):
+        if each.state not in (ActionState.PENDING, ActionState.DONE):
             for name in each.change.brokers:
                 commanded[name] = (*commanded.get(name, ()), path)
     commands = {name: Known(Command(actions=commanded.get(name, ())), 3) for name in "abcde"}
@@ -69,11 +54,11 @@ def begun(transactions: list[list[Put]]) -> list[str]:
         put.path[-1]
         for each in transactions
         for put in each
-        if isinstance(put.record, Doing) and put.record.state == PREPARING
+        if isinstance(put.record, Doing) and put.record.state == ActionState.PREPARING
     ]
 
 
-def reported(stage: str, id: str, names: str = "abc") -> dict[str, Status]:
+def reported(stage: Reported, id: str, names: str = "abc") -> dict[str, Status]:
     return {name: Status(changes={id: Stage(stage=stage)}) for name in names}
 
 
@@ -101,7 +86,14 @@ def test_actions_of_a_step_begin_together_and_their_brokers_are_commanded_with_t
 
 
 @pytest.mark.parametrize(
-    ("state", "expected"), [(PENDING, ["1"]), (PREPARING, []), (COMMITTED, []), (ABORTED, []), (DONE, ["2"])]
+    ("state", "expected"),
+    [
+        (ActionState.PENDING, ["1"]),
+        (ActionState.PREPARING, []),
+        (ActionState.COMMITTED, []),
+        (ActionState.ABORTED, []),
+        (ActionState.DONE, ["2"]),
+    ],
 )
 def test_who_shares_a_link_waits_until_the_other_is_through(state: str, expected: list[str]) -> None:
     assert begun(decided(view(doing(LEFT, state=state), doing(GUARDED, number=2)))) == expected
@@ -122,7 +114,7 @@ def test_the_budget_limits_what_begins(limits: dict[str, int], expected: list[st
 
 
 def test_what_is_under_way_counts_against_the_budget() -> None:
-    under_way = doing(LEFT, state=PREPARING)
+    under_way = doing(LEFT, state=ActionState.PREPARING)
     assert decided(view(under_way, doing(RIGHT, number=2), run={"at_once": 1})) == []
     assert decided(view(under_way, doing(RIGHT, number=2), run={"per_broker": 1})) == []
 
@@ -144,12 +136,14 @@ def test_nothing_begins_in_a_run_that_somebody_has_stopped_meanwhile() -> None:
 
 
 def test_a_change_is_over_when_all_report_done() -> None:
-    change = doing(LEFT, state=COMMITTED, begun=90.0)
-    partly = reported(DONE, change.change.id, "ab") | reported(COMMITTED, change.change.id, "c")
+    change = doing(LEFT, state=ActionState.COMMITTED, begun=90.0)
+    partly = reported(Reported.DONE, change.change.id, "ab") | reported(
+        Reported.COMMITTED, change.change.id, "c"
+    )
     assert decided(view(change, statuses=partly)) == []
-    (transaction,) = decided(view(change, statuses=reported(DONE, change.change.id)))
+    (transaction,) = decided(view(change, statuses=reported(Reported.DONE, change.change.id)))
     (action,) = records(transaction, Doing)
-    assert (action.record.state, action.record.begun, action.record.ended) == (DONE, 90.0, 100.0)  # type: ignore[attr-defined]
+    assert (action.record.state, action.record.begun, action.record.ended) == (ActionState.DONE, 90.0, 100.0)  # type: ignore[attr-defined]
     (moved,) = records(transaction, Current)
     assert moved.record.epoch == 8  # type: ignore[attr-defined]
     assert ("a", "c") in moved.record.links  # type: ignore[attr-defined]
@@ -159,28 +153,30 @@ def test_a_change_is_over_when_all_report_done() -> None:
 
 
 def test_the_next_change_of_an_action_waits_for_its_turn() -> None:
-    two = doing(LEFT, ("shift", "a", "c", "d"), state=COMMITTED, attempt=2)
-    (transaction,) = decided(view(two, statuses=reported(DONE, two.change.id)))
+    two = doing(LEFT, ("shift", "a", "c", "d"), state=ActionState.COMMITTED, attempt=2)
+    (transaction,) = decided(view(two, statuses=reported(Reported.DONE, two.change.id)))
     (action,) = records(transaction, Doing)
     assert isinstance(action.record, Doing)
-    assert (action.record.state, action.record.at, action.record.attempt) == (PENDING, 1, 1)
+    assert (action.record.state, action.record.at, action.record.attempt) == (ActionState.PENDING, 1, 1)
     assert action.record.ended == 0
 
 
 def test_an_aborted_change_is_tried_again_under_another_name() -> None:
-    change = doing(LEFT, state=ABORTED, reason="b: no")
-    said = reported(ABORTED, change.change.id, "ac") | reported(REFUSED, change.change.id, "b")
+    change = doing(LEFT, state=ActionState.ABORTED, reason="b: no")
+    said = reported(Reported.ABORTED, change.change.id, "ac") | reported(
+        Reported.REFUSED, change.change.id, "b"
+    )
     (transaction,) = decided(view(change, statuses=said))
     (action,) = records(transaction, Doing)
     assert isinstance(action.record, Doing)
-    assert (action.record.state, action.record.attempt) == (PENDING, 2)
+    assert (action.record.state, action.record.attempt) == (ActionState.PENDING, 2)
     assert action.record.change.id != change.change.id
     assert records(transaction, Run) == []
 
 
 def test_after_too_many_attempts_the_run_has_failed() -> None:
-    change = doing(LEFT, state=ABORTED, reason="b: no", attempt=3)
-    (transaction,) = decided(view(change, statuses=reported(ABORTED, change.change.id)))
+    change = doing(LEFT, state=ActionState.ABORTED, reason="b: no", attempt=3)
+    (transaction,) = decided(view(change, statuses=reported(Reported.ABORTED, change.change.id)))
     (run,) = records(transaction, Run)
     assert isinstance(run.record, Run)
     assert run.record.reason == "shift(a, b, c) in step 1: b: no"
@@ -193,14 +189,18 @@ def test_after_too_many_attempts_the_run_has_failed() -> None:
 @pytest.mark.parametrize(
     ("run", "states", "expected"),
     [
-        ({"wanted": PAUSE}, (PENDING, PENDING), None),
-        ({"wanted": PAUSE}, (PREPARING, PENDING), None),
-        ({"wanted": STOP}, (PREPARING, PENDING), None),
-        ({"wanted": STOP}, (DONE, PENDING), "stopped"),
-        ({"reason": "it broke"}, (PREPARING, PENDING), None),
-        ({"reason": "it broke"}, (DONE, PENDING), "failed"),
-        ({"reason": "it broke", "wanted": STOP}, (PENDING, PENDING), "failed"),
-        ({"state": "stopped"}, (PENDING, PENDING), None),
+        ({"wanted": RunOrder.PAUSE}, (ActionState.PENDING, ActionState.PENDING), None),
+        ({"wanted": RunOrder.PAUSE}, (ActionState.PREPARING, ActionState.PENDING), None),
+        ({"wanted": RunOrder.STOP}, (ActionState.PREPARING, ActionState.PENDING), None),
+        ({"wanted": RunOrder.STOP}, (ActionState.DONE, ActionState.PENDING), "stopped"),
+        ({"reason": "it broke"}, (ActionState.PREPARING, ActionState.PENDING), None),
+        ({"reason": "it broke"}, (ActionState.DONE, ActionState.PENDING), "failed"),
+        (
+            {"reason": "it broke", "wanted": RunOrder.STOP},
+            (ActionState.PENDING, ActionState.PENDING),
+            "failed",
+        ),
+        ({"state": "stopped"}, (ActionState.PENDING, ActionState.PENDING), None),
     ],
 )
 def test_it_begins_nothing_new_and_ends_when_nothing_is_under_way(
@@ -217,16 +217,20 @@ def test_it_begins_nothing_new_and_ends_when_nothing_is_under_way(
 
 
 def test_what_ends_while_it_is_paused_is_still_written() -> None:
-    change = doing(LEFT, state=COMMITTED)
-    (transaction,) = decided(view(change, run={"wanted": PAUSE}, statuses=reported(DONE, change.change.id)))
+    change = doing(LEFT, state=ActionState.COMMITTED)
+    (transaction,) = decided(
+        view(change, run={"wanted": RunOrder.PAUSE}, statuses=reported(Reported.DONE, change.change.id))
+    )
     assert records(transaction, Current)
 
 
-@pytest.mark.parametrize(("wanted", "step", "expected"), [(RUN, 1, (2, "running")), (RUN, 2, (2, "done"))])
+@pytest.mark.parametrize(
+    ("wanted", "step", "expected"), [(RunOrder.RUN, 1, (2, "running")), (RunOrder.RUN, 2, (2, "done"))]
+)
 def test_the_next_step_begins_when_all_actions_are_done(
     wanted: str, step: int, expected: tuple[int, str]
 ) -> None:
-    ((put,),) = decided(view(doing(LEFT, state=DONE), run={"wanted": wanted, "step": step}))
+    ((put,),) = decided(view(doing(LEFT, state=ActionState.DONE), run={"wanted": wanted, "step": step}))
     assert isinstance(put.record, Run)
     assert (put.record.step, put.record.state) == expected
     assert put.version == 5

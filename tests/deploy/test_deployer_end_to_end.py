@@ -13,7 +13,7 @@ from regraft.deploy.begin import Settings
 from regraft.deploy.control import ask
 from regraft.deploy.deployer import Progress
 from regraft.deploy.execute import execute, resume, roll_back
-from regraft.deploy.records import STOP
+from regraft.deploy.states import RunOrder
 from regraft.model import Topology
 from regraft.model.outcome import Outcome
 
@@ -96,7 +96,7 @@ def test_nothing_begins_while_canaries_are_late(hosts: str, root: str) -> None:
             settings = Settings(canaries=1, latency_ms=0.001)
             running = asyncio.create_task(execute(TO_STAR, work.coord, work.layout, verify, settings))
             await asyncio.wait([running], timeout=1.5)
-            await ask(work.coord, work.layout, STOP)
+            await ask(work.coord, work.layout, RunOrder.STOP)
             outcome = await running
             assert (outcome.state, outcome.epoch) == ("stopped", 1)
             assert outcome.canaries is not None

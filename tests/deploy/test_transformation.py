@@ -11,10 +11,11 @@ from random import Random
 import pytest
 
 from regraft.broker.core.relink import Relink
+from regraft.broker.core.subtree_runs import SubtreeRuns
 from regraft.broker.core.tables import Tables
 from regraft.deploy import deployer_core
 from regraft.deploy.agent_core import Agent
-from regraft.deploy.records import ABORTED, COMMITTED
+from regraft.deploy.states import ActionState
 from regraft.testing.deployment import LAYOUT
 from regraft.testing.script import random_script
 from regraft.testing.transformation import Transformation, transform
@@ -32,7 +33,7 @@ def test_nothing_is_lost_and_the_links_are_those_of_the_journal(first: int) -> N
 
 
 def test_a_publisher_that_went_from_the_subtree_to_its_old_neighbour_reaches_the_subtree() -> None:
-    """k can not tell, by what is advertised, where such a publisher is; it was taken for one of the subtree,
+    """k cannot tell, by what is advertised, where such a publisher is; it was taken for one of the subtree,
     and what it had published was confirmed without that."""
     assert transform(4303).violation == ""
 
@@ -43,12 +44,15 @@ def test_a_seed_always_gives_the_same_run() -> None:
 
 def test_runs_end_in_every_way() -> None:
     ends = set()
+    ways = {("done", False), ("done", True), ("failed", False), ("stopped", False)}
     for seed in range(40):
         simulation = Transformation(seed, random_script(Random(f"{seed}/script")))
         simulation.run()
         run = simulation.ensemble.nodes[LAYOUT.plan].record
         ends.add((getattr(run, "state", ""), getattr(run, "back", False)))
-    assert {("done", False), ("done", True), ("failed", False), ("stopped", False)} <= ends
+        if ways <= ends:
+            break
+    assert ways <= ends
 
 
 # Mistakes that somebody could make
@@ -79,12 +83,16 @@ def commits_alone(patch: pytest.MonkeyPatch) -> None:
 
 def does_not_wait_for_all(patch: pytest.MonkeyPatch) -> None:
     """The deployer goes on before all brokers are through with a change."""
-    patch.setattr(deployer_core, "_all_through", lambda doing, statuses: doing.state in (COMMITTED, ABORTED))
+    patch.setattr(
+        deployer_core,
+        "_all_through",
+        lambda doing, statuses: doing.state in (ActionState.COMMITTED, ActionState.ABORTED),
+    )
 
 
 def does_not_serve_the_subtree(patch: pytest.MonkeyPatch) -> None:
     """k does not send i what it holds for its subtree."""
-    patch.setattr(Relink, "_add_target", lambda self, name, old: None)
+    patch.setattr(SubtreeRuns, "add_target", lambda self, name, old: None)
 
 
 def leaves_strays(patch: pytest.MonkeyPatch) -> None:
@@ -92,20 +100,20 @@ def leaves_strays(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Agent, "_strays", lambda self, view: [])
 
 
-@pytest.mark.parametrize(
-    "plant",
-    [
-        forgets_its_part,
-        does_not_veil,
-        commits_alone,
-        does_not_wait_for_all,
-        does_not_serve_the_subtree,
-        leaves_strays,
-    ],
-    ids=lambda plant: plant.__name__,
-)
+PLANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], int]] = [
+    (forgets_its_part, 24),
+    (does_not_veil, 4),
+    (commits_alone, 3),
+    (does_not_wait_for_all, 7),
+    (does_not_serve_the_subtree, 3),
+    (leaves_strays, 5),
+]
+"""With the first seed that was seen to notice it: the search begins there, to be quick."""
+
+
+@pytest.mark.parametrize(("plant", "first"), PLANTS, ids=[plant.__name__ for plant, _ in PLANTS])
 def test_a_planted_bug_is_caught(
-    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+    plant: Callable[[pytest.MonkeyPatch], None], first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    assert any(transform(seed).violation for seed in range(SEEDS))
+    assert any(transform(seed).violation for seed in (first, *range(SEEDS)))

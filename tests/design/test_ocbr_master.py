@@ -10,7 +10,6 @@ from regraft.design.ocbr import Costs, Master, local_view
 from regraft.design.ocbr.master import (
     Done,
     Granted,
-    IllegalTransition,
     Linked,
     Lock,
     Lost,
@@ -24,7 +23,7 @@ from regraft.design.ocbr.master import (
 )
 from regraft.design.ocbr.neighbourhoods import Tabu
 from regraft.design.ocbr.rearrange import rearrangement
-from regraft.model import Action
+from regraft.model import Action, IllegalTransition
 from regraft.model.traffic import TrafficClass
 
 VIEW = (TrafficClass(frozenset({"a", "b"}), 9.0), TrafficClass(frozenset({"a", "m"}), 1.0))

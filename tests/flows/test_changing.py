@@ -6,6 +6,8 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.flows.interleavings import Interleavings
+from tests.flows.route_maker import Style, random_network, random_workload, tree_routes
 
 from regraft.flows import AddressBlock, Change, FlowRules, change, render
 from regraft.flows.ordering import ordered
@@ -26,9 +28,7 @@ from regraft.flows.wiring import Port
 from regraft.model import BadInput
 from regraft.model.routes import Publisher, Routes, RouteWorkload, Subscriber
 from regraft.model.switch_network import SwitchNetwork
-from regraft.testing.flow_interleavings import Interleavings
 from regraft.testing.flow_traffic import held, judge, run_change
-from regraft.testing.route_maker import Style, random_network, random_workload, tree_routes
 
 BLOCK = AddressBlock.of("239.0.0.0/26")
 """Six digits: all events can be tried."""
@@ -331,5 +331,5 @@ def test_marks_are_only_there_while_rules_change() -> None:
 
 def test_another_address_block_needs_a_fresh_start() -> None:
     rules = ring_rules(("q", "b", "00"))
-    with pytest.raises(BadInput, match=r"can not change from 239.0.0.0/26"):
+    with pytest.raises(BadInput, match=r"cannot change from 239.0.0.0/26"):
         change(rules, replace(rules, block=AddressBlock.of()))

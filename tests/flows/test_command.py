@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.flows.live_traffic import LiveTraffic
 
 from regraft.cli.entry import main
 from regraft.flows import AddressBlock, wire
 from regraft.model.network_files import read_network
 from regraft.model.route_files import read_route_workload
-from regraft.testing.live_traffic import LiveTraffic
 from regraft.testing.switches import switch_lab
 
 ABILENE = Path(__file__).parents[1] / "data" / "topology_zoo" / "Abilene.graphml"

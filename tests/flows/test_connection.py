@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.flows.route_maker import tree_routes
 
 from regraft.flows import (
     AddressBlock,
@@ -25,7 +26,6 @@ from regraft.flows.rules import Barrier
 from regraft.model import BadInput
 from regraft.model.routes import Publisher, RouteWorkload, Subscriber
 from regraft.model.switch_network import SwitchNetwork
-from regraft.testing.route_maker import tree_routes
 
 HASTY = Patience(connect=0.3, answer=0.3, attempts=2, pause=0.01, drain=0.0)
 Reader = asyncio.StreamReader

@@ -5,6 +5,8 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from tests.flows.live_traffic import LiveTraffic, install_while_sending
+from tests.flows.route_maker import Style, random_network, random_workload, tree_routes
 
 from regraft.flows import (
     AddressBlock,
@@ -23,8 +25,6 @@ from regraft.flows.rules import Rule
 from regraft.flows.simulated import filled
 from regraft.model.routes import RouteWorkload
 from regraft.model.switch_network import SwitchNetwork
-from regraft.testing.live_traffic import LiveTraffic, install_while_sending
-from regraft.testing.route_maker import Style, random_network, random_workload, tree_routes
 from regraft.testing.switches import switch_lab
 
 pytestmark = pytest.mark.usefixtures("real_switches")

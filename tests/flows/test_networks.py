@@ -5,6 +5,8 @@ from random import Random
 
 import networkx as nx
 import pytest
+from tests.flows.live_traffic import LiveTraffic, install_while_sending
+from tests.flows.route_maker import random_workload
 
 from regraft.flows import AddressBlock, FlowRules, Patience, change, install, render
 from regraft.flows.simulated import Packet, filled, trace
@@ -13,8 +15,6 @@ from regraft.model.routes import Matching, Routes, RouteWorkload
 from regraft.model.switch_network import SwitchNetwork
 from regraft.routes import RouteState, Settings, compute_routes, update_routes
 from regraft.testing.flow_traffic import judge, random_event, run_change
-from regraft.testing.live_traffic import LiveTraffic, install_while_sending
-from regraft.testing.route_maker import random_workload
 from regraft.testing.switches import switch_lab
 
 ZOO = Path(__file__).parents[1] / "data" / "topology_zoo"

@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from tests.flows.route_maker import Style, random_network, random_workload, tree_routes
 
 from regraft.flows import AddressBlock, render
 from regraft.flows.rules import AT_REST, DOORS, ROUTES, Output, Readdress, Rule, SetMark
@@ -12,7 +13,6 @@ from regraft.model import BadInput
 from regraft.model.routes import Entry, Publisher, Routes, RouteWorkload, Subscriber
 from regraft.model.switch_network import SwitchNetwork
 from regraft.testing.flow_traffic import random_event
-from regraft.testing.route_maker import Style, random_network, random_workload, tree_routes
 
 LINE = SwitchNetwork.of([("a", "b")])
 HOSTS = RouteWorkload(

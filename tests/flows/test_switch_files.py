@@ -6,12 +6,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.flows.route_maker import random_workload
 
 from regraft.flows import Host, read_switches, switches_document, wire
 from regraft.model import BadInput
 from regraft.model.routes import RouteWorkload
 from regraft.model.switch_network import SwitchNetwork
-from regraft.testing.route_maker import random_workload
 
 GOOD: dict[str, Any] = {
     "block": "ff18:1::/32",

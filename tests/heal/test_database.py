@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.heal.postgres import Postgres, programs
 
 from regraft.coord import Configuration, Coord, Ensemble, Layout
 from regraft.coord.typed import encode
-from regraft.heal.database.client import DatabaseClient, DatabasesAway, Denied
+from regraft.heal.database.client import DatabaseClient, DatabasesAway
 from regraft.heal.database.connection import Connection, DatabaseAway
 from regraft.heal.database.metadata import Current, living
 from regraft.heal.database.node import DatabaseNode, Timing
@@ -24,14 +25,13 @@ from regraft.heal.database.protocol import GetBrokers
 from regraft.heal.database.records import Adaptation, BrokerRecord, RuleSet
 from regraft.heal.database.store import StoreFailed, store_of
 from regraft.heal.election import Act, Choose, Effect, Elections, Send
-from regraft.heal.grant import Grant, Request
+from regraft.heal.grant import Denied, Grant, Request
 from regraft.heal.reaction import react
 from regraft.heal.repair import Join, join, repaired
 from regraft.heal.rules import SEED_RULES, check, parse
 from regraft.model import BadInput, Topology
 from regraft.model.facts import Event, Facts
 from regraft.model.intents import Delete, Intent
-from regraft.testing.postgres import Postgres, programs
 
 pytestmark = pytest.mark.xdist_group("destination database")  # one ZooKeeper, one PostgreSQL
 IDS = [f"b{i}" for i in range(9)]
@@ -40,14 +40,6 @@ QUICK = Timing(grant=1.0, sweep=0.3, lost=0.2, check=0.05)
 SEED = {rule.name: rule.source for rule in parse(SEED_RULES)}
 OPEN = {"User Defined": 3.0}
 NO_POSTGRES = "PostgreSQL is not installed: its tests are SKIPPED (as root: apt-get install postgresql)"
-
-
-@pytest.fixture(scope="module")
-def hosts() -> Iterator[str]:
-    servers = Ensemble()
-    asyncio.run(servers.start())
-    yield servers.hosts
-    asyncio.run(servers.stop())
 
 
 @pytest.fixture(scope="module")

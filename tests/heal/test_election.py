@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from tests.heal.simulated_election import run
 
 from regraft.heal.election import (
     Accepted,
@@ -27,7 +28,6 @@ from regraft.heal.election.messages import Message, Proposal
 from regraft.heal.grant import Grant, Member
 from regraft.model import BadInput
 from regraft.model.intents import Delete
-from regraft.testing.elections import run
 
 SEEDS = 1_500
 DECISION = (Delete(broker="b2"),)

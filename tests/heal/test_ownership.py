@@ -12,10 +12,14 @@ from tests.coord.wires import Wire
 
 from regraft.coord import Coord, Corrupt, Layout
 from regraft.heal.fenced_journal import BUCKETS, Deposed, FencedJournal, bucket_of
-from regraft.heal.ownership import NotTaken, Owner, Places, Why, all_owners, look, take
+from regraft.heal.owner import NotTaken, Owner, Why
+from regraft.heal.ownership import Places, all_owners, look, take
 from regraft.heal.session_lease import SHARE, SessionLease
 
-pytestmark = pytest.mark.xdist_group("healing zookeeper")
+
+@pytest.fixture
+def own_root(root: str) -> Layout:
+    return Layout(root)
 
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:
@@ -36,9 +40,9 @@ async def taken(
     return found
 
 
-def test_what_was_reported_durable_is_seen_by_whoever_takes_over(zookeeper: str, own_root: Layout) -> None:
+def test_what_was_reported_durable_is_seen_by_whoever_takes_over(hosts: str, own_root: Layout) -> None:
     async def scenario() -> None:
-        async with await Coord.connect(zookeeper) as one, await Coord.connect(zookeeper) as other:
+        async with await Coord.connect(hosts) as one, await Coord.connect(hosts) as other:
             first = await taken(one, own_root, port=1)
             first.append([("session/c", b"1"), ("neighbours", b"x"), ("session/d", b"2")])
             await first.sync()
@@ -54,9 +58,9 @@ def test_what_was_reported_durable_is_seen_by_whoever_takes_over(zookeeper: str,
     run(scenario())
 
 
-def test_a_deposed_owner_can_write_nothing(zookeeper: str, own_root: Layout) -> None:
+def test_a_deposed_owner_can_write_nothing(hosts: str, own_root: Layout) -> None:
     async def scenario() -> None:
-        async with await Coord.connect(zookeeper) as one, await Coord.connect(zookeeper) as other:
+        async with await Coord.connect(hosts) as one, await Coord.connect(hosts) as other:
             first = await taken(one, own_root)
             second = await taken(other, own_root, Why.PROCESS_GONE)
             first.append([("session/c", b"late")])
@@ -72,11 +76,9 @@ def test_a_deposed_owner_can_write_nothing(zookeeper: str, own_root: Layout) -> 
     run(scenario())
 
 
-def test_one_that_lives_is_not_taken_over_unless_its_process_is_gone(
-    zookeeper: str, own_root: Layout
-) -> None:
+def test_one_that_lives_is_not_taken_over_unless_its_process_is_gone(hosts: str, own_root: Layout) -> None:
     async def scenario() -> None:
-        async with await Coord.connect(zookeeper) as one, await Coord.connect(zookeeper) as other:
+        async with await Coord.connect(hosts) as one, await Coord.connect(hosts) as other:
             await taken(one, own_root)
             seen = await look(other, own_root, "b")
             assert isinstance(await take(other, own_root, "b", Owner(life=0), seen, Why.VACANT), NotTaken)
@@ -85,9 +87,9 @@ def test_one_that_lives_is_not_taken_over_unless_its_process_is_gone(
     run(scenario())
 
 
-def test_of_two_who_take_over_at_once_one_holds(zookeeper: str, own_root: Layout) -> None:
+def test_of_two_who_take_over_at_once_one_holds(hosts: str, own_root: Layout) -> None:
     async def scenario() -> None:
-        async with await Coord.connect(zookeeper) as one, await Coord.connect(zookeeper) as other:
+        async with await Coord.connect(hosts) as one, await Coord.connect(hosts) as other:
             await taken(one, own_root)
             seen = await look(other, own_root, "b")
             both = await asyncio.gather(
@@ -102,11 +104,11 @@ def test_of_two_who_take_over_at_once_one_holds(zookeeper: str, own_root: Layout
     run(scenario())
 
 
-def test_a_broker_that_came_back_in_a_new_session_is_not_taken_over(zookeeper: str, own_root: Layout) -> None:
+def test_a_broker_that_came_back_in_a_new_session_is_not_taken_over(hosts: str, own_root: Layout) -> None:
     """Its presence was gone when the other looked; it is there again when the other acts."""
 
     async def scenario() -> None:
-        async with await Coord.connect(zookeeper) as one, await Coord.connect(zookeeper) as other:
+        async with await Coord.connect(hosts) as one, await Coord.connect(hosts) as other:
             await taken(one, own_root)
             alive = Places(own_root, "b").alive
             await one.delete(alive)
@@ -119,9 +121,9 @@ def test_a_broker_that_came_back_in_a_new_session_is_not_taken_over(zookeeper: s
     run(scenario())
 
 
-def test_what_was_written_between_looking_and_taking_is_not_missed(zookeeper: str, own_root: Layout) -> None:
+def test_what_was_written_between_looking_and_taking_is_not_missed(hosts: str, own_root: Layout) -> None:
     async def scenario() -> None:
-        async with await Coord.connect(zookeeper) as one, await Coord.connect(zookeeper) as other:
+        async with await Coord.connect(hosts) as one, await Coord.connect(hosts) as other:
             first = await taken(one, own_root)
             seen = await look(other, own_root, "b")
             first.append([("session/c", b"1")])
@@ -133,9 +135,9 @@ def test_what_was_written_between_looking_and_taking_is_not_missed(zookeeper: st
     run(scenario())
 
 
-def test_a_newcomer_begins_empty(zookeeper: str, own_root: Layout) -> None:
+def test_a_newcomer_begins_empty(hosts: str, own_root: Layout) -> None:
     async def scenario() -> None:
-        async with await Coord.connect(zookeeper) as one:
+        async with await Coord.connect(hosts) as one:
             first = await taken(one, own_root)
             first.append([("session/c", b"1"), ("neighbours", b"x")])
             await first.sync()
@@ -150,10 +152,10 @@ def test_a_newcomer_begins_empty(zookeeper: str, own_root: Layout) -> None:
 
 
 def test_many_changes_at_once_are_few_transactions_and_none_is_too_large(
-    zookeeper: str, own_root: Layout
+    hosts: str, own_root: Layout
 ) -> None:
     async def scenario() -> None:
-        async with await Coord.connect(zookeeper) as one:
+        async with await Coord.connect(hosts) as one:
             journal = await taken(one, own_root)
             writes = 0
             transaction = one.transaction
@@ -178,12 +180,12 @@ def test_many_changes_at_once_are_few_transactions_and_none_is_too_large(
     run(scenario())
 
 
-def test_a_write_whose_answer_was_lost_is_found_out(zookeeper: str, own_root: Layout) -> None:
+def test_a_write_whose_answer_was_lost_is_found_out(hosts: str, own_root: Layout) -> None:
     async def scenario() -> None:
         async with (
-            Wire(zookeeper) as wire,
+            Wire(hosts) as wire,
             await Coord.connect(wire.hosts, timeout=1.0) as one,
-            await Coord.connect(zookeeper) as other,
+            await Coord.connect(hosts) as other,
         ):
             journal = await taken(one, own_root)
             wire.loses_answers = True
@@ -201,12 +203,12 @@ def test_a_write_whose_answer_was_lost_is_found_out(zookeeper: str, own_root: La
     run(scenario())
 
 
-def test_the_lease_ends_before_the_session_does(zookeeper: str, own_root: Layout) -> None:
+def test_the_lease_ends_before_the_session_does(hosts: str, own_root: Layout) -> None:
     async def scenario() -> None:
         async with (
-            Wire(zookeeper) as wire,
+            Wire(hosts) as wire,
             await Coord.connect(wire.hosts, session_timeout=1.5) as one,
-            await Coord.connect(zookeeper) as other,
+            await Coord.connect(hosts) as other,
         ):
             journal = await taken(one, own_root)
             places = Places(own_root, "b")
@@ -242,9 +244,9 @@ def test_the_lease_ends_before_the_session_does(zookeeper: str, own_root: Layout
     run(scenario())
 
 
-def test_garbage_in_a_bucket_is_reported(zookeeper: str, own_root: Layout) -> None:
+def test_garbage_in_a_bucket_is_reported(hosts: str, own_root: Layout) -> None:
     async def scenario() -> None:
-        async with await Coord.connect(zookeeper) as one:
+        async with await Coord.connect(hosts) as one:
             await taken(one, own_root)
             path = Places(own_root, "b").buckets[3]
             await one.set(path, b"\xc1 garbage", -1)

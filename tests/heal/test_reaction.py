@@ -1,4 +1,4 @@
-"""From events and measurements to Intents: the seed's rules at work, priorities, contradictions, limits."""
+"""From events and measurements to Intents: the rules at work, priorities, contradictions, limits."""
 
 import msgspec
 import pytest

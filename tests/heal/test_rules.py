@@ -84,7 +84,7 @@ BAD = {
     "§": "my.ponder:1:1: unexpected character '§'",
     rule(on="brokerExploded()"): "my.ponder:3:6: unknown event 'brokerExploded'; there are delete",
     rule(do="explode"): "my.ponder:4:15: unknown action 'explode'; there are deleteBroker",
-    rule(when="cpu > 'much'"): "my.ponder:5:12: `>` can not compare a number with a text",
+    rule(when="cpu > 'much'"): "my.ponder:5:12: `>` cannot compare a number with a text",
     rule(when="cpu"): "my.ponder:5:8: `when` needs a condition, and this is a number",
     rule(when="cpu > 1 && memory"): "my.ponder:5:19: `&&` needs a truth, and this is a number",
     rule(when="broker.heat > 1"): "my.ponder:5:8: 'broker.heat' is not known: a broker has cpu, memory",

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regraft.heal.wire import Address, Cause, Connections, Message, Ping, Pong
-from regraft.heal.wire.messages import LENGTH, MAX_FRAME, Frames, Hello, frame
+from regraft.heal.wire import Cause, Connections, Message, Ping, Pong
+from regraft.heal.wire.messages import FORMAT, Hello
 from regraft.model import BadInput
 from regraft.model.facts import Event, Load
+from regraft.wire.frames import LENGTH, Frames
+from regraft.wire.streams import Address
 
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:
@@ -102,10 +104,10 @@ def test_who_does_not_know_the_secret_hears_nothing() -> None:
     "garbage",
     [
         b"GET / HTTP/1.1\r\n\r\n",
-        LENGTH.pack(MAX_FRAME + 1),
+        LENGTH.pack(FORMAT.largest + 1),
         LENGTH.pack(3) + b"\xc1\xc1\xc1",
-        frame(Ping(number=1, broker="a")),
-        frame(Hello(id="a", life=1, token="secret")),
+        FORMAT.frame(Ping(number=1, broker="a")),
+        FORMAT.frame(Hello(id="a", life=1, token="secret")),
     ],
     ids=["another protocol", "too long", "no message", "no hello", "our own name"],
 )
@@ -142,11 +144,12 @@ def test_what_is_said_to_nobody_is_forgotten() -> None:
 def test_frames_come_out_however_they_are_cut(numbers: list[int], rng: Any) -> None:
     event = Event(name="brokerOverloaded", broker="b", arguments={"cpu": 1.0})
     sent: list[Message] = [Cause(election="1", cause="x", event=event, vote_ms=float(n)) for n in numbers]
-    data = b"".join(map(frame, sent))
-    frames, got = Frames(), list[Message]()
+    data = b"".join(map(FORMAT.frame, sent))
+    frames, got = Frames(FORMAT), list[Message]()
     while data:
         cut = rng.randint(1, len(data))
-        got += frames.add(data[:cut])
+        frames.add(data[:cut])
+        got += frames.messages()
         data = data[cut:]
     assert got == sent
 
@@ -154,7 +157,9 @@ def test_frames_come_out_however_they_are_cut(numbers: list[int], rng: Any) -> N
 @given(st.binary(min_size=1, max_size=200))
 def test_bytes_that_are_no_message_are_refused_or_waited_for(data: bytes) -> None:
     try:
-        found = Frames().add(data)
+        frames = Frames(FORMAT)
+        frames.add(data)
+        found = list(frames.messages())
     except BadInput:
         return
     assert all(isinstance(each, Message) for each in found)

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
+from regraft.loop.phases import Phase
 from regraft.loop.policy import Mode
 from regraft.loop.proposing import refusal
 from regraft.loop.state import State
@@ -54,7 +55,7 @@ def test_histories_reach_every_kind_of_decision_that_matters() -> None:
 def test_a_broken_promise_is_noticed() -> None:
     world = World(1, "propose")
     world.run(5)
-    world.state = type(world.state)(policy=world.policy, phase="deploying")
+    world.state = type(world.state)(policy=world.policy, phase=Phase.DEPLOYING)
     with pytest.raises(Broken, match="belong together"):
         world.run(1)
 

@@ -9,7 +9,7 @@ from regraft.loop import commands as c
 from regraft.loop import events as e
 from regraft.loop.maintenance import slot
 from regraft.loop.step import IllegalEvent
-from regraft.loop.values import Window
+from regraft.loop.values import ProposalState, Window
 from regraft.model.intents import Delete
 from regraft.testing.loop_world import compared
 
@@ -70,9 +70,9 @@ def test_what_is_only_shown_can_be_neither_approved_nor_rejected() -> None:
     plan = loop.proposal()
     why = "the loop only observes (the mode is observe): the plan is shown, and nothing can be approved"
     loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
-    assert loop.said[-1] == ("refused", f"{plan} can not be approved: {why}")
+    assert loop.said[-1] == ("refused", f"{plan} cannot be approved: {why}")
     loop.give(e.Rejected(at=loop.now, plan=plan, by="ann", reason="no"))
-    assert loop.said[-1] == ("refused", f"{plan} can not be rejected: {why}")
+    assert loop.said[-1] == ("refused", f"{plan} cannot be rejected: {why}")
     assert loop.state.phase == "waiting"
 
 
@@ -105,7 +105,9 @@ def test_what_was_only_shown_is_proposed_when_the_mode_is_set_to_propose() -> No
     loop = Driven("observe")
     plan = loop.proposal()
     loop.give(e.ModeSet(at=loop.now, mode="propose", by="ann"))
-    assert loop.asked(c.Settle) == c.Settle(plan=plan, state="waiting", reason="the mode is propose")
+    assert loop.asked(c.Settle) == c.Settle(
+        plan=plan, state=ProposalState.WAITING, reason="the mode is propose"
+    )
     assert loop.kinds()[-2:] == ["mode", "proposed"]
     loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
     assert loop.asked(c.Deploy).running.plan == plan
@@ -180,7 +182,7 @@ def test_a_proposal_that_no_longer_gains_is_withdrawn() -> None:
     loop.window(proposal=compared(0.0))
     assert "withdrawn" in loop.kinds()
     loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
-    assert loop.said[-1] == ("refused", f"{plan} can not be approved: it is withdrawn already")
+    assert loop.said[-1] == ("refused", f"{plan} cannot be approved: it is withdrawn already")
 
 
 def test_a_proposal_is_approved_once() -> None:
@@ -188,10 +190,10 @@ def test_a_proposal_is_approved_once() -> None:
     plan = loop.proposal()
     loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
     loop.give(e.Approved(at=loop.now, plan=plan, by="bob"))
-    assert loop.said[-1] == ("refused", f"{plan} can not be approved: it is being carried out already")
+    assert loop.said[-1] == ("refused", f"{plan} cannot be approved: it is being carried out already")
     loop.deployed()
     loop.give(e.Approved(at=loop.now, plan=plan, by="bob"))
-    assert loop.said[-1] == ("refused", f"{plan} can not be approved: it is done already")
+    assert loop.said[-1] == ("refused", f"{plan} cannot be approved: it is done already")
 
 
 def test_an_approval_for_a_topology_that_has_changed_is_refused() -> None:
@@ -199,7 +201,7 @@ def test_an_approval_for_a_topology_that_has_changed_is_refused() -> None:
     plan = loop.proposal()
     loop.give(e.TopologyChanged(at=loop.now, epoch=2, sha256="t2"))
     loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
-    assert loop.said[-1] == ("refused", f"{plan} can not be approved: it is stale already")
+    assert loop.said[-1] == ("refused", f"{plan} cannot be approved: it is stale already")
     assert loop.state.phase == "waiting"
 
 
@@ -470,7 +472,7 @@ def test_a_proposal_does_not_outlive_a_run_that_somebody_else_left() -> None:
     loop.deployed()
     assert not any(isinstance(each, c.Deploy) for each in loop.last)
     loop.give(e.Approved(at=loop.now, plan=plan, by="ann"))
-    assert loop.said[-1] == ("refused", f"{plan} can not be approved: it is stale already")
+    assert loop.said[-1] == ("refused", f"{plan} cannot be approved: it is stale already")
 
 
 def test_the_last_run_can_be_taken_back_by_a_person() -> None:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from tests.measure.telemetry import START, Record
+import pytest
+from tests.measure.telemetry import START, WIDTH, Record
 
 from regraft.filters import parse
 
@@ -289,3 +290,49 @@ def filter_similarity(records: list[Record], used: dict[int, Counter[str]], widt
             if both:
                 found.append((start, one, other, both / either))
     return found
+
+
+EXACT = {
+    "traffic_classes": traffic_classes,
+    "topic_popularity": topic_popularity,
+    "publisher_rates": publisher_rates,
+    "overlap": overlap,
+    "link_load": link_load,
+    "broker_load": broker_load,
+    "transformations": transformations,
+    "queue_growth": queue_growth,
+    "interest": interest,
+    "attributes": attributes,
+}
+"""Tables whose rows are compared as they are."""
+
+
+def assert_table(name: str, found: list[Row], records: list[Record], width: int = WIDTH) -> None:
+    """The rows of the table are those that these records give; of `latency`, within the stated error."""
+    from regraft.measure.transforms.latency import ERROR
+
+    if name != "latency":
+        assert_alike(found, EXACT[name](records, width))
+        return
+    exact = latencies(records, width)
+    assert sorted(row[:2] for row in found) == sorted(exact)
+    for start, phase, count, *quantiles, mean, largest in found:
+        values = exact[start, phase]
+        assert (count, largest) == (len(values), values[-1])
+        assert mean == pytest.approx(sum(values) / len(values))
+        for share, found_quantile in zip((0.5, 0.99, 0.999), quantiles, strict=True):
+            assert found_quantile == pytest.approx(quantile(values, share), rel=ERROR * 1.0001)
+
+
+def assert_alike(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> None:
+    assert found
+    one, other = sorted(found, key=_key), sorted(expected, key=_key)
+    assert [_rounded(row) for row in one] == [_rounded(row) for row in other]
+
+
+def _key(row: tuple[Any, ...]) -> str:
+    return repr(_rounded(row))
+
+
+def _rounded(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(float(f"{c:.9g}") if isinstance(c, float) and math.isfinite(c) else c for c in row)

@@ -78,11 +78,11 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
 
 
 def slow_python(folder: Path) -> Path:
-    """Python that takes longer to start than Spark waits, the first time that a stream asks for it."""
+    """Python that has not started when Spark no longer waits, the first time that a stream asks for it."""
     path = folder / "python"
     path.write_text(
         f"""#!/bin/sh
-case "$*" in *streaming*) if mkdir '{folder}/slow' 2>/dev/null; then sleep 12; fi ;; esac
+case "$*" in *streaming*) if mkdir '{folder}/slow' 2>/dev/null; then exec sleep 12; fi ;; esac
 exec '{sys.executable}' "$@"
 """
     )

@@ -83,6 +83,7 @@ def test_without_java_planning_works(tmp_path: Path) -> None:
     [
         (["--window", "soon"], ["--window soon", "60s"]),
         (["--window", "0s"], ["--window 0s"]),
+        (["--window", "9" * 400 + "s"], ["--window 999"]),
         (["--lateness", "-1s"], ["--lateness"]),
         (["--spark", "http://x"], ["--spark http://x", "spark://"]),
         (["--tables", "traffic_classes,weather"], ["--tables weather", "local_views"]),
@@ -103,8 +104,8 @@ def test_a_wrong_source_or_output_is_refused_in_one_line(regraft: Regraft, spool
     (spools / "x.txt").write_text("")
     refused(regraft("measure", str(spools / "x.txt"), "--out", str(out)), ".ndjson")
     (spools.parent / "file").write_text("")
-    refused(regraft("measure", str(spools), "--out", str(spools.parent / "file")), "can not be written")
-    refused(regraft("measure", str(spools), "--out", "/proc/none"), "/proc/none", "can not be written")
+    refused(regraft("measure", str(spools), "--out", str(spools.parent / "file")), "cannot be written")
+    refused(regraft("measure", str(spools), "--out", "/proc/none"), "/proc/none", "cannot be written")
 
 
 def test_an_output_of_another_version_is_refused_in_one_line(regraft: Regraft, spools: Path) -> None:

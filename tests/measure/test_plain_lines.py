@@ -12,8 +12,9 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from regraft.broker.io.records import Delivery, Health, Hop, Interest, Publication
 from regraft.measure.inputs import Span
+from regraft.measure.record_fields import COLUMNS
+from regraft.protocol.telemetry import Delivery, Health, Hop, Interest, Publication
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,11 +29,7 @@ ODD: tuple[Any, ...] = (
     *("2026-01-05T12:00:00.1234567Z", "2026-01-05 12:00:00Z", 1767614400000000, "1767614400000000"),
     *("é\u0000\ud7ff", "hop", "delivery", "publication", "publisher", "added"),
 )
-FIELDS = (
-    *("v", "kind", "at", "broker", "publisher", "seq", "topic", "numbers", "strings", "size", "from", "to"),
-    *("queue", "transformation", "subscriber", "latency", "client", "role", "filter", "change", "cpu"),
-    *("memory", "rates", "links", "not_recorded", "one_in", "of_the_future"),
-)
+FIELDS = (*(field.name for field in COLUMNS), "of_the_future")
 
 
 def good(number: int) -> bytes:

@@ -1,7 +1,8 @@
 """What brokers write is what the pipeline reads."""
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import pytest
@@ -9,26 +10,100 @@ from tests.measure.snapshots import table
 from tests.measure.telemetry import at
 from tests.measure.test_run import measured
 
-from regraft.broker.io import records
-from regraft.broker.io.records import Delivery, Health, Hop, Interest, Publication
 from regraft.model.snapshot import Counts
+from regraft.protocol.telemetry import Delivery, Health, Hop, Interest, Publication
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-KINDS = (Publication, Hop, Delivery, Interest, Health)
+DOCUMENT = Path(__file__).parents[2] / "docs/reference/files.md"
+TEXTS, NUMBERS = "map<string,string>", "map<string,double>"
 
 
-def test_every_field_of_every_record_is_a_column() -> None:
-    from regraft.measure.schemas import RECORD_VERSION, RECORDS, REQUIRED
+def test_the_schema_for_spark_is_derived_from_the_records() -> None:
+    """The literals in these tests are the schemas as files have them. They change together with a field."""
+    from regraft.measure.schemas import RECORDS
 
-    assert RECORD_VERSION == records.SCHEMA
-    names = {field.encode_name for kind in KINDS for field in msgspec.structs.fields(kind)} | {"kind"}
-    assert names == set(RECORDS.fieldNames())
-    tags = {kind.__struct_config__.tag: kind for kind in KINDS}
-    assert tags.keys() == REQUIRED.keys()
-    for tag, kind in tags.items():
-        assert set(REQUIRED[str(tag)]) <= {field.encode_name for field in msgspec.structs.fields(kind)}
+    assert [(field.name, field.dataType.simpleString()) for field in RECORDS.fields] == [
+        *(("v", "int"), ("kind", "string"), ("at", "timestamp"), ("broker", "string"), ("one_in", "bigint")),
+        *(("publisher", "string"), ("seq", "bigint"), ("topic", "string")),
+        *(("numbers", NUMBERS), ("strings", TEXTS), ("size", "bigint")),
+        *(("from", "string"), ("to", "string"), ("queue", "bigint"), ("transformation", "string")),
+        *(("subscriber", "string"), ("latency", "bigint")),
+        *(("client", "string"), ("role", "string"), ("filter", "string"), ("change", "string")),
+        *(("cpu", "double"), ("memory", "bigint"), ("rates", NUMBERS), ("links", TEXTS)),
+        ("not_recorded", "bigint"),
+    ]
+
+
+def test_required_fields_limits_and_words_are_derived_from_the_records() -> None:
+    from regraft.measure.record_fields import COLUMNS, REQUIRED
+
+    assert REQUIRED == {
+        "publication": ("publisher", "seq", "size"),
+        "hop": ("publisher", "seq", "from", "to", "queue"),
+        "delivery": ("publisher", "seq", "subscriber", "latency"),
+        "interest": ("client", "role", "filter", "change"),
+        "health": ("cpu", "memory", "queue"),
+    }
+    limits = {field.name: field.least for field in COLUMNS if field.least is not None}
+    assert limits == {"one_in": 1, "seq": 0, "size": 0, "queue": 0, "latency": 0, "memory": 0}
+    words = {field.name: field.words for field in COLUMNS if field.words}
+    assert words == {"role": ("publisher", "subscriber"), "change": ("added", "removed")}
+
+
+def test_the_schema_for_arrow_is_derived_from_the_records() -> None:
+    from regraft.measure.plain_frequent import PLAIN
+
+    assert [(field.name, str(field.type)) for field in PLAIN] == [
+        *(("v", "int32"), ("kind", "string"), ("at", "timestamp[us, tz=UTC]"), ("broker", "string")),
+        *(("one_in", "int64"), ("publisher", "string"), ("seq", "int64")),
+        *(("from", "string"), ("to", "string"), ("queue", "int64"), ("transformation", "string")),
+        *(("subscriber", "string"), ("latency", "int64")),
+    ]
+
+
+def test_every_schema_has_all_that_a_field_can_hold() -> None:
+    from regraft.measure.plain_frequent import ARROW
+    from regraft.measure.record_fields import Holds
+    from regraft.measure.schemas import SPARK
+
+    assert ARROW.keys() == SPARK.keys() == set(Holds)
+
+
+def test_a_field_that_is_added_to_a_record_is_derived_and_one_of_an_unknown_type_is_refused() -> None:
+    from regraft.measure.record_fields import Holds, RecordField, fields_of
+
+    class More(Delivery, tag="more", frozen=True, kw_only=True):
+        added: Annotated[int, msgspec.Meta(extra={"least": 2})]
+        maybe: str | None
+
+    class Unknown(Delivery, tag="unknown", frozen=True, kw_only=True):
+        added: bytes
+
+    *_, added, maybe = fields_of(More)
+    assert added == RecordField("added", Holds.WHOLE, required=True, least=2)
+    assert maybe == RecordField("maybe", Holds.TEXT, required=False)
+    with pytest.raises(TypeError, match="records do not hold"):
+        fields_of(Unknown)
+
+
+def test_brokers_write_the_fields_in_this_order() -> None:
+    hop = Hop(at=at(1.5), broker="b1", publisher="p", seq=1, from_="b1", to="b2", queue=0, one_in=7)
+    assert msgspec.json.encode(hop) == (
+        b'{"kind":"hop","v":1,"at":"2026-01-05T12:00:01.500000Z","broker":"b1","one_in":7,'
+        b'"publisher":"p","seq":1,"from":"b1","to":"b2","queue":0,"transformation":null}'
+    )
+
+
+def test_the_reference_lists_every_field() -> None:
+    from regraft.measure.record_fields import COMMON, FIELDS
+
+    lines = DOCUMENT.read_text().splitlines()
+    for kind, fields in FIELDS.items():
+        (line,) = (line for line in lines if line.startswith(f"| `{kind}` |"))
+        _, *listed = re.findall(r"`(\w+)`", line)
+        assert listed == [field.name for field in fields if field.name not in {*COMMON, "one_in"}]
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Every transform against plain Python, on random networks: each stands in windows of its own, so that one
 pass of Spark checks them all. Seeds are fixed for a run, and may be given: REGRAFT_MEASURE_SEED."""
 
-import math
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -17,19 +16,6 @@ SEED = int(os.environ.get("REGRAFT_MEASURE_SEED", "1"))
 CASES = 12
 BROKERS = 5
 Tables = dict[str, list[tuple[Any, ...]]]
-
-EXACT = {
-    "traffic_classes": oracle.traffic_classes,
-    "topic_popularity": oracle.topic_popularity,
-    "publisher_rates": oracle.publisher_rates,
-    "overlap": oracle.overlap,
-    "link_load": oracle.link_load,
-    "broker_load": oracle.broker_load,
-    "transformations": oracle.transformations,
-    "queue_growth": oracle.queue_growth,
-    "interest": oracle.interest,
-    "attributes": oracle.attributes,
-}
 
 
 def cases() -> list[Record]:
@@ -64,11 +50,11 @@ def computed(spark: "SparkSession", records: list[Record]) -> Iterator[Tables]:
     table.unpersist()
 
 
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", oracle.EXACT)
 def test_a_table_is_what_plain_python_makes_of_the_records(
     name: str, computed: Tables, records: list[Record]
 ) -> None:
-    alike(computed[name], EXACT[name](records, WIDTH))
+    oracle.assert_table(name, computed[name], records)
 
 
 def test_local_views_are_what_walking_the_tree_finds(computed: Tables, records: list[Record]) -> None:
@@ -77,22 +63,14 @@ def test_local_views_are_what_walking_the_tree_finds(computed: Tables, records: 
         name: [names[n] for n in (number - 1, number + 1) if 0 <= n < BROKERS]
         for number, name in enumerate(names)
     }
-    alike(computed["local_views"], oracle.local_views(oracle.traffic_classes(records, WIDTH), chain))
+    oracle.assert_alike(
+        computed["local_views"], oracle.local_views(oracle.traffic_classes(records, WIDTH), chain)
+    )
 
 
 def test_latency_quantiles_are_within_the_stated_error(computed: Tables, records: list[Record]) -> None:
-    from regraft.measure.transforms.latency import ERROR
-
-    exact = oracle.latencies(records, WIDTH)
-    found = {row[:2]: row[2:] for row in computed["latency"]}
-    assert found.keys() == exact.keys()
-    assert {phase for _, phase in exact} == {"before", "during", "untouched"}
-    for key, values in exact.items():
-        count, *quantiles, mean, largest = found[key]
-        assert (count, largest) == (len(values), values[-1])
-        assert mean == pytest.approx(sum(values) / len(values))
-        for share, quantile in zip((0.5, 0.99, 0.999), quantiles, strict=True):
-            assert quantile == pytest.approx(oracle.quantile(values, share), rel=ERROR * 1.0001)
+    assert {phase for _, phase in oracle.latencies(records, WIDTH)} == {"before", "during", "untouched"}
+    oracle.assert_table("latency", computed["latency"], records)
 
 
 def test_the_buckets_of_the_histogram_hold_each_latency_once(computed: Tables, records: list[Record]) -> None:
@@ -149,23 +127,9 @@ def test_similarity_is_the_share_of_publications_that_both_match(
 ) -> None:
     expected = oracle.filter_similarity(records, _used(records), WIDTH)
     assert expected
-    alike(computed["filter_similarity"], expected)
+    oracle.assert_alike(computed["filter_similarity"], expected)
 
 
 def _used(records: list[Record]) -> dict[int, Any]:
     starts = {oracle.window(each, WIDTH) for each in records}
     return oracle.in_force(oracle.interest(records, WIDTH), starts, WIDTH)
-
-
-def alike(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> None:
-    assert found
-    one, other = sorted(found, key=_key), sorted(expected, key=_key)
-    assert [_rounded(row) for row in one] == [_rounded(row) for row in other]
-
-
-def _key(row: tuple[Any, ...]) -> str:
-    return repr(_rounded(row))
-
-
-def _rounded(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(float(f"{c:.9g}") if isinstance(c, float) and math.isfinite(c) else c for c in row)

@@ -99,7 +99,7 @@ GRAPHML_FAULTS = [
         "<graphml><graph><node id='a'/>\n<edge source='a'/></graph></graphml>",
         "line 2: a <edge> needs the attribute 'target'",
     ),
-    ("<graphml><graph><hyperedge/></graph></graphml>", "line 1: a hyperedge can not be a link"),
+    ("<graphml><graph><hyperedge/></graph></graphml>", "line 1: a hyperedge cannot be a link"),
     ("<graphml><node id='a'/></graphml>", "line 1: a <node> must stand inside the <graph>"),
     (
         "<graphml><graph><node id='a'><node id='b'/></node></graph></graphml>",

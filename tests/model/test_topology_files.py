@@ -171,7 +171,7 @@ def test_writing_replaces_the_file_at_once_and_leaves_nothing_else(tmp_path: Pat
 def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "t.graphml"
     path.write_text("old")
-    with pytest.raises(BadInput, match="GraphML can not hold the character U\\+0001"):
+    with pytest.raises(BadInput, match="GraphML cannot hold the character U\\+0001"):
         write_topology(Topology.of([("a\x01", "b")]), path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

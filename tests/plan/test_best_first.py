@@ -13,8 +13,8 @@ from regraft.plan.best_first import best_first, change_of_estimate, estimate
 from regraft.plan.problem import Found, Problem, pair
 from regraft.plan.verify import verify
 from regraft.plan.watch import Watch
-from regraft.testing import brute_force, changed_tree, fronts, random_tree
-from regraft.testing.trees import tree_pairs
+from regraft.testing.brute_force import brute_force, fronts
+from regraft.testing.trees import changed_tree, random_tree, tree_pairs
 
 
 def ticking(ticks: int) -> Watch:

@@ -18,8 +18,8 @@ from regraft.plan.integer_planner import integer_plan, ip_all_paths, ip_each_pat
 from regraft.plan.problem import Found, Problem, pair
 from regraft.plan.verify import verify
 from regraft.plan.watch import Watch
-from regraft.testing import all_trees, brute_force, fronts, random_tree
-from regraft.testing.trees import tree_pairs
+from regraft.testing.brute_force import brute_force, fronts
+from regraft.testing.trees import all_trees, random_tree, tree_pairs
 
 REFERENCES = [
     json.loads(text)

@@ -1,4 +1,4 @@
-"""Mesh plans keep the invariant and the limits in every order, and say where they can not."""
+"""Mesh plans keep the invariant and the limits in every order, and say where they cannot."""
 
 from collections import deque
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Few flows: wider filters inside, the same deliveries; limits that can not hold are proven."""
+"""Few flows: wider filters inside, the same deliveries; limits that cannot hold are proven."""
 
 from collections.abc import Mapping
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.web.asking import TOKENS, Asking
 
-from regraft.app import views as v
 from regraft.model import BadInput, RegraftError
+from regraft.serve import views as v
 from regraft.testing.web_service import MemoryService
 from regraft.web.audit import AuditAway
 from regraft.web.rate import Rate
@@ -224,14 +224,14 @@ def test_nothing_is_changed_that_can_not_be_audited(asking: Asking, service: Mem
     client = asking(WebSettings(audit_log=Path("/dev/full")))
     answer = client.put("/api/v1/loop/mode", json={"mode": "automatic"})
     assert answer.status_code == 503
-    assert "audit log can not be written" in answer.json()["reason"]
+    assert "audit log cannot be written" in answer.json()["reason"]
     assert service.mode == "propose"
     assert client.get("/api/v1/state").status_code == 200
 
 
 def test_an_audit_log_that_can_not_be_opened_is_said_at_the_start(tmp_path: Path, asking: Asking) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(AuditAway, match="can not be opened"):
+    with pytest.raises(AuditAway, match="cannot be opened"):
         asking(WebSettings(audit_log=tmp_path / "file" / "audit"))
 
 

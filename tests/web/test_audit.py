@@ -40,7 +40,7 @@ def test_a_full_file_makes_way_and_few_old_ones_are_kept(tmp_path: Path) -> None
 
 def test_a_disk_that_is_full_is_a_fault_with_the_path() -> None:
     audit = Audit(Path("/dev/full"))
-    with pytest.raises(AuditAway, match="/dev/full: the audit log can not be written: No space left"):
+    with pytest.raises(AuditAway, match="/dev/full: the audit log cannot be written: No space left"):
         audit.write({"n": 1})
 
 

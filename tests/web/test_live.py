@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, async_playwright, expect
-from tests.app.serving import FakeMeasurer, settings
+from tests.serve.serving import settings
 
-from regraft.app.running import running_service
-from regraft.app.service import Service
+from regraft.estate.memory.windows import MadeUpWindows
+from regraft.estate.opening import opened
 from regraft.model import Topology
 from regraft.model.traffic import TrafficClass
 from regraft.model.workload import Workload
+from regraft.serve.running import running_service
+from regraft.serve.service import Service
 from regraft.testing.healing_overlay import HealingOverlay, healing_overlay
 from regraft.testing.web_server import browser
 from regraft.web.serving import serving
@@ -88,7 +90,8 @@ async def on_a_page(folder: Path, *steps: Steps) -> None:
     async with healing_overlay(LINE, folder) as overlay:
         configuration = settings(overlay.ensemble.hosts, overlay.layout.root, folder / "state", window="1s")
         async with (
-            running_service(configuration, FakeMeasurer(BUSY)) as service,
+            opened(configuration.estate, MadeUpWindows(BUSY)) as estate,
+            running_service(configuration, estate) as service,
             serving(service, configuration.web) as here,
             async_playwright() as playwright,
         ):

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from regraft.app.loop_metrics import metrics
 from regraft.broker.io import metrics as of_brokers
 from regraft.loop.policy import Policy
 from regraft.loop.state import State
+from regraft.serve.loop_metrics import metrics
 from regraft.testing.web_service import MemoryService
 from regraft.web.metrics import LOOP, Metrics
 

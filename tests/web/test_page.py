@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.web.asking import TOKENS
 from tests.web.test_dashboard import CHROMIUM, WIDE, Watched, links_shown, until, until_brokers
 
-from regraft.app import views as v
+from regraft.serve import views as v
 from regraft.testing.web_server import Background, background
 from regraft.testing.web_service import MemoryService
 from regraft.web.roles import Role

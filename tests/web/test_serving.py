@@ -48,7 +48,7 @@ def test_a_free_port_is_taken_and_given_back(service: MemoryService) -> None:
 def test_an_address_that_is_taken_is_one_line(service: MemoryService) -> None:
     async def steps(here: Serving) -> None:
         with pytest.raises(
-            BadInput, match=rf"127.0.0.1:{here.port}: can not listen there: Address already in use"
+            BadInput, match=rf"127.0.0.1:{here.port}: cannot listen there: Address already in use"
         ):
             async with serving(service, WebSettings(port=here.port)):
                 pass

@@ -1,10 +1,10 @@
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from regraft.model import BadInput
+from regraft.serve.configuration import WebSection
 from regraft.web.roles import Role
 from regraft.web.settings import WebSettings, is_loopback, settings_of
 from regraft.web.users import Users, parse_users
@@ -12,21 +12,6 @@ from regraft.web.users import Users, parse_users
 TOKEN = "0123456789abcdef"
 SOMEBODY = Users().with_token("alice", Role.ADMIN, TOKEN)
 CERTIFICATE: dict[str, Any] = {"certificate": Path("server.pem"), "key": Path("server.key")}
-
-
-@dataclass(frozen=True)
-class Configured:
-    host: str = "127.0.0.1"
-    port: int = 0
-    certificate: Path | None = None
-    key: Path | None = None
-    ca: Path | None = None
-    tokens_variable: str = "REGRAFT_WEB_TOKENS"
-    tokens_file: Path | None = None
-    requests_per_minute: float = 600
-    audit_log: Path | None = None
-    plain_http: bool = False
-    hosts: tuple[str, ...] = ()
 
 
 @pytest.mark.parametrize(
@@ -67,7 +52,7 @@ def test_users_come_from_the_file_and_the_environment(
     file.write_text("ops viewer certificate\n")
     monkeypatch.setenv("REGRAFT_WEB_TOKENS", f"alice:admin:{TOKEN},bob:viewer:{TOKEN[::-1]}")
     settings = settings_of(
-        Configured(tokens_file=file, requests_per_minute=120, ca=Path("ca.pem"), **CERTIFICATE)
+        WebSection(tokens_file=file, requests_per_minute=120, ca=Path("ca.pem"), **CERTIFICATE)
     )
     assert settings.users.by_certificate("ops") is not None
     assert [user.name for user in settings.users.digests.values()] == ["alice", "bob"]
@@ -77,7 +62,7 @@ def test_users_come_from_the_file_and_the_environment(
 def test_a_bad_variable_is_named_by_its_place_without_its_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGRAFT_WEB_TOKENS", f"alice:admin:{TOKEN},bob:{TOKEN}")
     with pytest.raises(BadInput, match="REGRAFT_WEB_TOKENS, entry 2: expected name:role:token") as fault:
-        settings_of(Configured())
+        settings_of(WebSection())
     assert TOKEN not in str(fault.value)
 
 
@@ -85,7 +70,7 @@ def test_a_bad_file_is_named_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "users"
     file.write_text("alice\n")
     with pytest.raises(BadInput, match=r"users: line 1: a user is"):
-        settings_of(Configured(tokens_file=file))
+        settings_of(WebSection(tokens_file=file))
 
 
 @pytest.mark.parametrize(
@@ -100,9 +85,9 @@ def test_nobody_has_two_roles_or_the_token_of_another(
 ) -> None:
     monkeypatch.setenv("REGRAFT_WEB_TOKENS", f"alice:admin:{TOKEN},{second}")
     with pytest.raises(BadInput, match=reason):
-        settings_of(Configured())
+        settings_of(WebSection())
 
 
 def test_a_name_may_have_two_tokens_while_one_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGRAFT_WEB_TOKENS", f"alice:admin:{TOKEN},alice:admin:{TOKEN[::-1]}")
-    assert len(settings_of(Configured()).users.digests) == 2
+    assert len(settings_of(WebSection()).users.digests) == 2

@@ -218,11 +218,11 @@ async def _carry_out(
     from regraft.deploy.control import ask
     from regraft.deploy.execute import execute, resume, roll_back
     from regraft.deploy.journal import deployer_of
-    from regraft.deploy.records import ROLL_BACK
+    from regraft.deploy.states import RunOrder
 
     if mode == "rollback" and (by := await deployer_of(coord, layout)):
-        run = await ask(coord, layout, ROLL_BACK)
-        text = json.dumps({"run": run.id, "wanted": ROLL_BACK, "deployer": by})
+        run = await ask(coord, layout, RunOrder.ROLL_BACK)
+        text = json.dumps({"run": run.id, "wanted": RunOrder.ROLL_BACK, "deployer": by})
         click.echo(text if as_json else f"run {run.id}: it is taken back by the {by}")
         return None
 

@@ -24,7 +24,7 @@ ROWS = 20
 async def stopped_by_interrupt(work: Awaitable[T], coord: "Coord", layout: "Layout") -> T:
     """The first Ctrl-C asks the run to stop; the second leaves it, to be continued later."""
     from regraft.deploy.control import ask
-    from regraft.deploy.records import STOP
+    from regraft.deploy.states import RunOrder
     from regraft.model import RegraftError
 
     task = asyncio.ensure_future(work)
@@ -32,7 +32,7 @@ async def stopped_by_interrupt(work: Awaitable[T], coord: "Coord", layout: "Layo
 
     async def stop() -> None:
         try:
-            await ask(coord, layout, STOP)
+            await ask(coord, layout, RunOrder.STOP)
         except RegraftError as fault:
             click.echo(f"regraft: {fault}", err=True)
 
@@ -109,10 +109,11 @@ def table(progress: "Progress", now: float) -> "Table":
     from rich.table import Table
 
     from regraft.cli.printing import shown
-    from regraft.deploy.records import DONE, PENDING, action_of
+    from regraft.deploy.records import action_of
+    from regraft.deploy.states import ActionState
 
     rows = Table("step", "action", "state", "attempt", "ms", "waiting for", box=None, pad_edge=False)
-    order = {PENDING: 1, DONE: 2}
+    order = {ActionState.PENDING: 1, ActionState.DONE: 2}
     doings = sorted(progress.actions.values(), key=lambda doing: order.get(doing.state, 0))
     for doing in doings[:ROWS]:
         ended = doing.ended or now
@@ -121,7 +122,7 @@ def table(progress: "Progress", now: float) -> "Table":
             "" if doing.state in order else " ".join(map(shown, _silent(progress, doing.change.id, doing)))
         )
         action = shown(str(action_of(doing)))
-        rows.add_row(str(progress.run.step), action, doing.state, str(doing.attempt), spent, waiting)
+        rows.add_row(str(progress.run.step), action, doing.state.value, str(doing.attempt), spent, waiting)
     if len(doings) > ROWS:
         rows.add_row("", f"and {len(doings) - ROWS} others", "", "", "", "")
     return rows
@@ -129,10 +130,14 @@ def table(progress: "Progress", now: float) -> "Table":
 
 def _silent(progress: "Progress", id: str, doing: object) -> list[str]:
     """Brokers of the change that are not where the action is."""
-    from regraft.deploy.records import ABORTED, COMMITTED, DONE, READY, REFUSED, Doing, Status
+    from regraft.deploy.records import Doing, Status
+    from regraft.deploy.states import ActionState, Reported
 
     assert isinstance(doing, Doing)
-    there = {COMMITTED: (DONE,), ABORTED: (ABORTED, REFUSED)}.get(doing.state, (READY,))
+    there = {
+        ActionState.COMMITTED: {Reported.DONE},
+        ActionState.ABORTED: {Reported.ABORTED, Reported.REFUSED},
+    }.get(doing.state, {Reported.READY})
     return [
         name for name in doing.change.brokers if progress.statuses.get(name, Status()).stage(id) not in there
     ]

@@ -69,7 +69,7 @@ def broker(broker: str, topology: Path, **options: Any) -> int:
     zookeeper.needed()
     address = _address(options["address"])
     if address is None and options["host"] in EVERYWHERE:
-        raise BadInput("--address", f"is missing: others can not reach the broker at {options['host']}")
+        raise BadInput("--address", f"is missing: others cannot reach the broker at {options['host']}")
     metrics = _address(options["metrics"])
     file = read_topology(topology)
     made = configuring(file.kind, options)

@@ -39,7 +39,7 @@ def _locked(lock: Path, what: Path, option: str) -> TextIO:
         try:
             file = lock.open("a+")
         except OSError as fault:
-            raise BadInput(str(lock), f"can not be written: {fault.strerror}") from None
+            raise BadInput(str(lock), f"cannot be written: {fault.strerror}") from None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(file.fileno()).st_ino == lock.stat().st_ino:

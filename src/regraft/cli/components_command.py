@@ -14,9 +14,9 @@ from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, RegraftError
 
 if TYPE_CHECKING:
+    from regraft.components.caller import Calls
+    from regraft.components.messages import Order
     from regraft.coord import Coord, Layout
-    from regraft.heal.components.caller import Calls
-    from regraft.heal.components.messages import Order
 
 T = TypeVar("T")
 FILE = click.Path(path_type=Path)
@@ -55,7 +55,7 @@ def key(file: Path, as_json: bool) -> None:
     Example:
       regraft components key me.pem
     """
-    from regraft.heal.components.signing import make_key
+    from regraft.components.signing import make_key
 
     public = make_key(file)
     _say({"key": str(file), "public": str(public)}, f"{file} and {public}", as_json)
@@ -73,14 +73,14 @@ def pack(folder: Path, key_file: Path, out: Path, as_json: bool) -> None:
     Example:
       regraft components pack examples/components/chat --key me.pem -o chat.zip
     """
-    from regraft.heal.components.bundle import folder_files
-    from regraft.heal.components.signing import private_key, signed_bundle
+    from regraft.components.bundle import folder_files
+    from regraft.components.signing import private_key, signed_bundle
 
     data = signed_bundle(folder_files(folder), private_key(key_file), str(folder))
     try:
         out.write_bytes(data)
     except OSError as fault:
-        raise BadInput(str(out), f"can not be written: {fault.strerror}") from None
+        raise BadInput(str(out), f"cannot be written: {fault.strerror}") from None
     _describe(data, out, as_json)
 
 
@@ -95,7 +95,7 @@ def verify(bundle: Path, trusted: Path, as_json: bool) -> None:
     Example:
       regraft components verify chat.zip --trusted trusted
     """
-    from regraft.heal.components.signing import Trust
+    from regraft.components.signing import Trust
 
     data = _read(bundle)
     Trust(trusted).opened(data, str(bundle))
@@ -111,7 +111,7 @@ def _read(path: Path) -> bytes:
 def _describe(data: bytes, path: Path, as_json: bool) -> None:
     import msgspec
 
-    from regraft.heal.components.bundle import read_bundle
+    from regraft.components.bundle import read_bundle
 
     bundle = read_bundle(data, str(path))
     manifest = bundle.manifest
@@ -158,7 +158,7 @@ def list_(zookeeper: Zookeeper, directory: Path, as_json: bool) -> None:
 async def _entries(coord: "Coord", layout: "Layout") -> list[dict[str, Any]]:
     import msgspec
 
-    from regraft.heal.components.directory import ZookeeperDirectory
+    from regraft.components.directory import ZookeeperDirectory
 
     found = await ZookeeperDirectory(coord, layout).all()
     return [msgspec.to_builtins(entry) for _, entry in sorted(found.items())]
@@ -183,7 +183,7 @@ def create(
     """
     import msgspec
 
-    from regraft.heal.components.messages import Order
+    from regraft.components.messages import Order
     from regraft.model.fields import an_object
     from regraft.model.files import as_text, parse_json
 
@@ -212,7 +212,7 @@ def migrate(name: str, target: str, zookeeper: Zookeeper, directory: Path, as_js
     Example:
       regraft components migrate chat b2
     """
-    from regraft.heal.components.messages import Order
+    from regraft.components.messages import Order
 
     order = Order(number=0, kind="migrate", name=name, target=target)
     seconds = _order("", order, zookeeper, directory)
@@ -236,8 +236,8 @@ def clone(
     Example:
       regraft components clone chat b2 --as chat2
     """
-    from regraft.heal.components.intents import clone_name
-    from regraft.heal.components.messages import Order
+    from regraft.components.intents import clone_name
+    from regraft.components.messages import Order
 
     there = name_there or clone_name(name, target)
     _order(
@@ -258,7 +258,7 @@ def terminate(name: str, zookeeper: Zookeeper, directory: Path, as_json: bool) -
     Example:
       regraft components terminate chat
     """
-    from regraft.heal.components.messages import Order
+    from regraft.components.messages import Order
 
     _order("", Order(number=0, kind="terminate", name=name), zookeeper, directory)
     _say({"component": name}, f"{name} has ended", as_json)
@@ -323,9 +323,9 @@ def _order(at: str, order: "Order", zookeeper: Zookeeper, directory: Path) -> fl
                 raise BadInput(order.name, "no component has this name")
             place = found.entry.place
         if await calls.directory.address(place) is None:
-            raise BadInput(place, "no host of components lives there")
+            raise BadInput(place, "no component host is running there")
         if order.target and await calls.directory.address(order.target) is None:
-            raise BadInput(order.target, "no host of components lives there")
+            raise BadInput(order.target, "no component host is running there")
         ended = await calls.order(place, order)
         if ended is None:
             raise RegraftError(f"{place} does not answer")
@@ -340,8 +340,8 @@ def _with_calls(zookeeper: Zookeeper, directory: Path, work: "Callable[[Calls], 
     from regraft.cli.running_zookeeper import connected
 
     async def run(coord: "Coord", layout: "Layout") -> T:
-        from regraft.heal.components.caller import Calls
-        from regraft.heal.components.directory import ZookeeperDirectory
+        from regraft.components.caller import Calls
+        from regraft.components.directory import ZookeeperDirectory
 
         async with Calls.from_environment(ZookeeperDirectory(coord, layout), os.environ) as calls:
             return await work(calls)

@@ -16,9 +16,9 @@ from regraft.cli.grouped import Command
 from regraft.cli.up_options import make_folder
 
 if TYPE_CHECKING:
-    from regraft.app.demo.show import Options, Scene
-    from regraft.app.demo.story import Story
     from regraft.cli.demo_watch import Watch
+    from regraft.demo.show import Options, Scene
+    from regraft.demo.story import Story
 
 RATES = click.FloatRange(1.0, 5000.0)
 
@@ -58,10 +58,10 @@ def demo(out: Path, rate: float, window: float, small: bool, keep: bool, as_json
       regraft demo
       regraft demo --small --keep     # eight brokers; the dashboard stays until Ctrl-C
     """
-    from regraft.app.demo.network import SMALL
-    from regraft.app.demo.show import Options
     from regraft.cli.demo_report import write_report
     from regraft.cli.demo_summary import answer, summary
+    from regraft.demo.network import SMALL
+    from regraft.demo.show import Options
 
     make_folder(out)
     options = Options(SMALL if small else (), rate, window)
@@ -81,9 +81,9 @@ async def _played(
     options: "Options", out: Path, keep: bool, quiet: bool, write_report: Any
 ) -> "tuple[Story, list[Path]]":
     """Whatever ends it, nothing is left running."""
-    from regraft.app.demo.show import running, scene, show
     from regraft.cli.demo_summary import summary
     from regraft.cli.demo_watch import watching
+    from regraft.demo.show import running, scene, show
 
     started = time.monotonic()
     task = asyncio.current_task()

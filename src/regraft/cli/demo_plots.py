@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from regraft.app.demo.story import Sample, Story, quantile
 from regraft.cli.layout import Places, places
+from regraft.demo.story import Sample, Story, quantile
 from regraft.model import Ends, Topology
 
 if TYPE_CHECKING:

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regraft.app.demo.network import reachable
-from regraft.app.demo.story import Sample, Spell, Story
-from regraft.app.network import Network
 from regraft.cli import demo_plots
 from regraft.cli.demo_summary import SPELLS, answer
+from regraft.demo.network import reachable
+from regraft.demo.story import Sample, Spell, Story
 from regraft.model import Ends, Topology
 from regraft.model.files import write_text
 from regraft.model.topology_files import write_topology
+from regraft.serve.network import Network
 
 if TYPE_CHECKING:
-    from regraft.app.demo.show import Scene
+    from regraft.demo.show import Scene
 
 STYLE = """
 :root { color-scheme: light }

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from regraft.app.demo.story import Spell, Story
+from regraft.demo.story import Spell, Story
 
 SPELLS = {
     "before": "before",

@@ -36,13 +36,11 @@ def doctor(path: Path, as_json: bool) -> int:
     """
     import os
 
-    from regraft.app.configuration import checked, configured, read_configuration
-    from regraft.app.doctor import examine
+    from regraft.cli.doctor import examine
+    from regraft.serve.configuration_file import configured, read_configuration
 
     given = path.exists() or _asked()
-    configuration = (
-        read_configuration(path, os.environ) if given else configured(checked({}), Path.cwd(), os.environ)
-    )
+    configuration = read_configuration(path, os.environ) if given else configured({}, Path.cwd(), os.environ)
     checks = []
     for check in examine(configuration):
         checks.append(check)

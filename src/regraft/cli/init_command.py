@@ -10,7 +10,7 @@ from regraft.cli.grouped import Command
 from regraft.model import BadInput
 
 if TYPE_CHECKING:
-    from regraft.app.configuration_keys import Scalar
+    from regraft.model.setting_kinds import Written
 
 FILE = click.Path(path_type=Path)
 
@@ -43,12 +43,12 @@ def init(
       regraft init
       regraft init --mode automatic --telemetry spool
     """
-    from regraft.app.starter import starter
     from regraft.model.files import write_text
+    from regraft.serve.configuration_file import starter
 
     if file.exists() and not force:
         raise BadInput(str(file), "is there already; --force writes over it")
-    given: dict[tuple[str, str], Scalar | None] = {
+    given: dict[tuple[str, str], Written | None] = {
         ("loop", "mode"): mode,
         ("telemetry", "folder"): str(telemetry) if telemetry else None,
         ("overlay", "directory"): str(directory) if directory else None,

@@ -59,7 +59,7 @@ def seconds(context: click.Context, option: click.Parameter, value: float | None
 
 
 def check_places(output: Path | None, picture: Path | None, inputs: list[Path]) -> None:
-    """Refuse a place that can not or must not be written to before time is spent on planning."""
+    """Refuse a place that cannot or must not be written to before time is spent on planning."""
     if output == Path("-"):
         raise BadInput("-", "-o needs the name of a file; --json prints the plan on standard output")
     taken = {os.path.realpath(path): "an input" for path in inputs}
@@ -67,9 +67,9 @@ def check_places(output: Path | None, picture: Path | None, inputs: list[Path]) 
         if path is None:
             continue
         if os.path.isdir(path):
-            raise BadInput(shown(path), "can not be written: this is a folder")
+            raise BadInput(shown(path), "cannot be written: this is a folder")
         if not os.path.isdir(path.parent):
-            raise BadInput(shown(path), f"can not be written: there is no folder {shown(path.parent)}")
+            raise BadInput(shown(path), f"cannot be written: there is no folder {shown(path.parent)}")
         if role := taken.get(os.path.realpath(path)):
             raise BadInput(shown(path), f"{option} would overwrite {role}")
         taken[os.path.realpath(path)] = f"what {option} writes"

@@ -121,7 +121,7 @@ def _value(text: str) -> str | int | float | bool:
 
 
 def _checked(attributes: dict[str, Any], data: str) -> "Event":
-    """Nothing that can not be sent: it would be noticed when others have left already."""
+    """Nothing that cannot be sent: it would be noticed when others have left already."""
     from regraft.client import Event
     from regraft.client.checks import encoded, sendable
 

@@ -13,9 +13,9 @@ from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput
 
 if TYPE_CHECKING:
-    from regraft.app.rearranging import Rearranged
     from regraft.coord import Coord, Layout
     from regraft.design.ocbr import Costs
+    from regraft.rearrange.masters import Rearranged
 
 FILE = click.Path(path_type=Path)
 
@@ -109,10 +109,10 @@ async def _rearrange(
     import asyncio
     import signal
 
-    from regraft.app.rearranging import Pace, Rearranging
-    from regraft.app.rearranging_turn import Live
-    from regraft.app.spool_views import Spools
     from regraft.cli.apply_command import verify
+    from regraft.rearrange.masters import Pace, Rearranging
+    from regraft.rearrange.spool_views import Spools
+    from regraft.rearrange.turns import Live
 
     done: list[Rearranged] = []
 

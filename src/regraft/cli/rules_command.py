@@ -205,9 +205,9 @@ def raise_(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any)
 
 async def _raised(coord: "Coord", layout: "Layout", event: "Event", wait: float) -> list[str]:
     """The rules that ask for it."""
-    from regraft.app.healing.adding import add_broker
     from regraft.heal.raised import raise_event
     from regraft.heal.rules import parse
+    from regraft.node.healing.adding import add_broker
 
     stored = await _stored(coord, layout)
     names = [rule.name for rule in stored.rules if parse(rule.text)[0].on.name == event.name]
@@ -247,7 +247,7 @@ def _read(files: tuple[Path, ...], seed: bool) -> "list[tuple[str, Rule]]":
 
     if not files and not seed:
         raise BadInput("FILES", "name a file with rules, or --seed")
-    found = [("the seed's rules", rule) for rule in parse(SEED_RULES)] if seed else []
+    found = [("Mimosa Pudica's rules", rule) for rule in parse(SEED_RULES)] if seed else []
     for file in files:
         data = read_bytes(file)
         try:
@@ -292,7 +292,8 @@ async def _put(
     coord: "Coord", layout: "Layout", found: "list[tuple[str, Rule]]", values: Definitions, instead: bool
 ) -> "RuleSet":
     """Checked here first, with the places in the files."""
-    from regraft.heal.database.client import DatabaseClient, Denied
+    from regraft.heal.database.client import DatabaseClient
+    from regraft.heal.grant import Denied
 
     client = await DatabaseClient.found(coord, layout)
     try:

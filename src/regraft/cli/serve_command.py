@@ -13,8 +13,8 @@ import click
 from regraft.cli.grouped import Command
 
 if TYPE_CHECKING:
-    from regraft.app.configuration import Configuration
-    from regraft.app.service import Service
+    from regraft.serve.configuration import ServeConfiguration
+    from regraft.serve.service import Service
 
 FILE = click.Path(path_type=Path)
 
@@ -46,7 +46,7 @@ def serve(path: Path, no_web: bool, as_json: bool) -> int:
     import asyncio
     import os
 
-    from regraft.app.configuration import read_configuration
+    from regraft.serve.configuration_file import read_configuration
 
     configuration = read_configuration(path, os.environ)
     if not no_web and configuration.web.enabled:
@@ -56,10 +56,11 @@ def serve(path: Path, no_web: bool, as_json: bool) -> int:
     return asyncio.run(_serve(configuration, not no_web and configuration.web.enabled, as_json))
 
 
-async def _serve(configuration: "Configuration", with_web: bool, as_json: bool) -> int:
+async def _serve(configuration: "ServeConfiguration", with_web: bool, as_json: bool) -> int:
     import asyncio
 
-    from regraft.app.running import running_service
+    from regraft.estate.opening import opened
+    from regraft.serve.running import running_service
     from regraft.web.logs import install
 
     stop = asyncio.Event()
@@ -67,7 +68,11 @@ async def _serve(configuration: "Configuration", with_web: bool, as_json: bool) 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     install("INFO")
-    async with running_service(configuration) as service, _web(service, configuration, with_web) as url:
+    async with (
+        opened(configuration.estate) as estate,
+        running_service(configuration, estate) as service,
+        _web(service, configuration, with_web) as url,
+    ):
         _announce(configuration, service, url, as_json)
         await stop.wait()
     click.echo("stopped", err=True)
@@ -75,7 +80,9 @@ async def _serve(configuration: "Configuration", with_web: bool, as_json: bool) 
 
 
 @asynccontextmanager
-async def _web(service: "Service", configuration: "Configuration", wanted: bool) -> AsyncIterator[str | None]:
+async def _web(
+    service: "Service", configuration: "ServeConfiguration", wanted: bool
+) -> AsyncIterator[str | None]:
     if not wanted:
         yield None
         return
@@ -85,14 +92,16 @@ async def _web(service: "Service", configuration: "Configuration", wanted: bool)
         yield served.url
 
 
-def _announce(configuration: "Configuration", service: "Service", url: str | None, as_json: bool) -> None:
+def _announce(
+    configuration: "ServeConfiguration", service: "Service", url: str | None, as_json: bool
+) -> None:
     state = service.state()
     if as_json:
         answer: dict[str, Any] = {
             "overlay": configuration.overlay.name,
             "mode": state.mode,
             "window_seconds": state.window_seconds,
-            "state": str(configuration.state),
+            "state": str(configuration.state.folder),
             "url": url,
         }
         click.echo(json.dumps(answer))

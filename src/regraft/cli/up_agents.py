@@ -62,7 +62,7 @@ def _needs_java() -> None:
     try:
         java()
     except RegraftError as fault:
-        raise RegraftError(f"{fault}; --no-agents does without, but then links can not be changed") from None
+        raise RegraftError(f"{fault}; --no-agents does without, but then links cannot be changed") from None
 
 
 async def beginning(coord: "Coord", layout: "Layout", file: Topology, spare: Sequence[str]) -> Beginning:

@@ -19,9 +19,9 @@ from regraft.cli.up_options import Configure, make_folder
 from regraft.model import BadInput, RegraftError, Topology
 
 if TYPE_CHECKING:
-    from regraft.app.healing.processes import NodeProcesses
-    from regraft.app.healing.settings import NodeSettings
     from regraft.coord import Coord, Layout
+    from regraft.node.healing.processes import NodeProcesses
+    from regraft.node.healing.settings import NodeSettings
 
 AGAIN_SECONDS = 1.0
 """A node that has ended rests for so long."""
@@ -151,8 +151,8 @@ class Healing:
         return self._started.setdefault(id, asyncio.Event())
 
     async def _is_out(self, id: str) -> bool:
-        from regraft.app.healing.in_service import out_of_service
         from regraft.coord import CoordError
+        from regraft.node.healing.in_service import out_of_service
 
         while True:
             with contextlib.suppress(CoordError):
@@ -160,8 +160,8 @@ class Healing:
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _follow_wanted(self) -> None:
-        from regraft.app.healing.in_service import wanted
         from regraft.coord import CoordError
+        from regraft.node.healing.in_service import wanted
 
         while True:
             with contextlib.suppress(CoordError):
@@ -170,7 +170,7 @@ class Healing:
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _start(self, id: str, beside: tuple[str, ...]) -> None:
-        from regraft.app.healing.in_service import reinstate
+        from regraft.node.healing.in_service import reinstate
 
         await reinstate(self._coord, self._layout, id)
         await self.nodes.start(id, beside)
@@ -200,8 +200,8 @@ async def start_healing(
     configure: Configure,
     options: Mapping[str, Any],
 ) -> Healing:
-    from regraft.app.healing.in_service import out_of_service
-    from regraft.app.healing.processes import (
+    from regraft.node.healing.in_service import out_of_service
+    from regraft.node.healing.processes import (
         DatabaseProcesses,
         NodeProcesses,
         put_seed_rules,
@@ -235,9 +235,9 @@ def _folder(running: AsyncExitStack, state: Path | None) -> Path:
 def _settings(
     id: str, coord: "Coord", configure: Configure, token: str, options: Mapping[str, Any]
 ) -> "NodeSettings":
-    from regraft.app.healing.settings import NodeSettings, reaching
     from regraft.heal.detection import Timing
     from regraft.heal.limits import RemovalLimits
+    from regraft.node.healing.settings import NodeSettings, reaching
 
     timer = options["timer_ms"] / 1000
     return NodeSettings(

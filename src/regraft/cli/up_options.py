@@ -10,7 +10,8 @@ from regraft.cli.grouped import advanced
 from regraft.model import BadInput, Kind
 
 if TYPE_CHECKING:
-    from regraft.broker.io.configuration import Configuration, Telemetry, Tls, Tokens
+    from regraft.broker.io.configuration import Configuration, Telemetry, Tokens
+    from regraft.wire.identity import Tls
 
 Configure: TypeAlias = "Callable[[str, tuple[str, ...]], Configuration]"
 """A broker's id and its neighbours → what it is told."""
@@ -109,8 +110,7 @@ def configuring(kind: Kind, options: Mapping[str, Any]) -> Configure:
 
 
 def _tls(options: Mapping[str, Any]) -> "Tls | None":
-    from regraft.broker.io.configuration import Tls
-    from regraft.broker.io.tls import accepting
+    from regraft.wire.identity import Tls, accepting
 
     certificate, ca = options["certificate"], options["ca"]
     if certificate is None:
@@ -157,4 +157,4 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
-        raise BadInput(str(folder), f"can not be made into a folder: {fault.strerror}") from None
+        raise BadInput(str(folder), f"cannot be made into a folder: {fault.strerror}") from None

@@ -13,9 +13,9 @@ import click
 from regraft.cli.grouped import Command, advanced
 
 if TYPE_CHECKING:
-    from regraft.app.configuration import Configuration
-    from regraft.app.replaying import Replay
     from regraft.loop.policy import Mode
+    from regraft.serve.configuration import ServeConfiguration
+    from regraft.serve.replaying import Replay
 
 FILE = click.Path(path_type=Path)
 SHOWN = (
@@ -76,35 +76,29 @@ def what_if(**options: Any) -> None:
         _show(found)
 
 
-def _configuration(path: Path | None, window: str | None) -> "Configuration":
+def _configuration(path: Path | None, window: str | None) -> "ServeConfiguration":
     import os
     from dataclasses import replace
 
-    import msgspec
+    from regraft.serve.configuration_file import configured, read_configuration
 
-    from regraft.app.configuration import checked, configured, read_configuration
-
-    found = (
-        read_configuration(path, os.environ)
-        if path is not None
-        else configured(checked({}), Path.cwd(), os.environ)
-    )
+    found = read_configuration(path, os.environ) if path else configured({}, Path.cwd(), os.environ)
     if window is None:
         return found
-    width = configured(checked({"loop": {"window": window}}), Path.cwd(), {}).policy.window_seconds
-    return replace(found, policy=msgspec.structs.replace(found.policy, window_seconds=width))
+    width = configured({"loop": {"window": window}}, Path.cwd(), {}).loop.window
+    return replace(found, loop=replace(found.loop, window=width))
 
 
 def _replayed(
-    configuration: "Configuration", options: dict[str, Any], say: Callable[[str], None]
+    configuration: "ServeConfiguration", options: dict[str, Any], say: Callable[[str], None]
 ) -> "Replay":
-    from regraft.app.past import measured_past, moment, topology_then
-    from regraft.app.replaying import replay
-    from regraft.app.running import thinker_of
+    from regraft.estate.regraft.past_windows import measured_past, moment, topology_then
     from regraft.measure.inputs import check_source
     from regraft.measure.session import SMALL, start
     from regraft.model import BadInput
     from regraft.model.topology_files import read_topology
+    from regraft.serve.replaying import replay
+    from regraft.serve.running import designer_of
 
     begin = moment(options["begin"], "--from") if options["begin"] else float("-inf")
     end = moment(options["end"], "--to") if options["end"] else float("inf")
@@ -121,10 +115,10 @@ def _replayed(
         try:
             say("measuring")
             out = options["out"] or Path(folder)
-            width = configuration.policy.window_seconds
+            width = configuration.loop.window
             past = measured_past(session, options["telemetry"], out, width, begin, end)
             say("replaying")
-            return replay(past.windows(), then or topology_then(past), thinker_of(configuration), mode)
+            return replay(past.windows(), then or topology_then(past), designer_of(configuration), mode)
         finally:
             session.stop()
 

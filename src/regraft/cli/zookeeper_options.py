@@ -135,7 +135,7 @@ def auth_of(text: str) -> "Auth":
             text = Path(text[1:]).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as fault:
             reason = fault.strerror if isinstance(fault, OSError) else "is not text"
-            raise BadInput(text[1:], f"can not be read: {reason}") from None
+            raise BadInput(text[1:], f"cannot be read: {reason}") from None
     scheme, _, rest = text.partition(":")
     if scheme == "gssapi":
         return Sasl(user=rest, mechanism="GSSAPI")

@@ -8,8 +8,8 @@ from typing import Any
 from regraft.filters import Filter, parse
 from regraft.model import BadInput
 from regraft.protocol.events import EVENT_BYTES, Event, Value, check_names, encode
+from regraft.protocol.names import check_client_name
 
-NAME_BYTES = 255
 WINDOWS = range(1, 2**20 + 1)
 
 
@@ -20,12 +20,12 @@ def sendable(place: str, text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise BadInput(place, "has characters that can not be written as UTF-8") from None
+        raise BadInput(place, "has characters that cannot be written as UTF-8") from None
 
 
 def check_name(name: str) -> None:
-    if not 0 < len(sendable("name", name)) <= NAME_BYTES or "#" in name or "/" in name:
-        raise BadInput("name", f"a client's name has 1 to {NAME_BYTES} bytes, and no '#' or '/'")
+    sendable("name", name)
+    check_client_name(name, "name")
 
 
 def check_tls(tls: ssl.SSLContext | None) -> None:

@@ -12,9 +12,10 @@ from typing import cast
 
 from regraft.client.addresses import Address
 from regraft.client.core import Client
-from regraft.protocol.framing import Reader, frames
 from regraft.protocol.messages import AnyMessage, Refused
-from regraft.protocol.wire import BadFrame, Wire
+from regraft.wire.frames import BadFrame
+from regraft.wire.numbered import Reader, Wire, frames
+from regraft.wire.streams import dial
 
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
@@ -138,7 +139,7 @@ class Linking:
         link = Link(self._received, self._frame_bytes)
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                await asyncio.get_running_loop().create_connection(lambda: link, *address, ssl=self._tls)
+                await dial(lambda: link, address, self._tls)
         except (OSError, TimeoutError, ValueError) as fault:  # names of hosts can be odd in many ways
             self.last_fault = f"{_place(address)}: {_words(fault)}"
             return False, ""

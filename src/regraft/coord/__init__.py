@@ -22,8 +22,9 @@ from regraft.coord.errors import (
 from regraft.coord.layout import Layout
 from regraft.coord.lease import Held, Lease, acquire
 from regraft.coord.presence import Presence
-from regraft.coord.typed import Record, Stored
+from regraft.coord.typed import Stored
 from regraft.coord.values import Change, Check, Create, Delete, Node, Operation, Set, State
+from regraft.model.record import Record
 
 __all__ = [
     "Change",

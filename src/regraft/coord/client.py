@@ -171,7 +171,7 @@ class Coord:
         return True
 
     async def transaction(self, operations: Sequence[Operation], *, tag: str | None = None) -> list[Result]:
-        """All or nothing: the result of each operation, or the fault of the first that can not be.
+        """All or nothing: the result of each operation, or the fault of the first that cannot be.
 
         `tag` is part of the names of sequential nodes and must be unique; by default it is made up.
         """

@@ -52,7 +52,7 @@ class Tls:
             raise BadInput("TLS", "a certificate and its key must be given together")
         for file in (self.authority, self.certificate, self.key):
             if file is not None and not os.access(file, os.R_OK):
-                raise BadInput(str(file), "can not be read")
+                raise BadInput(str(file), "cannot be read")
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 On failure: a server that ends before it serves is started again on other ports (another program may have
 taken one meanwhile), a few times; then its log's last line is the reason. Servers never outlive the
-process that started them, however it ends: each runs under a shell that reads from a pipe, and kills it
-when the other end of the pipe is gone. They listen on 127.0.0.1 only.
+process that started them, however it ends (`processes.programs`). They listen on 127.0.0.1 only.
 
 With a directory, data and ports stay the same from one run to the next, and no second run can use it
 meanwhile; if another program has taken a port, servers get new ones and the log says so. Without a directory,
@@ -14,8 +13,6 @@ import asyncio
 import contextlib
 import fcntl
 import logging
-import os
-import signal
 import ssl
 import subprocess
 import time
@@ -30,6 +27,7 @@ from regraft.coord.server_files import Options, Ports, ServerTls, write_files
 from regraft.coord.temporary import TemporaryFolder
 from regraft.model import BadInput, RegraftError
 from regraft.model.files import write_bytes
+from regraft.processes.programs import kill_program, start_program
 
 log = logging.getLogger("regraft.coord")
 PORTS = "ports.json"
@@ -37,14 +35,6 @@ START_SECONDS = 60.0
 FREED_SECONDS = 10.0
 ATTEMPTS = 5
 POLL_SECONDS = 0.02
-# The reader gets the pipe as descriptor 3: what runs in the background has no standard input.
-GUARD = """exec 3<&0
-"$@" 3<&- & server=$!
-{ read -r _ <&3; kill -9 $server; } & reader=$!
-exec 3<&-
-wait $server; code=$?
-kill $reader
-exit $code"""
 
 
 class Server:
@@ -63,29 +53,18 @@ class Server:
 
     @property
     def pid(self) -> int | None:
-        """Of the process group, in which the server runs."""
+        """Of the server, and of its process group."""
         return self._process.pid if self._process is not None else None
 
     def launch(self) -> None:
         with (self.place / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                ["/bin/sh", "-c", GUARD, "zookeeper", *self._command],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+            self._process = start_program(self._command, log)
 
     def kill(self) -> None:
         """As a crash does: `kill -9`, without a word."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if process.stdin is not None:
-            process.stdin.close()
+        if process is not None:
+            kill_program(process)
 
     async def mode(self) -> str | None:
         """`standalone`, `leader` or `follower`; None while it does not serve."""
@@ -108,7 +87,7 @@ class Server:
             lines = (self.place / "log").read_text(errors="replace").splitlines()
             said = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
             return said[-1] if said else "it said nothing"
-        return "its log can not be read"
+        return "its log cannot be read"
 
     def _context(self) -> ssl.SSLContext | None:
         if self._tls is None:
@@ -232,7 +211,7 @@ class Ensemble:
         except BlockingIOError:
             raise BadInput(str(self._given), "another ZooKeeper of Regraft's uses this directory") from None
         except OSError as fault:
-            raise BadInput(str(self._given), f"can not hold ZooKeeper's data: {fault.strerror}") from None
+            raise BadInput(str(self._given), f"cannot hold ZooKeeper's data: {fault.strerror}") from None
         return place
 
     async def _last_ports(self, file: Path) -> list[Ports]:
@@ -247,7 +226,7 @@ class Ensemble:
         used = [each.numbers if self._count > 1 else each.numbers[:1] for each in last]
         if await freed([(LOOPBACK, number) for numbers in used for number in numbers], FREED_SECONDS):
             return last
-        log.warning("ZooKeeper can not have its ports of the last start: another program uses one of them")
+        log.warning("ZooKeeper cannot have its ports of the last start: another program uses one of them")
         return []
 
     def _check_count(self, file: Path) -> None:

@@ -4,7 +4,7 @@ On failure: when the holder's session expires, its nodes go and the next in the 
 holder learns it by `lost`, which is set when the session is lost, when the connection has been away for so
 long that the session may have expired, or when somebody has deleted the node. That is a prompt: a process
 that was asleep may hear of it late. What makes a late writer harmless is `write`: its transaction checks
-that the lease's nodes are still there, so it can not happen after another has taken over. Outside
+that the lease's nodes are still there, so it cannot happen after another has taken over. Outside
 ZooKeeper, compare `token`: it grows from each holder to the next.
 
 Each name has a queue (`queues`), and the first in it holds the name.

@@ -184,7 +184,7 @@ class Session:
         connection._connect = connect_and_note
 
     def _never_give_up(self) -> None:
-        """kazoo's thread ends at a refusal and at an answer that it can not read; ours begins again."""
+        """kazoo's thread ends at a refusal and at an answer that it cannot read; ours begins again."""
         connection = self._client._connection
         loop = connection.zk_loop
 

@@ -1,6 +1,6 @@
 """Nodes that hold typed values: JSON of msgspec Structs, with the version of their schema in `v`.
 
-Fields that this version does not know are passed over, so a later one may add some. What can not be
+Fields that this version does not know are passed over, so a later one may add some. What cannot be
 decoded, or has a later `v`, is `Corrupt`: reported with the node and the repair, never guessed over.
 """
 
@@ -13,14 +13,9 @@ from regraft.coord.client import Coord
 from regraft.coord.errors import Corrupt
 from regraft.coord.layout import corrupt
 from regraft.coord.values import Create, Node
+from regraft.model.record import Record
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node holds. A subclass whose meaning changes gives `v` a higher default."""
-
-    v: int = 1
 
 
 R = TypeVar("R", bound=Record)

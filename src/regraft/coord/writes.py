@@ -4,14 +4,14 @@ Every write is one transaction of ZooKeeper's (all or nothing). When its answer 
 
 1. A transaction with a sequential create is looked for first: a unique name (a guid) is part of each
    sequential node's name, so it is found among the children if it happened. Then it is not sent again.
-2. Everything else is sent again. A create, a delete and a write with a version can not happen twice, so
+2. Everything else is sent again. A create, a delete and a write with a version cannot happen twice, so
    the second one answers with a conflict if the first has happened, or if somebody else came between.
 3. Which of the two it was, the nodes tell: each operation's node is read and compared with what that
    operation would have left behind (for a write: our data at the version that follows the expected one;
    for an ephemeral node: our session as its owner). All as left behind: it happened, and that is the
-   answer. One that can not have come from us: it did not happen, a `Conflict`. Neither: `Unknown`.
+   answer. One that cannot have come from us: it did not happen, a `Conflict`. Neither: `Unknown`.
 
-Two writers that write the same bytes to the same version can not be told apart, and need not be: put who
+Two writers that write the same bytes to the same version cannot be told apart, and need not be: put who
 writes into the data where it matters, or hold a lease and `Check` it in the transaction.
 """
 

@@ -33,7 +33,8 @@ from regraft.coord.typed import encode, write
 from regraft.deploy.agent_core import Abort, Agent, Commit, Decide, Do, Known, Prepare, Report, View
 from regraft.deploy.driver import Address, Driver, Refused, Unreachable
 from regraft.deploy.nodes import Nodes
-from regraft.deploy.records import COMMITTED, Command, Doing, Run, Status
+from regraft.deploy.records import Command, Doing, Run, Status
+from regraft.deploy.states import Reported
 from regraft.deploy.statistics import keep_statistics
 
 log = logging.getLogger("regraft.deploy")
@@ -114,7 +115,7 @@ class BrokerAgent:
     async def _round(self) -> bool:
         seen = await self._driver.state()
         state = None if isinstance(seen, Unreachable) else seen
-        away = f"the broker can not be reached: {seen.reason}" if isinstance(seen, Unreachable) else ""
+        away = f"the broker cannot be reached: {seen.reason}" if isinstance(seen, Unreachable) else ""
         self._notice("broker", away)
         paths = self._watch(state)
         nodes, own = self._nodes, [self._layout.command(self._broker), self._layout.status(self._broker)]
@@ -265,7 +266,7 @@ def _is_news(status: Status, before: Status) -> bool:
     if (status.host, status.port, status.life) != (before.host, before.port, before.life):
         return True
     return any(
-        stage.stage not in ("prepared", COMMITTED) and stage != before.changes.get(id)
+        stage.stage not in (Reported.PREPARED, Reported.COMMITTED) and stage != before.changes.get(id)
         for id, stage in status.changes.items()
     )
 

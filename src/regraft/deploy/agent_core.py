@@ -1,8 +1,8 @@
 """What an agent does next: the decision core, without input or output.
 
-It compares what the journal says with how far its broker is, and names what is missing. It keeps nothing
-but the time since when it has known of a change, so it can be asked again at any time: after a restart,
-after a lost session, or because something has changed.
+It compares what the journal says with how far its broker is, and names what is missing. All that it keeps is
+when it first heard of each change, so it can be asked again at any time: after a restart, after a lost
+session, or because something has changed.
 
 | the journal says | the broker is | the agent |
 |---|---|---|
@@ -16,7 +16,8 @@ after a lost session, or because something has changed.
 | aborted | prepared, ready, in doubt | tells it to abort |
 | | not concerned any more | reports aborted |
 
-A decision is a compare-and-set, so that of several only the first counts.
+A decision is a compare-and-set, so that of several only the first counts. The states of the action and of the
+reports are in `states`.
 """
 
 from collections.abc import Mapping
@@ -25,20 +26,8 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from regraft.deploy.records import (
-    ABORTED,
-    COMMITTED,
-    DONE,
-    PREPARING,
-    READY,
-    REFUSED,
-    Change,
-    Command,
-    Doing,
-    Stage,
-    Status,
-    run_number,
-)
+from regraft.deploy.records import Change, Command, Doing, Stage, Status, run_number
+from regraft.deploy.states import IN_DOUBT, ActionState, Reported
 
 
 class Prepare(NamedTuple):
@@ -60,10 +49,10 @@ class Report(NamedTuple):
 
 
 class Decide(NamedTuple):
-    """Write the action's state, if it still has this version; and the broker's command its own.
+    """Write the action's state, if neither its node nor the broker's command has changed since.
 
-    The nodes of actions are made anew for every run, and count from 0 again; a decision that was long on its
-    way would fit one of a later run. Commands are never deleted, and change when an action is over.
+    The nodes of actions are created again for every run, with versions from 0, so a decision that was delayed
+    for long would fit one of a later run. Commands are never deleted, and change when an action is over.
     """
 
     path: str
@@ -76,7 +65,8 @@ Do: TypeAlias = Prepare | Commit | Abort | Report | Decide
 
 
 RANK_SECONDS = 0.1
-"""Who is not the first to decide waits so long for those before it."""
+"""Seconds that the second broker of a change waits for the first one to decide; the third waits twice as
+long."""
 
 
 class Known(NamedTuple):
@@ -88,19 +78,19 @@ class Known(NamedTuple):
 
 @dataclass
 class View:
-    """What the agent sees at one moment; any of it may be old."""
+    """What the agent sees at one moment; any of it may be out of date."""
 
     command: Command
     actions: Mapping[str, Known]
-    """By their nodes: those commanded, and those of all changes that the broker has."""
+    """By their nodes: the commanded ones, and those of all changes that the broker knows."""
     statuses: Mapping[str, Status]
-    """Of all brokers that take part in these actions."""
+    """The statuses of all brokers that take part in these actions."""
     stages: Mapping[str, str] | None
-    """How far the broker is with each change that it knows of; None if it can not be reached."""
+    """How far the broker is with each change that it knows; None if it cannot be reached."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Changes that the broker did not want to prepare, and why."""
+    """Changes that the broker refused to prepare, and why."""
     run: str = ""
-    """The run that the journal has now."""
+    """The run that is in the journal."""
     commanded: int = 0
     """Version of the command's node."""
 
@@ -112,7 +102,7 @@ class Agent:
         self.broker = broker
         self.since: dict[str, float] = {}
         self._all_ready: dict[str, float] = {}
-        """Since when all who take part are known to be ready."""
+        """When all participants were first known to be ready."""
 
     def react(self, view: View, now: float) -> list[Do]:
         mine = view.statuses.get(self.broker, Status())
@@ -143,30 +133,37 @@ class Agent:
         if view.stages is None:
             return []
         stage = view.stages.get(id, "")
-        if doing.state == PREPARING and not stage and not mine.stage(id) and id not in view.refused:
+        is_told = stage or mine.stage(id) or id in view.refused
+        if doing.state == ActionState.PREPARING and not is_told:
             return [Prepare(doing.change)]
-        if doing.state == COMMITTED and stage in (READY, "in doubt"):
+        if doing.state == ActionState.COMMITTED and stage in (Reported.READY, IN_DOUBT):
             return [Commit(id)]
-        if doing.state == ABORTED and stage and stage != COMMITTED:
+        if doing.state == ActionState.ABORTED and stage and stage != Reported.COMMITTED:
             return [Abort(id)]
         return []
 
     def _stage(self, doing: Doing, view: View, mine: Status) -> Stage:
         """What is to be reported."""
         id = doing.change.id
-        before = mine.changes.get(id, Stage(stage=""))
+        before = mine.changes.get(id, Stage(stage=Reported.NOTHING))
         if view.stages is None:
             return before
         stage = view.stages.get(id, "")
-        if doing.state == PREPARING:
-            if id in view.refused and not stage and not before.stage:  # told twice, it refuses the second
-                return Stage(stage=REFUSED, reason=view.refused[id])
-            return Stage(stage=stage) if stage in ("prepared", READY) else before
-        if doing.state == COMMITTED and not stage and before.stage in (READY, COMMITTED, DONE):
-            return Stage(stage=DONE)
-        if doing.state == ABORTED and not stage:
-            return Stage(stage=ABORTED, reason=before.reason)
-        return Stage(stage=COMMITTED) if doing.state == stage == COMMITTED else before
+        report = before
+        if doing.state == ActionState.PREPARING:
+            if stage in (Reported.PREPARED, Reported.READY):
+                report = Stage(stage=Reported(stage))
+            elif id in view.refused and not stage and not before.stage:  # told twice, it refuses the second
+                report = Stage(stage=Reported.REFUSED, reason=view.refused[id])
+        elif doing.state == ActionState.COMMITTED:
+            was_ready = before.stage in (Reported.READY, Reported.COMMITTED, Reported.DONE)
+            if stage == Reported.COMMITTED:
+                report = Stage(stage=Reported.COMMITTED)
+            elif not stage and was_ready:
+                report = Stage(stage=Reported.DONE)
+        elif doing.state == ActionState.ABORTED and not stage:
+            report = Stage(stage=Reported.ABORTED, reason=before.reason)
+        return report
 
     def _timed(self, stage: Stage, mine: Status, id: str, now: float) -> Stage:
         before = mine.changes.get(id)
@@ -178,45 +175,48 @@ class Agent:
         self, path: str, known: Known, view: View, changes: Mapping[str, Stage], now: float
     ) -> list[Do]:
         doing, version = known
-        if doing.state != PREPARING or version < 0:
+        if doing.state != ActionState.PREPARING or version < 0:
             return []
         id = doing.change.id
         others = {name: view.statuses.get(name, Status()) for name in doing.change.brokers}
-        stages = {name: status.changes.get(id, Stage(stage="")) for name, status in others.items()}
-        if all(stage.stage == READY for stage in stages.values()):
+        nothing = Stage(stage=Reported.NOTHING)
+        stages = {name: status.changes.get(id, nothing) for name, status in others.items()}
+        if all(stage.stage == Reported.READY for stage in stages.values()):
             rank = doing.change.brokers.index(self.broker)
             waited = now - self._all_ready.setdefault(id, now)
             if waited < rank * RANK_SECONDS:
                 return []  # one is enough, and the others would only be in its way
-            return [Decide(path, version, doing.next(state=COMMITTED), view.commanded)]
-        reason = next((f"{name}: {s.reason}" for name, s in stages.items() if s.stage == REFUSED), "")
+            return [Decide(path, version, doing.become(ActionState.COMMITTED), view.commanded)]
+        refusals = [f"{name}: {s.reason}" for name, s in stages.items() if s.stage == Reported.REFUSED]
+        reason = refusals[0] if refusals else ""
         if view.stages is not None:
             mine, said = view.stages.get(id, ""), stages[self.broker].stage
-            if mine == "in doubt" and said != READY:
+            if mine == IN_DOUBT and said != Reported.READY:
                 reason = f"{self.broker} crashed while it prepared"
-            elif not mine and said in ("prepared", READY):
+            elif not mine and said in (Reported.PREPARED, Reported.READY):
                 reason = f"{self.broker} has forgotten the change"
         if not reason and now - self.since[id] > doing.seconds:
-            missing = sorted(name for name, stage in stages.items() if stage.stage != READY)
+            missing = sorted(name for name, stage in stages.items() if stage.stage != Reported.READY)
             reason = f"not ready within {doing.seconds:g} s: {', '.join(missing)}"
         if not reason:
             return []
-        return [Decide(path, version, doing.next(state=ABORTED, reason=reason), view.commanded)]
+        return [Decide(path, version, doing.become(ActionState.ABORTED, reason=reason), view.commanded)]
 
     def _strays(self, view: View) -> list[Do]:
-        """Changes that are over, of which the broker was told too late. The journal goes on only when all who
-        take part have reported that they are through with a change."""
+        """Abort changes that are over, but of which the broker was told too late. The journal continues only
+        when all participants have reported that they are through with a change."""
         commanded = {_id(view, path) for path in view.command.actions if path in view.actions}
         by_name = {known.doing.name: known.doing for known in view.actions.values()}
         out: list[Do] = []
         for id, stage in (view.stages or {}).items():
-            if id in commanded or stage == COMMITTED:
+            if id in commanded or stage == Reported.COMMITTED:
                 continue
             run, name, at, attempt = id.split(":")
             doing = by_name.get(name)
             over = run_number(view.run) > run_number(run)
             if doing is not None and doing.run == run:
-                over = (int(at), int(attempt)) < (doing.at + 1, doing.attempt) or doing.state == DONE
+                earlier = (int(at), int(attempt)) < (doing.at + 1, doing.attempt)
+                over = earlier or doing.state == ActionState.DONE
             if over:
                 out.append(Abort(id))
         return out

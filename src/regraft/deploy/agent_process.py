@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from regraft.broker.io.orphans import end_with_parent
 from regraft.coord import Configuration, Coord, Digest, Layout, Sasl, Tls
 from regraft.coord.configuration import World
 from regraft.deploy.agent import BrokerAgent
@@ -191,7 +190,4 @@ def parser() -> argparse.ArgumentParser:
 
 if __name__ == "__main__":
     start_logging()
-    given = parser().parse_args()
-    if given.settings_from_stdin:
-        end_with_parent()
-    sys.exit(asyncio.run(main(given)))
+    sys.exit(asyncio.run(main(parser().parse_args())))

@@ -5,19 +5,18 @@ A new agent finds in ZooKeeper and in its broker all that the last one knew, so 
 """
 
 import asyncio
-import contextlib
 import logging
-import sys
-from asyncio.subprocess import PIPE, Process
+import signal
+from asyncio.subprocess import Process
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Literal
 
-from regraft.broker.io.ending import end_all
 from regraft.coord import Configuration, Coord, Layout
 from regraft.deploy.agent import BrokerAgent
 from regraft.deploy.agent_process import Driven, settings
 from regraft.deploy.driver import ControlDriver
+from regraft.processes.children import close_input, end_all, send, start_module
 
 log = logging.getLogger("regraft.deploy")
 AGAIN_SECONDS = 0.2
@@ -66,7 +65,7 @@ class Agents:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await end_all(processes)
+        await end_all(processes, close_input)
         if self._coord is not None:
             await self._coord.stop()
 
@@ -87,12 +86,7 @@ class Agents:
             await driver.close()
 
     async def _process(self, ids: list[str]) -> None:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "regraft.deploy.agent_process", "--settings-from-stdin"),
-            stdin=PIPE,
-            stdout=PIPE,
-            start_new_session=True,
-        )
+        process = await start_module("regraft.deploy.agent_process", "--settings-from-stdin")
         self.running |= dict.fromkeys(ids, process)
         try:
             assert process.stdin is not None
@@ -105,7 +99,7 @@ class Agents:
             for id in ids:
                 del self.running[id]
             if not self._over:  # otherwise all end together
-                await end_all([process])
+                await end_all([process], close_input)
 
 
 async def _until_silent(process: Process, ids: list[str]) -> None:
@@ -117,5 +111,4 @@ async def _until_silent(process: Process, ids: list[str]) -> None:
                     return
     except TimeoutError:
         log.warning("the agent of %s hangs for %g s, and is ended", ", ".join(ids), SILENT_SECONDS)
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
+        send(process, signal.SIGKILL)

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from regraft.coord import Coord, Corrupt, Lease, Stored
 from regraft.coord.layout import Layout
 from regraft.coord.typed import read
-from regraft.deploy.changes import taken_back
 from regraft.deploy.journal import (
-    BEGINNING,
     deployer_of,
     doings_of,
     expanded,
@@ -21,8 +19,10 @@ from regraft.deploy.journal import (
     topology_of,
     write_run,
 )
-from regraft.deploy.records import RUNNING, Current, Run, run_number
+from regraft.deploy.records import Current, Run, run_number
+from regraft.deploy.states import RunState
 from regraft.model import BadInput, BrokenPlan, Plan, Topology
+from regraft.model.changes import taken_back
 
 MOST_AT_ONCE = 400
 """Changes that one transaction of ZooKeeper can begin, with the commands of all who take part."""
@@ -57,7 +57,7 @@ class Settings:
 
 
 async def checked(coord: Coord, layout: Layout, plan: Plan, verify: Verify) -> Current:
-    """The topology that the plan begins with, which is the current one; or why it can not begin."""
+    """The topology that the plan begins with, which is the current one; or why it cannot begin."""
     try:
         stored = await read(coord, layout.topology, Current)
         run = await read(coord, layout.plan, Run)
@@ -75,7 +75,7 @@ async def checked(coord: Coord, layout: Layout, plan: Plan, verify: Verify) -> C
 
 def _check_free(run: Run, deployer: str) -> None:
     """A beginning of a plan that was interrupted has done nothing: it is written over."""
-    if run.state == RUNNING or (run.state == BEGINNING and run.back):
+    if run.state == RunState.RUNNING or (run.state == RunState.BEGINNING and run.back):
         what = "is being taken back" if run.back else "is under way"
         at = f"step {run.step} of {len(run.steps)}"
         who = f"the {deployer} is at it" if deployer else "continue with --resume or --rollback"
@@ -145,7 +145,7 @@ async def begin_back(coord: Coord, layout: Layout, lease: Lease, run: Run) -> Ru
     done = [[made(doing) for doing in step] for step in await doings_of(coord, layout, run)]
     count = sum(len(changes) for step in done for changes in step)
     if current.epoch != run.epoch + count:
-        raise BadInput(f"run {run.id}", "the topology has changed since: it can not be taken back any more")
+        raise BadInput(f"run {run.id}", "the topology has changed since: it cannot be taken back any more")
     back = Run(
         id=f"{run_number(run.id) + 1}-{secrets.token_hex(4)}",
         sha256=run.sha256,

@@ -1,4 +1,4 @@
-"""Who may deploy, and what may be asked of whoever does: to go on, to pause, to stop, to take back."""
+"""Who may deploy, and what may be asked of the deployer: to continue, to pause, to stop, to take back."""
 
 import os
 import socket
@@ -9,8 +9,9 @@ from regraft.coord import Conflict, Coord, Held, Lease, Node, Set, acquire
 from regraft.coord.layout import Layout
 from regraft.coord.typed import encode
 from regraft.deploy.begin import begin_back, run_in_journal
-from regraft.deploy.journal import BEGINNING, doings_of, must, write_run
-from regraft.deploy.records import DONE, ROLL_BACK, RUN, RUNNING, Current, Run
+from regraft.deploy.journal import doings_of, must, write_run
+from regraft.deploy.records import Current, Run
+from regraft.deploy.states import RunOrder, RunState
 from regraft.model import BadInput
 
 
@@ -19,7 +20,7 @@ def who() -> str:
 
 
 async def lease(coord: Coord, layout: Layout, *, wait: float = 0) -> Lease:
-    """Only one deployer may run. Who takes over waits until the session of one that was killed has ended."""
+    """Only one deployer may run. One that takes over from a killed one waits until its session has ended."""
     held = await acquire(coord, layout.lock("deployer"), who(), wait=wait)
     if isinstance(held, Held):
         raise BadInput("", f"another deployer runs: {held.by}")
@@ -27,49 +28,53 @@ async def lease(coord: Coord, layout: Layout, *, wait: float = 0) -> Lease:
 
 
 async def set_going(coord: Coord, layout: Layout, lease: Lease, attempts: int) -> None:
-    """The run in the journal goes on, wherever it was: interrupted, paused, stopped, failed, beginning."""
+    """Continue the run in the journal, wherever it was: interrupted, paused, stopped, failed, beginning."""
     run, node = await run_in_journal(coord, layout)
-    if run.state == DONE:
+    if run.state == RunState.DONE:
         raise BadInput(f"run {run.id}", f"was {'taken back' if run.back else 'carried out'} to its end")
-    if run.state == BEGINNING:
+    if run.state == RunState.BEGINNING:
         current = await must(coord, layout.topology, Current)
         return await write_run(coord, layout, lease, run, current.value)
-    if run.wanted == ROLL_BACK and not run.back:
+    if run.wanted == RunOrder.ROLL_BACK and not run.back:
         return await set_going_back(coord, layout, lease, attempts)
-    # Names of changes are never used twice, so attempts are counted on.
+    # Names of changes are never used twice, so attempts continue to be counted from the last one.
     tried = max((each.attempt for step in await doings_of(coord, layout, run) for each in step), default=1)
-    more = run.attempts if run.state == RUNNING else tried - 1 + attempts
-    await _write(layout, lease, node, run, state=RUNNING, wanted=RUN, reason="", attempts=more)
+    if run.state == RunState.RUNNING:
+        resumed = run
+    else:
+        resumed = run.become(RunState.RUNNING, attempts=tried - 1 + attempts)
+    resumed = msgspec.structs.replace(resumed, wanted=RunOrder.RUN, reason="")
+    await _write(layout, lease, node, run, resumed)
 
 
 async def set_going_back(coord: Coord, layout: Layout, lease: Lease, attempts: int) -> None:
-    """What the run in the journal has done is taken back; if it is under way, as soon as it is at rest."""
+    """Undo what the run in the journal has done; if it is under way, as soon as it is at rest."""
     run, node = await run_in_journal(coord, layout)
-    if run.back and run.state == DONE:
+    if run.back and run.state == RunState.DONE:
         raise BadInput(f"run {run.id}", "has been taken back already")
     if run.back:
         await set_going(coord, layout, lease, attempts)
-    elif run.state == BEGINNING:
+    elif run.state == RunState.BEGINNING:
         raise BadInput(f"run {run.id}", "has not begun: there is nothing to take back")
-    elif run.state == RUNNING:
-        await _write(layout, lease, node, run, wanted=ROLL_BACK)
+    elif run.state == RunState.RUNNING:
+        back = msgspec.structs.replace(run, wanted=RunOrder.ROLL_BACK)
+        await _write(layout, lease, node, run, back)
     else:
         await begin_back(coord, layout, lease, run)
 
 
-async def _write(layout: Layout, lease: Lease, node: Node, run: Run, **fields: object) -> None:
-    going = msgspec.structs.replace(run, **fields)
-    if going != run:
-        await lease.write([Set(layout.plan, encode(going), node.version)])
+async def _write(layout: Layout, lease: Lease, node: Node, before: Run, after: Run) -> None:
+    if after != before:
+        await lease.write([Set(layout.plan, encode(after), node.version)])
 
 
 async def ask(coord: Coord, layout: Layout, wanted: str) -> Run:
-    """Tell the deployer that runs, wherever it is, to pause, go on, stop or take back."""
+    """Tell the deployer that runs, wherever it is, to pause, continue, stop or take back."""
     while True:
         run, node = await run_in_journal(coord, layout)
-        if run.state != RUNNING:
+        if run.state != RunState.RUNNING:
             raise BadInput(f"run {run.id}", f"is not under way: it is {run.state}")
-        asked = msgspec.structs.replace(run, wanted=wanted)
+        asked = msgspec.structs.replace(run, wanted=RunOrder(wanted))
         if asked == run:
             return run
         try:

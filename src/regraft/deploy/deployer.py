@@ -31,7 +31,8 @@ from regraft.deploy.begin import begin_back
 from regraft.deploy.deployer_core import Budget, Deployer, Known, Put, Same, Transaction, View
 from regraft.deploy.follow import Followed
 from regraft.deploy.journal import missing
-from regraft.deploy.records import PREPARING, ROLL_BACK, RUNNING, Command, Current, Doing, Run, Status
+from regraft.deploy.records import Command, Current, Doing, Run, Status
+from regraft.deploy.states import ActionState, RunOrder, RunState
 from regraft.deploy.statistics import Statistics
 
 R = TypeVar("R", bound=Record)
@@ -78,7 +79,7 @@ class Execution:
                 run = await self._one()
             finally:
                 await self._followed.stop()
-            if run.wanted != ROLL_BACK or run.back:
+            if run.wanted != RunOrder.ROLL_BACK or run.back:
                 return run
             await begin_back(self._coord, self._layout, self._lease, run)
 
@@ -89,7 +90,7 @@ class Execution:
             run = view.run.value
             actions = {path: known.value for path, known in view.actions.items()}
             self._tell(Progress(run, actions, view.statuses, view.queues))
-            if run.state != RUNNING:
+            if run.state != RunState.RUNNING:
                 return run
             transactions = self._core.next(view, time.time())
             if any(map(_begins, transactions)) and self._slow():
@@ -178,7 +179,7 @@ class Execution:
 
 def _begins(transaction: Transaction) -> bool:
     return any(
-        isinstance(put, Put) and isinstance(put.record, Doing) and put.record.state == PREPARING
+        isinstance(put, Put) and isinstance(put.record, Doing) and put.record.state == ActionState.PREPARING
         for put in transaction
     )
 

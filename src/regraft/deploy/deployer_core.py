@@ -1,9 +1,9 @@
 """What the deployer does next: the decision core, without input or output (IPITT §IV-C).
 
-Step by step, the actions of a step at once as far as they share no link and the budget allows. Like the
-agent's it compares what the journal says with what has been reported, and keeps nothing: a deployer that
-takes over goes on where the last one was. Every transaction it asks for happens only while it holds the
-lease, and only if what it was based on has not changed.
+It goes step by step. The actions of a step begin together, as far as they share no link and the budget
+allows. Like the agent's core it compares what the journal says with what has been reported, and keeps
+nothing: a deployer that takes over continues where the last one was. Every transaction that it asks for
+happens only while it holds the lease, and only if what it was based on has not changed.
 
 | the action is | and | then |
 |---|---|---|
@@ -11,7 +11,8 @@ lease, and only if what it was based on has not changed.
 | committed | all of them report done | the topology has changed; the next change of the action, or done |
 | aborted | all of them report so | pending again, or after too many attempts the run has failed |
 
-A run that has failed, or is to be stopped, begins nothing new and ends when nothing is under way.
+A run that has failed, or is to be stopped, begins nothing new and ends when nothing is under way. The states
+of actions and runs, and what may follow what, are in `states`.
 """
 
 from collections import Counter
@@ -23,25 +24,9 @@ import msgspec
 
 from regraft.coord import Record
 from regraft.coord.layout import Layout
-from regraft.deploy.changes import apply, concerned
-from regraft.deploy.records import (
-    ABORTED,
-    COMMITTED,
-    DONE,
-    FAILED,
-    PAUSE,
-    PENDING,
-    PREPARING,
-    REFUSED,
-    RUN,
-    RUNNING,
-    STOPPED,
-    Command,
-    Current,
-    Doing,
-    Run,
-    Status,
-)
+from regraft.deploy.records import Command, Current, Doing, Run, Status
+from regraft.deploy.states import ActionState, Reported, RunOrder, RunState
+from regraft.model.changes import apply, concerned
 
 R = TypeVar("R", bound=Record)
 
@@ -62,38 +47,38 @@ class Put(NamedTuple):
 
 
 class Same(NamedTuple):
-    """Only if the node still has this version."""
+    """The transaction holds only if the node still has this version."""
 
     path: str
     version: int
 
 
 TOGETHER = 100
-"""Actions that end in one transaction, which ZooKeeper wants below 1 MiB."""
+"""Most actions that end in one transaction, because ZooKeeper wants it below 1 MiB."""
 Transaction = list[Put | Same]
-"""All or nothing."""
+"""It happens as a whole or not at all."""
 
 
 @dataclass
 class View:
-    """What the deployer sees at one moment; any of it may be old."""
+    """What the deployer sees at one moment; any of it may be out of date."""
 
     run: Known[Run]
     topology: Known[Current]
     actions: Mapping[str, Known[Doing]]
-    """Those of the step under way, by their nodes."""
+    """The actions of the step under way, by their nodes."""
     commands: Mapping[str, Known[Command]]
     statuses: Mapping[str, Status]
     queues: Mapping[str, int] = field(default_factory=dict)
-    """Bytes held by each broker."""
+    """Bytes that each broker holds."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """When to begin nothing new for a while."""
+    """When the deployer begins nothing new for a while."""
 
     queue_bytes: int = 0
-    """Some broker that would take part holds more; 0: no limit."""
+    """When a broker that would take part holds more; 0: no limit."""
 
 
 class Deployer:
@@ -102,21 +87,21 @@ class Deployer:
         self.budget = budget
 
     def next(self, view: View, now: float) -> list[Transaction]:
-        """Transactions that can be done now, each for itself; ask again when something has changed."""
+        """Transactions that can be carried out now, independent of each other; ask again after any change."""
         run = view.run.value
-        if run.state != RUNNING:
+        if run.state != RunState.RUNNING:
             return []
         if ended := self._end(view, now):
             return [ended]
         states = [known.value.state for known in view.actions.values()]
-        if all(state == DONE for state in states):
+        if all(state == ActionState.DONE for state in states):
             return [[Put(self.layout.plan, _next_step(run), view.run.version)]]
-        at_rest = all(state in (DONE, PENDING) for state in states)
-        if at_rest and (run.reason or run.wanted not in (RUN, PAUSE)):
-            state = FAILED if run.reason else STOPPED
+        at_rest = all(state in (ActionState.DONE, ActionState.PENDING) for state in states)
+        if at_rest and (run.reason or run.wanted not in (RunOrder.RUN, RunOrder.PAUSE)):
+            state = RunState.FAILED if run.reason else RunState.STOPPED
             still = [Same(path, known.version) for path, known in sorted(view.actions.items())]
-            return [[Put(self.layout.plan, _with(run, state=state), view.run.version), *still]]
-        if run.reason or run.wanted != RUN:
+            return [[Put(self.layout.plan, run.become(state), view.run.version), *still]]
+        if run.reason or run.wanted != RunOrder.RUN:
             return []
         return self._begin(view, now)
 
@@ -124,7 +109,11 @@ class Deployer:
 
     def _begin(self, view: View, now: float) -> list[Transaction]:
         run = view.run.value
-        under_way = [each.value for each in view.actions.values() if each.value.state not in (DONE, PENDING)]
+        under_way = [
+            each.value
+            for each in view.actions.values()
+            if each.value.state not in (ActionState.DONE, ActionState.PENDING)
+        ]
         taken = {link for doing in under_way for link in concerned(doing.changes[doing.at])}
         busy = Counter(broker for doing in under_way for broker in doing.change.brokers)
         commands = dict(view.commands)
@@ -132,19 +121,23 @@ class Deployer:
         count = len(under_way)
         for path, (doing, version) in sorted(view.actions.items()):
             change = doing.changes[doing.at]
-            if doing.state != PENDING or taken & concerned(change) or self._held_up(change[1:], view):
+            if (
+                doing.state != ActionState.PENDING
+                or taken & concerned(change)
+                or self._held_up(change[1:], view)
+            ):
                 continue
             if (run.at_once and count >= run.at_once) or self._too_busy(run, busy, change[1:]):
                 continue
             taken |= concerned(change)
             busy.update(change[1:])
             count += 1
-            preparing = doing.next(state=PREPARING, begun=doing.begun or now)
+            preparing = doing.become(ActionState.PREPARING, begun=doing.begun or now)
             begun.append(Put(path, preparing, version))
             self._command(path, change[1:], commands, preparing)
         if not begun:
             return []
-        # Not if the run was stopped or goes on to another step meanwhile.
+        # Not if the run was stopped, or has entered another step, in the meantime.
         return [[*begun, Same(self.layout.plan, view.run.version), *self._changed(commands, view.commands)]]
 
     def _too_busy(self, run: Run, busy: Counter[str], brokers: Sequence[str]) -> bool:
@@ -157,7 +150,7 @@ class Deployer:
     # Ending
 
     def _end(self, view: View, now: float) -> Transaction:
-        """All that is over, at once; with the last action of a step, the next step."""
+        """End all actions that are over at once; with the last one of a step, enter the next step."""
         run, current = view.run.value, view.topology.value
         commands = dict(view.commands)
         ended: dict[str, Doing] = {}
@@ -165,16 +158,16 @@ class Deployer:
             if len(ended) == TOGETHER or not _all_through(doing, view.statuses):
                 continue
             self._command(path, doing.change.brokers, commands, None)
-            if doing.state == COMMITTED:
+            if doing.state == ActionState.COMMITTED:
                 ended[path], current = _succeeded(doing, now), _moved_on(doing, current)
                 continue
-            ended[path] = doing.next(state=PENDING, attempt=doing.attempt + 1)
+            ended[path] = doing.become(ActionState.PENDING, attempt=doing.attempt + 1)
             if doing.attempt >= run.attempts and not run.reason:
                 run = _with(run, reason=f"{doing.change} in step {run.step}: {doing.reason}")
         if not ended:
             return []
         after = [ended.get(path, known.value) for path, known in view.actions.items()]
-        if all(doing.state == DONE for doing in after):
+        if all(doing.state == ActionState.DONE for doing in after):
             run = _next_step(run)
         puts: Transaction = [Put(path, doing, view.actions[path].version) for path, doing in ended.items()]
         if current is not view.topology.value:
@@ -188,7 +181,7 @@ class Deployer:
     def _command(
         self, path: str, brokers: Iterable[str], commands: dict[str, Known[Command]], doing: Doing | None
     ) -> None:
-        """The brokers take part in what is being done, or (None) not any more."""
+        """Command these brokers to take part in what is being done, or (None) no longer to."""
         for name in brokers:
             command, version = commands.get(name, Known(Command(), -1))
             actions = tuple(each for each in command.actions if each != path)
@@ -208,9 +201,10 @@ class Deployer:
 
 
 def _all_through(doing: Doing, statuses: Mapping[str, Status]) -> bool:
-    if doing.state not in (COMMITTED, ABORTED):
+    if doing.state not in (ActionState.COMMITTED, ActionState.ABORTED):
         return False
-    through = (DONE,) if doing.state == COMMITTED else (ABORTED, REFUSED)
+    done = doing.state == ActionState.COMMITTED
+    through = (Reported.DONE,) if done else (Reported.ABORTED, Reported.REFUSED)
     id = doing.change.id
     return all(statuses.get(name, Status()).stage(id) in through for name in doing.change.brokers)
 
@@ -221,13 +215,13 @@ def _moved_on(doing: Doing, current: Current) -> Current:
 
 
 def _next_step(run: Run) -> Run:
-    return _with(run, state=DONE) if run.step >= len(run.steps) else _with(run, step=run.step + 1)
+    return run.become(RunState.DONE) if run.step >= len(run.steps) else _with(run, step=run.step + 1)
 
 
 def _succeeded(doing: Doing, now: float) -> Doing:
     if doing.at + 1 < len(doing.changes):
-        return doing.next(state=PENDING, at=doing.at + 1, attempt=1, reason="")
-    return doing.next(state=DONE, reason="", ended=now)
+        return doing.become(ActionState.PENDING, at=doing.at + 1, attempt=1, reason="")
+    return doing.become(ActionState.DONE, reason="", ended=now)
 
 
 def _with(record: R, **fields: object) -> R:

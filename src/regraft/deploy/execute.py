@@ -12,7 +12,8 @@ from regraft.deploy.control import lease, set_going, set_going_back
 from regraft.deploy.deployer import Execution, Progress, Tell
 from regraft.deploy.deployer_core import Budget
 from regraft.deploy.journal import doings_of, must, topology_of, write_run
-from regraft.deploy.records import DONE, Current, Doing, Run, Status
+from regraft.deploy.records import Current, Doing, Run, Status
+from regraft.deploy.states import RunState
 from regraft.model import BadInput, Plan, RegraftError
 from regraft.model.outcome import ActionOutcome, CanaryOutcome, Outcome, StepOutcome
 
@@ -28,7 +29,7 @@ async def execute(
     settings: Settings = Settings(),  # noqa: B008 — a frozen value
     tell: Tell = lambda progress: None,
 ) -> Outcome:
-    """The plan on the overlay that runs; `BadInput` before anything is touched if it can not be."""
+    """The plan on the overlay that runs; `BadInput` before anything is touched if it cannot be."""
     await checked(coord, layout, plan, verify)
     async with await lease(coord, layout) as held:
         current = await checked(coord, layout, plan, verify)  # nobody else can change it from here on
@@ -98,7 +99,7 @@ async def _carried_out(
 async def _canaries(
     coord: Coord, layout: Layout, settings: Settings, stack: AsyncExitStack
 ) -> tuple[Canaries | None, str]:
-    """Running canaries, or why there are none: an audit that can not be made does not hold up the run."""
+    """Running canaries, or why there are none: an audit that cannot be made does not hold up the run."""
     run = (await run_in_journal(coord, layout)).value
     current = (await must(coord, layout.topology, Current)).value
     if not settings.canaries:
@@ -151,7 +152,7 @@ async def _outcome(
     current = (await must(coord, layout.topology, Current)).value
     steps = await doings_of(coord, layout, run)
     topology = topology_of(current)
-    reached = run.state == DONE and (run.back or not goal or topology.sha256 == goal)
+    reached = run.state == RunState.DONE and (run.back or not goal or topology.sha256 == goal)
     return Outcome(
         run=run.id,
         plan=run.sha256,

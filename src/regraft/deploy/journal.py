@@ -13,11 +13,11 @@ import msgspec
 from regraft.coord import Coord, Corrupt, Create, Delete, Lease, Operation, Record, Set, Stored
 from regraft.coord.layout import Layout, corrupt
 from regraft.coord.typed import encode, read
-from regraft.deploy.changes import Raw, apply
-from regraft.deploy.records import DONE, RUNNING, Command, Current, Doing, Run
+from regraft.deploy.records import Command, Current, Doing, Run
+from regraft.deploy.states import ActionState, RunState
 from regraft.model import Broker, Kind, Link, Topology, ends
+from regraft.model.changes import Raw, apply
 
-BEGINNING = "beginning"
 MOST_BYTES, MOST_OPERATIONS = 900_000, 500
 """Of one request; a server takes a little more."""
 
@@ -49,7 +49,7 @@ def expanded(run: Run, current: Current) -> tuple[list[list[Doing]], Current]:
 
 def made(doing: Doing) -> list[Raw]:
     """The changes of the action that have been made."""
-    return list(doing.changes if doing.state == DONE else doing.changes[: doing.at])
+    return list(doing.changes if doing.state == ActionState.DONE else doing.changes[: doing.at])
 
 
 async def must(coord: Coord, path: str, type: type[R]) -> Stored[R]:
@@ -61,7 +61,7 @@ async def must(coord: Coord, path: str, type: type[R]) -> Stored[R]:
 
 
 def missing(coord: Coord, path: str) -> Corrupt:
-    """A journal that lacks a node can not be carried on: the run is to be taken away as a whole."""
+    """A journal that lacks a node cannot be carried on: the run is to be taken away as a whole."""
     whole = path.partition("/steps/")[0]
     return Corrupt(path, "is missing from the journal", corrupt(whole, "").repair).at(
         coord.configuration.hosts
@@ -93,7 +93,8 @@ async def write_run(coord: Coord, layout: Layout, lease: Lease, run: Run, curren
     """All nodes of the run, whatever was there before; the last write sets it going."""
     steps, _ = expanded(run, current)
     before = await coord.get(layout.plan)
-    beginning = encode(msgspec.structs.replace(run, state=BEGINNING))
+    unwritten = msgspec.structs.replace(run, state=RunState.BEGINNING)
+    beginning = encode(unwritten)
     if before is None:
         await coord.ensure(layout.root)
         await lease.write([Create(layout.plan, beginning)])
@@ -106,8 +107,7 @@ async def write_run(coord: Coord, layout: Layout, lease: Lease, run: Run, curren
     await _free_commands(
         coord, layout, lease, {name for step in run.steps for _, *names in step for name in names}
     )
-    going = msgspec.structs.replace(run, state=RUNNING)
-    await lease.write([Set(layout.plan, encode(going), version)])
+    await lease.write([Set(layout.plan, encode(unwritten.become(RunState.RUNNING)), version)])
 
 
 def _nodes(layout: Layout, steps: Sequence[Sequence[Doing]]) -> Iterator[Operation]:

@@ -75,7 +75,7 @@ class Nodes:
                     self._changed.set()
                 return  # the client was stopped
             except CoordError as fault:
-                log.warning("%s can not be watched: %s", path, fault)
+                log.warning("%s cannot be watched: %s", path, fault)
                 await asyncio.sleep(AGAIN_SECONDS)
 
     def _take(self, path: str, value: Stored[Any] | Corrupt | None) -> None:

@@ -3,13 +3,14 @@
 | node | record | written by |
 |---|---|---|
 | topology | Current | the deployer, when a change is over |
-| plan | Run | the deployer; who wants it paused or stopped, its `wanted` |
-| plan/steps/S/actions/A | Doing | the deployer; its decision by any agent that takes part |
+| plan | Run | the deployer; whoever wants it paused or stopped writes its `wanted` |
+| plan/steps/S/actions/A | Doing | the deployer; the decision, any agent that takes part |
 | brokers/ID/command | Command | the deployer |
 | brokers/ID/status | Status | the broker's agent |
 
-A decision is one compare-and-set of `Doing.state`, from preparing to committed or aborted: it is made once,
-by whoever sees a reason for it, and everybody who comes back from a crash finds it.
+A decision is one compare-and-set of `Doing.state`, from preparing to committed or aborted. It is made once,
+by the first that sees a reason for it, and everybody who comes back from a crash finds it. The tables of the
+states are in `states`.
 """
 
 from typing import NamedTuple
@@ -17,16 +18,12 @@ from typing import NamedTuple
 import msgspec
 
 from regraft.coord import Record
+from regraft.deploy.states import ACTION_STATES, RUN_STATES, ActionState, Reported, RunOrder, RunState
 from regraft.model import Action
-
-PENDING, PREPARING, COMMITTED, ABORTED, DONE = "pending", "preparing", "committed", "aborted", "done"
-READY, REFUSED = "ready", "refused"
-RUNNING, FAILED, STOPPED = "running", "failed", "stopped"
-RUN, PAUSE, STOP, ROLL_BACK = "run", "pause", "stop", "roll back"
 
 
 class Change(NamedTuple):
-    """One elementary change of links; `id` names it for everybody, for ever."""
+    """One elementary change of links; `id` names it for everybody and is never used again."""
 
     id: str
     operation: str
@@ -46,29 +43,34 @@ class Current(Record, frozen=True, kw_only=True):
 
 
 class Run(Record, frozen=True, kw_only=True):
-    """One execution of a plan. `steps` are its actions; `back`: those of an earlier run are taken back."""
+    """One execution of a plan. `steps` are its actions; `back`: they undo those of an earlier run."""
 
     id: str
-    """Its number, higher than that of any run before, and something to recognise it by: `7-4f2a91c0`."""
+    """A number, higher than that of any run before, and random digits: `7-4f2a91c0`."""
     sha256: str
     kind: str
     steps: list[list[tuple[str, ...]]]
-    state: str = RUNNING
+    state: RunState = RunState.RUNNING
     step: int = 1
-    """That is being carried out, from 1."""
-    wanted: str = RUN
+    """The step that is being carried out, from 1."""
+    wanted: RunOrder = RunOrder.RUN
     back: bool = False
     epoch: int = 0
-    """Of the topology that it began with."""
+    """The epoch of the topology that it began with."""
     seconds: float = 10.0
-    """For one change to be ready; then it is aborted and tried again."""
+    """How long a change may take to be ready; then it is aborted and tried again."""
     attempts: int = 3
     at_once: int = 0
     """Changes at a time, 0: no limit."""
     per_broker: int = 0
     gives_way: bool = False
-    """Whoever has to mend the overlay may stop it."""
+    """A repair of the overlay may stop it."""
     reason: str = ""
+
+    def become(self, state: RunState, **fields: object) -> "Run":
+        """The run in another state; `IllegalTransition` if it cannot follow."""
+        RUN_STATES.checked((self.state,), state, f"run {self.id}")
+        return msgspec.structs.replace(self, state=state, **fields)
 
 
 class Doing(Record, frozen=True, kw_only=True):
@@ -80,9 +82,9 @@ class Doing(Record, frozen=True, kw_only=True):
     name: str
     """Step and number, e.g. 2.1."""
     at: int = 0
-    """Which of the changes."""
+    """Which of the changes is next or under way, from 0."""
     attempt: int = 1
-    state: str = PENDING
+    state: ActionState = ActionState.PENDING
     seconds: float = 10.0
     reason: str = ""
     begun: float = 0.0
@@ -93,23 +95,25 @@ class Doing(Record, frozen=True, kw_only=True):
         operation, *brokers = self.changes[self.at]
         return Change(f"{self.run}:{self.name}:{self.at + 1}:{self.attempt}", operation, tuple(brokers))
 
-    def next(self, **fields: object) -> "Doing":
-        return msgspec.structs.replace(self, **fields)
+    def become(self, state: ActionState, **fields: object) -> "Doing":
+        """The action in another state; `IllegalTransition` if it cannot follow."""
+        ACTION_STATES.checked((self.state,), state, f"action {self.name} of run {self.run}")
+        return msgspec.structs.replace(self, state=state, **fields)
 
 
 class Command(Record, frozen=True, kw_only=True):
-    """Nodes of the actions in which the broker takes part now."""
+    """Nodes of the actions in which the broker takes part at present."""
 
     actions: tuple[str, ...] = ()
     begun: dict[str, Doing] = msgspec.field(default_factory=dict)
-    """As they were when they were commanded: who reads the command need not wait for the nodes."""
+    """The actions as they were when they were commanded, so that no agent has to wait for their nodes."""
 
 
 class Stage(Record, frozen=True, kw_only=True):
-    stage: str
+    stage: Reported
     reason: str = ""
     milliseconds: float = 0.0
-    """Since the agent was told."""
+    """Since the agent was told of the change."""
 
 
 class Status(Record, frozen=True, kw_only=True):
@@ -120,8 +124,8 @@ class Status(Record, frozen=True, kw_only=True):
     life: int = 0
     changes: dict[str, Stage] = msgspec.field(default_factory=dict)
 
-    def stage(self, id: str) -> str:
-        return self.changes[id].stage if id in self.changes else ""
+    def stage(self, id: str) -> Reported:
+        return self.changes[id].stage if id in self.changes else Reported.NOTHING
 
 
 def action_of(doing: Doing) -> Action:
@@ -129,6 +133,6 @@ def action_of(doing: Doing) -> Action:
 
 
 def run_number(id: str) -> int:
-    """Of two runs, the later has the higher one."""
+    """The number in a run's id: of two runs, the later one has the higher number."""
     number = id.partition("-")[0]
     return int(number) if number.isdecimal() else 0

@@ -2,7 +2,7 @@
 
 Per topic the components are kept; when two become one, the worth of each pair across falls by one. So all
 links together cost Σ|V(t)|² for the pairs and |V|² for each level of worth, within the O(|V|²|T|) of the
-fast implementation that the seed cites. At most a factor O(log |V||T|) above the fewest links.
+fast implementation that kTCO cites. At most a factor O(log |V||T|) above the fewest links.
 """
 
 import numpy as np

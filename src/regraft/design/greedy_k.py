@@ -3,7 +3,7 @@
 A k-connected topic has at least k|V(t)|/2 links, and Harary graphs need no more: what counts is that links
 are shared. So a link is worth, per topic that its ends share, one for each end that has fewer than k
 neighbours there yet, and something more if it joins two components. What is still weak afterwards, mostly
-a handful of topics, is mended cut by cut (`kernel_cut`). Beyond the seed: it leaves 0.66–0.88 of the links
+a handful of topics, is mended cut by cut (`kernel_cut`). Beyond kTCO: it leaves 0.66–0.88 of the links
 of GM2 and under half of HararyPT's.
 """
 

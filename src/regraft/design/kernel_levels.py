@@ -2,7 +2,7 @@
 
 `worth[v, w]` (v < w) is what a link between v and w is worth now. It never rises, nor does its level. So the
 best link, ties to the smaller pair, is found by sweeping the levels downwards: within a level one pass
-over the pairs is enough, since a pair that was passed by can not come back to it. Rows whose best is below
+over the pairs is enough, since a pair that was passed by cannot come back to it. Rows whose best is below
 the level are skipped. Without prices the level is the worth itself; with prices it is the logarithm of
 worth per price, in steps of five per cent.
 """

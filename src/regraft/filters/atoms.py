@@ -2,7 +2,7 @@
 
 Each atom knows the values for which it is true and those for which it is false; for the others (a missing
 attribute, a failed cast) it is an error, which is neither (CESQL 1.0 §1.2, §3.7). Compiler and normal form
-both start from here, so that they can not disagree on what an atom is.
+both start from here, so that they cannot disagree on what an atom is.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -186,7 +186,7 @@ _SPELLINGS = {
 
 
 def _member(name: str, constants: Sequence[Value | None], negated: bool) -> Steps[Atom]:
-    """`x IN (constants)`, by the type of x; what follows an element that can not be cast is not reached."""
+    """`x IN (constants)`, by the type of x; what follows an element that cannot be cast is not reached."""
     texts, texts_done = yield from _until_fault(text_of, constants)
     numbers, numbers_done = yield from _until_fault(number_of, constants)
     bools, bools_done = yield from _until_fault(truth_of, constants)
@@ -220,7 +220,7 @@ def _member(name: str, constants: Sequence[Value | None], negated: bool) -> Step
 def _until_fault(
     cast: Callable[[Value], T | None], values: Sequence[Value | None]
 ) -> Steps[tuple[frozenset[T], bool]]:
-    """What the values are cast to, up to the first that can not be cast; and whether there was none such."""
+    """What the values are cast to, up to the first that cannot be cast; and whether there was none such."""
     found: set[T] = set()
     for value in values:
         yield

@@ -1,4 +1,4 @@
-"""The fault of a filter that can not be read."""
+"""The fault of a filter that cannot be read."""
 
 from regraft.model import BadInput
 

@@ -88,7 +88,7 @@ class MatchingIndex:
     def add_many(self, keys: Sequence[int], filters: Sequence[Filter]) -> None:
         """The same for many, quicker than one by one."""
         if len(keys) != len(filters):
-            raise BadInput("filters", f"{len(filters)} filters can not have {len(keys)} keys")
+            raise BadInput("filters", f"{len(filters)} filters cannot have {len(keys)} keys")
         self._register.claim_all(keys)
         members: dict[Group, tuple[list[int], list[tuple[float, ...]]]] = {}
         for key, filter in zip(keys, filters, strict=True):

@@ -5,7 +5,7 @@ Each attribute of a box gets a role:
 - *exact*: finitely many values (`class = 'temp'`); the box goes to one group for each of them;
 - *cast*: finitely many numbers, in any spelling (`floor = 3` also holds for the string "3");
 - *ranged*: an interval of numbers, in any spelling (`value > 20`);
-- none of these: the index can not use it, and the filter itself is asked in the end (`check`).
+- none of these: the index cannot use it, and the filter itself is asked in the end (`check`).
 
 Boxes with the same attributes in the same roles have the same `Shape`. What an event must look up in
 a shape follows from `exact_token`, `cast_number` and `ranged_number`.
@@ -99,7 +99,7 @@ def _casts(numbers: Intervals, strings: Strings, bools: frozenset[bool]) -> bool
 
 
 def closed_range(interval: Interval) -> tuple[float, float] | None:
-    """The same numbers between two doubles that belong to it; None if that can not be said exactly."""
+    """The same numbers between two doubles that belong to it; None if that cannot be said exactly."""
     low, low_open, high, high_closed = interval
     for end, left_out in ((low, low_open), (high, not high_closed)):
         if left_out if end in (inf, -inf) else abs(end) >= EXACT_UP_TO:

@@ -74,14 +74,14 @@ def text_of(value: Value) -> str:
 
 
 def number_of(value: Value) -> Number | None:
-    """Any value as a number, or None if it can not be cast."""
+    """Any value as a number, or None if it cannot be cast."""
     if isinstance(value, str):
         return integer_of(value)
     return int(value) if isinstance(value, bool) else value
 
 
 def truth_of(value: Value) -> bool | None:
-    """Any value as a boolean, or None if it can not be cast."""
+    """Any value as a boolean, or None if it cannot be cast."""
     return boolean_of(value) if isinstance(value, str) else bool(value)
 
 

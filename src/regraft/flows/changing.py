@@ -85,7 +85,7 @@ def change(old: FlowRules | None, new: FlowRules) -> Change:
     """What to send. Where nothing is known of a switch (or of all of them), its earlier rules are wiped."""
     old = old or FlowRules(new.block, new.wiring)
     if old.block != new.block:
-        raise BadInput("address block", f"can not change from {old.block.network} to {new.block.network}")
+        raise BadInput("address block", f"cannot change from {old.block.network} to {new.block.network}")
     far = {**old.wiring.far, **new.wiring.far}
     before, after, entrances = Tables(old), Tables(new), list(doors(old))
     judge, moved = Judge(before, after, entrances, far), _moved(old, new)

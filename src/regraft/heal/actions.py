@@ -1,7 +1,7 @@
 """What each action of the vocabulary asks for, as Intents (Mimosa Pudica §4.3). Pure.
 
-Where a rule leaves a choice to the leader (the seed: "to B1, B3, or both"), the least loaded living neighbour
-is taken, and several components are dealt out over all of them.
+Where a rule leaves a choice to the leader (the paper: "to B1, B3, or both"), the least loaded living
+neighbour is taken, and several components are dealt out over all of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ def _delete(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
 
 
 def _add(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
-    """The event's brokers say where; the seed puts the new one between the neighbours of the dead one."""
+    """The event's brokers say where; the paper puts the new one between the neighbours of the dead one."""
     between = tuple(each for each in of.event.brokers if each not in brokers and each not in of.facts.dead)
     for broker in brokers:
         yield Add(broker=broker, between=between)

@@ -1,10 +1,10 @@
-"""Which two Intents can not both be carried out. Pure."""
+"""Which two Intents cannot both be carried out. Pure."""
 
 from regraft.model.intents import Add, Clone, Delete, Intent, Migrate, MoveClients, ShiftAway
 
 
 def contradicts(one: Intent, earlier: Intent) -> str | None:
-    """Why `one` can not be done beside `earlier`, which comes first; None if it can."""
+    """Why `one` cannot be done beside `earlier`, which comes first; None if it can."""
     gone = _gone(earlier) & _needed(one) or _gone(one) & _kept_for_good(earlier)
     if gone:
         return f"{min(gone)} is deleted by one and needed by the other of {_rules(one, earlier)}"

@@ -8,7 +8,7 @@ is not answered, or from the moment when the connection was lost.
        ^                                                                  |                            |
        +------------------------------- any answer -----------------------+----------------------------+
 
-A suspicion has *evidence*, which may grow: silence alone may be slowness. Only what can not be slowness
+A suspicion has *evidence*, which may grow: silence alone may be slowness. Only what cannot be slowness
 allows others to act on it (`Evidence.hard`): nobody listens any more where the broker was, or its session has
 ended. The adaptive timer follows the measured round trips and grows with each mistake, so that a neighbour
 that is slow, but within some bound, is suspected only so many times.
@@ -44,7 +44,7 @@ class Evidence(IntEnum):
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds. `timer` is the seed's; with `adaptive` it is the least."""
+    """Seconds. `timer` is the paper's; with `adaptive` it is the least."""
 
     timer: float = 0.03
     adaptive: bool = False
@@ -131,6 +131,11 @@ class Detector:
     @property
     def suspected(self) -> frozenset[str]:
         return frozenset(name for name, peer in self._peers.items() if peer.suspected)
+
+    def suspicions(self, now: float) -> list[Suspect]:
+        """Of all that are suspected, as they were told."""
+        suspected = [(name, peer) for name, peer in self._peers.items() if peer.suspected]
+        return [Suspect(name, peer.evidence, now - (peer.since or now)) for name, peer in suspected]
 
     def watch(self, name: str, now: float) -> None:
         if name not in self._peers:

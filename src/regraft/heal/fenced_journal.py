@@ -104,7 +104,7 @@ class FencedJournal:
         self._appended += 1
 
     async def sync(self) -> None:
-        """All that was appended before is durable when this returns; `Deposed` if it can not be any more."""
+        """All that was appended before is durable when this returns; `Deposed` if it cannot be any more."""
         wanted = self._appended
         while self._durable < wanted:
             async with self._writing:

@@ -1,6 +1,6 @@
 """The destination database's answer to a request: which group decides (Mimosa Pudica §3.2, §3.3).
 
-The seed's messages [LE, o, B_i, B_j, nd] and [GI, B_k … B_p] as values. A `Grant` is one permission: whoever
+The paper's messages [LE, o, B_i, B_j, nd] and [GI, B_k … B_p] as values. A `Grant` is one permission: whoever
 has it may run one election, and no grant that shares a broker with it is given meanwhile.
 """
 
@@ -67,5 +67,11 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def majority(self) -> int:
-        """Of all members, the dead too: the seed's f + 1 for odd n, one more for even n (decision 15)."""
+        """Of all members, the dead too: the paper's f + 1 for odd n, one more for even n (decision 15)."""
         return len(self.members) // 2 + 1
+
+
+class Denied(msgspec.Struct, frozen=True):
+    """The expected no of the database."""
+
+    reason: str

@@ -42,7 +42,7 @@ class Joint:
 
     @property
     def free(self) -> bool:
-        """The degree limit can not be felt."""
+        """The degree limit cannot be felt."""
         return min(self.capacity, default=0) >= len(self.names) - 1
 
     def cost(self, links: list[tuple[int, int]]) -> float:

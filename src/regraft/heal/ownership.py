@@ -15,7 +15,6 @@ is known to be gone. On failure nothing has changed: `NotTaken` with the reason,
 
 import asyncio
 from collections.abc import Sequence
-from enum import Enum
 from typing import NamedTuple
 
 import msgspec
@@ -30,45 +29,14 @@ from regraft.coord import (
     Missing,
     Node,
     Operation,
-    Record,
     Set,
 )
 from regraft.coord.layout import decoded, encoded
 from regraft.coord.typed import Stored, decode, encode
 from regraft.heal.fenced_journal import BUCKETS, FencedJournal, bucket_name, contents
+from regraft.heal.owner import NotTaken, Owner, Why
 
 NOTHING = b""
-
-
-class Owner(Record, frozen=True, kw_only=True):
-    """`life` grows by one with each owner. `by`: the broker in whose process a deputy runs; empty: itself.
-
-    `process` tells two starts of one broker apart.
-    """
-
-    life: int
-    host: str = ""
-    port: int = 0
-    heal_host: str = ""
-    heal_port: int = 0
-    by: str = ""
-    since: float = 0.0
-    process: str = ""
-
-
-class Why(Enum):
-    """What allows a takeover."""
-
-    VACANT = "no session holds it"
-    """Nobody has it, or the session of who had it has ended."""
-    PROCESS_GONE = "its process is gone"
-    """Nobody listens any more where it was: whatever session there is, nobody uses it."""
-
-
-class NotTaken(NamedTuple):
-    """The expected no."""
-
-    reason: str
 
 
 class Look(NamedTuple):

@@ -13,8 +13,9 @@ from collections.abc import AsyncIterator
 
 from regraft.coord import Coord, Corrupt, Layout
 from regraft.coord.layout import encoded
-from regraft.coord.typed import Record, encode, read
+from regraft.coord.typed import encode, read
 from regraft.model.facts import Event
+from regraft.model.record import Record
 
 TAKEN_SECONDS = 10.0
 

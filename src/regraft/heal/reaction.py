@@ -118,7 +118,7 @@ def _held(one: Intent, kept: Sequence[Intent], refused: Sequence[Refused], facts
     if not isinstance(one, Delete) or one.broker in facts.dead or _left(kept, one.broker):
         return None
     stuck = _left([each.intent for each in refused], one.broker)
-    return f"the components of {one.broker} can not leave it" if stuck else None
+    return f"the components of {one.broker} cannot leave it" if stuck else None
 
 
 def _same(one: Intent, other: Intent) -> bool:

@@ -66,7 +66,7 @@ def join(
 
 
 def repaired(topology: Topology, dead: Iterable[str], join: Join) -> Topology:
-    """The tree of the living; it can not be built if the links do not make one."""
+    """The tree of the living; it cannot be built if the links do not make one."""
     gone = _checked(topology, dead)
     brokers = tuple(broker for broker in topology.brokers if broker.id not in gone)
     kept = tuple(link for link in topology.links if not gone & set(link.ends))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Option(NamedTuple):
-    """A keyword argument of `run`, as text: `parse` raises ValueError on what it can not read."""
+    """A keyword argument of `run`, as text: `parse` raises ValueError on what it cannot read."""
 
     name: str
     parse: Callable[[str], Any]

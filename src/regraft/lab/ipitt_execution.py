@@ -27,7 +27,7 @@ class Point(NamedTuple):
 
 
 CENTRE = Point(60, 20, 1_000)
-"""Of the seed's three sweeps."""
+"""Of IPITT's three sweeps."""
 
 
 class Trial(NamedTuple):

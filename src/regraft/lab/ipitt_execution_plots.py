@@ -1,4 +1,4 @@
-"""Figure 6 a-j as pictures: one PNG each, with what the seed prints about it as a dotted line."""
+"""Figure 6 a-j as pictures: one PNG each, with what IPITT prints about it as a dotted line."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ SIZE = (8.5, 4.4)
 
 
 class Panel(NamedTuple):
-    """`hollow` is drawn with hollow marks beside `quantity`. The seed's line: of the quantity `seed_of` of
+    """`hollow` is drawn with hollow marks beside `quantity`. IPITT's line: of the quantity `seed_of` of
     one plan at each point, times and plus so much."""
 
     name: str

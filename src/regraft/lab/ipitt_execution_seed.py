@@ -1,4 +1,4 @@
-"""What the seed prints about the execution of plans (IPITT §VI-C, Figure 6), and the same of our rows.
+"""What the paper prints about the execution of plans (IPITT §VI-C, Figure 6), and the same of our rows.
 
 The curves are not printed as numbers; these are all that the text states. A sweep follows one of the three
 variables through the centre; planners are compared only where both plans were carried out.

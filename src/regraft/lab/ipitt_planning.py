@@ -1,4 +1,4 @@
-"""IPITT §VI-C, planning: Figure 5 a-f and Table I, with the seed's planners and ours.
+"""IPITT §VI-C, planning: Figure 5 a-f and Table I, with the paper's planners and ours.
 
 Every run is one row of `runs.csv`, written as it comes; a run that stands there is not repeated, so
 the experiment can be stopped and started again. The tables and pictures are made from the rows.

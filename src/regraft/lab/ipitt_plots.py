@@ -1,4 +1,4 @@
-"""Figure 5 a-f as pictures: one PNG each, the seed's printed planning times as hollow marks."""
+"""Figure 5 a-f as pictures: one PNG each, IPITT's printed planning times as hollow marks."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,7 +49,7 @@ def draw(name: str, axis: Axis, quantity: Quantity, rows: Rows, planners: Sequen
                 markersize=11,
                 markerfacecolor="none",
                 linestyle="none",
-                label=f"{APPROACH[planner]}, printed in the seed",
+                label=f"{APPROACH[planner]}, printed in IPITT",
             )
     axes.set_xlabel(AXES[axis])
     axes.set_ylabel(QUANTITIES[quantity])

@@ -1,7 +1,7 @@
-"""What the seed prints about its planners (IPITT §VI-C, Figure 5, Table I), and the same of ours.
+"""What the paper prints about its planners (IPITT §VI-C, Figure 5, Table I), and the same of ours.
 
 The curves of Figure 5 are not printed as numbers; these are all that the text states. `measured`
-asks the same question of our rows; None where they can not answer it.
+asks the same question of our rows; None where they cannot answer it.
 """
 
 from collections.abc import Callable

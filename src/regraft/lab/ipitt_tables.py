@@ -1,4 +1,4 @@
-"""The tables of the planning experiment: Figure 5 a-f, Table I, the seed's printed figures beside ours."""
+"""The tables of the planning experiment: Figure 5 a-f, Table I, IPITT's printed figures beside ours."""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -79,7 +79,7 @@ def seed_table(rows: Rows) -> Iterable[Sequence[object]]:
 
 
 def table_1(rows: Rows, planners: Sequence[str]) -> Iterable[Sequence[object]]:
-    """Memory as measured, model sizes as in Appendix A, means over the topologies; the seed's beside."""
+    """Memory as measured, model sizes as in Appendix A, means over the topologies; IPITT's beside."""
     columns = ("memory_mb", "actions", "variables", "constraints")
     yield "planner", "seed_name", "T", *columns, *(f"seed_{column}" for column in columns)
     for planner in planners:
@@ -98,7 +98,7 @@ def table_1(rows: Rows, planners: Sequence[str]) -> Iterable[Sequence[object]]:
 
 
 def model_sizes(rows: Rows, planner: str) -> list[tuple[int, Size]]:
-    """T and the size of the seed's program for each topology whose least T is known.
+    """T and the size of IPITT's program for each topology whose least T is known.
 
     If the program itself found no plan, our planner over the same actions may know T.
     """

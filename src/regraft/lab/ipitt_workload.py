@@ -76,7 +76,7 @@ def subscriptions(
 ) -> Subscriptions:
     """`count` subscriptions; with `width`, ranges of that width at uniform places instead of random ones.
 
-    A fixed width keeps the number of matches in hand; the seed has random ones.
+    A fixed width keeps the number of matches in hand; IPITT has random ones.
     """
     random = np.random.default_rng([seed, 0, count])
     drawn = random.choice(classes, size=count, p=class_shares(classes))

@@ -1,6 +1,6 @@
-"""kTCO §VIII and Appendix D: Figures 3–6 and 8, with the seed's algorithms and ours.
+"""kTCO §VIII and Appendix D: Figures 3–6 and 8, with the paper's algorithms and ours.
 
-A row per point in `runs.csv`; a table and a picture per figure. The seed's pictures are not in its text; what
+A row per point in `runs.csv`; a table and a picture per figure. kTCO's pictures are not in its text; what
 its prose prints of them stands in `seed_figures.csv`, and below the pictures, beside what was measured. A
 run that was interrupted goes on where it was.
 """
@@ -26,7 +26,7 @@ FIXED = (800, 200, 30)
 """Nodes, topics and subscriptions where a figure does not vary them."""
 AXES = {"figure_3": "nodes", "figure_4": "topics", "figure_5": "subscriptions"}
 KS = (2, 4, 6, 8, 10)
-"""Those that the seed plots; it has measured HararyPT from 2 to 14."""
+"""Those that kTCO plots; it has measured HararyPT from 2 to 14."""
 CURVES = (
     ("GM", 1),
     ("GM2", 2),
@@ -89,7 +89,7 @@ def points(
 
 
 def write_all(out: Path, of_figure: Mapping[str, Points]) -> None:
-    """Tables and pictures; each picture with what the seed prints of it."""
+    """Tables and pictures; each picture with what kTCO prints of it."""
     every = {trial: row for rows in of_figure.values() for trial, row in rows.items()}
     found = list(beside(every))
     notes = {number: [str(each) for each in found if each.printed.figure == number] for number in range(3, 9)}
@@ -131,7 +131,7 @@ def write_all(out: Path, of_figure: Mapping[str, Points]) -> None:
 
 
 def curves(rows: Points, distribution: str, axis: str, quantity: str) -> Curves:
-    """Of each algorithm and k that the seed plots, the mean over the workloads of each point."""
+    """Of each algorithm and k that kTCO plots, the mean over the workloads of each point."""
     values: dict[tuple[str, int], dict[int, list[float]]] = {}
     for trial, row in rows.items():
         if trial.distribution == distribution and (trial.algorithm != "HararyPT" or trial.k in KS):

@@ -36,7 +36,7 @@ class Panel(NamedTuple):
 
 
 def draw(path: Path, title: str, axis: str, panels: Sequence[Panel], notes: Sequence[str]) -> None:
-    """Panels of one quantity stand in a row; below them, what the seed prints of the figure."""
+    """Panels of one quantity stand in a row; below them, what kTCO prints of the figure."""
     quantities = list(dict.fromkeys(panel.quantity for panel in panels))
     across = len(panels) // len(quantities) if len(panels) > 2 else len(panels)
     down = -(-len(panels) // across)
@@ -64,7 +64,7 @@ def draw(path: Path, title: str, axis: str, panels: Sequence[Panel], notes: Sequ
     figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
     if notes:
         figure.supxlabel(
-            "The seed prints:\n" + "\n".join(notes), x=0.01, ha="left", fontsize="x-small", linespacing=1.4
+            "kTCO prints:\n" + "\n".join(notes), x=0.01, ha="left", fontsize="x-small", linespacing=1.4
         )
     figure.savefig(path, dpi=130)
 

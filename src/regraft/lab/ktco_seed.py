@@ -16,7 +16,7 @@ LARGEST, AVERAGE = "largest_diameter", "average_diameter"
 
 
 class Printed(NamedTuple):
-    """`says` as the seed says it; `figure` 0: all of them."""
+    """`says` as kTCO says it; `figure` 0: all of them."""
 
     figure: int
     section: str
@@ -169,7 +169,7 @@ PRINTED = (
 
 
 class Beside(NamedTuple):
-    """The seed's figure and ours; None where the points for it were not measured."""
+    """kTCO's figure and ours; None where the points for it were not measured."""
 
     printed: Printed
     measured: float | None

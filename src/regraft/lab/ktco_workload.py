@@ -1,7 +1,7 @@
 """The workloads of kTCO §VIII: every node subscribes to the same number of topics, drawn by popularity.
 
 Each topic t has a probability p(t); a node draws topics until it has |T(v)| different ones. Drawn here by the
-Gumbel trick, which gives the same distribution. Zipf has the exponent that the seed prints, α = 2. For Expo
+Gumbel trick, which gives the same distribution. Zipf has the exponent that kTCO prints, α = 2. For Expo
 it prints none. Here p falls by a factor e every |T| / 18 topics: with that, two figures that it does print
 come out at once, HararyPT's degree at |T(v)| = 100 over all distributions (60.20), and the k at which
 HararyPT has as many links as CyclePT under Expo (12).

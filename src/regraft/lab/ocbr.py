@@ -1,6 +1,6 @@
 """OCBR re-run: how much the published algorithm saves, and what it leaves to a global search.
 
-The seed prints no measurements (OCBR §5 refers to a report), so the questions are its own (§3.1, §5): does
+The paper prints no measurements (OCBR §5 refers to a report), so the questions are its own (§3.1, §5): does
 every local step lower the global cost, where does it end, how does that depend on the size of the network
 and on how local the traffic is? Beside the neighbourhoods stand the global search and the lower bound.
 Writes `runs.csv`, `steps.csv` and a picture of each.

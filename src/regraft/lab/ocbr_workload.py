@@ -1,6 +1,6 @@
 """Workloads for OCBR: brokers on a map, links that cost their length, classes that are mostly local.
 
-The seed has no printed workload (its simulations are in a report of their own), so this one is ours:
+OCBR has no printed workload (its simulations are in a report of their own), so this one is ours:
 brokers stand at random in a square of 100 × 100, a link costs its length plus one, and a class has at
 least two members, drawn from the brokers nearest to a random one (`local` of the classes) or from all.
 """

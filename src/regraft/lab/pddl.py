@@ -2,7 +2,7 @@
 
 Only `shift` is needed: both trees have the same brokers. `rem(i, j)` holds for exactly the links
 that are not in the goal tree, so a static fact names the goal links instead of a predicate that
-every action would have to keep up to date. `conn` is symmetric, as in the seed.
+every action would have to keep up to date. `conn` is symmetric, as in IPITT.
 
 Two encodings, so that a general planner is not judged by one of them alone: `ONE_ACTION` is the
 seed's, with n^3 ground actions; `THREE_ACTIONS` cuts a shift into lifting an end of a link, sliding

@@ -1,15 +1,13 @@
 """Processes that can be ended from outside: by time, by memory, with all that they started."""
 
-import os
 import resource
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
+
+from regraft.processes.programs import kill_program, start_program
 
 LOOK_EVERY = 0.05
 """Seconds between two looks at a running process: its time is measured inside, so this may be coarse."""
@@ -31,11 +29,11 @@ def run_limited(
     memory_mb: float,
     directory: Path | None = None,
 ) -> Ended:
-    """Run until the end or a limit; whatever the process started in turn ends with it."""
+    """Run until the end or a limit; whatever the process started in turn ends with it, and it with us."""
     started = time.monotonic()
     peak: float | None = None
     limit: Literal["out of time", "out of memory"] | None = None
-    process = subprocess.Popen(command, stdout=output, stderr=errors, cwd=directory, start_new_session=True)
+    process = start_program(command, output, errors, directory=directory)
     try:
         while limit is None and process.poll() is None:
             peak = max(peak or 0.0, peak_mb(process.pid) or 0.0)
@@ -47,9 +45,7 @@ def run_limited(
                 time.sleep(LOOK_EVERY)
         return Ended(limit, peak, time.monotonic() - started)
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill_program(process)
 
 
 def peak_mb(pid: int | Literal["self"] = "self") -> float | None:

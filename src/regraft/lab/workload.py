@@ -8,7 +8,7 @@ grows level by level from its root; each broker draws its degree uniformly up to
 - unbalanced: from 1 upwards, so a broker may be a leaf at any level. Only the last broker that
   could still grow must have a child, or the tree would end too small.
 
-The goal tree differs in exactly the given share of the links, chosen at random. The seed puts no
+The goal tree differs in exactly the given share of the links, chosen at random. IPITT puts no
 limit on the degrees of the goal tree, and neither do we.
 """
 
@@ -62,7 +62,7 @@ def with_links_changed(initial: Topology, ratio: float, seed: int) -> Topology:
     size, links = len(initial.ids), len(initial.links)
     changed = round(ratio * links)
     if not 0 <= changed < max(links, 1):
-        raise BadInput("ratio", f"{ratio} of {links} links can not be changed: at least one must stay")
+        raise BadInput("ratio", f"{ratio} of {links} links cannot be changed: at least one must stay")
     random = np.random.default_rng([seed, size, changed, 1])
     number = {id: index for index, id in enumerate(initial.ids)}
     old = [(number[link.ends[0]], number[link.ends[1]]) for link in initial.links]

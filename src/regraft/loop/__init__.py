@@ -1,7 +1,8 @@
 """The cycle measure → evaluate → design → plan → approve → deploy → verify (IPITT §IV-A, OCBR §3).
 
-`step(state, event) -> (state, commands)` decides; the shell in `app` does what the commands say and comes
+`step(state, event) -> (state, commands)` decides; the runtime in `serve` does what the commands say and comes
 back with events. Nothing here knows a clock, a network, Spark or ZooKeeper: times stand in the events.
+`phases` draws the cycle.
 """
 
 from regraft.loop.policy import Policy

@@ -1,4 +1,4 @@
-"""What the loop may do by itself: never in the way of a person, who may approve anything that is valid."""
+"""What the loop may do by itself. A person may approve any valid plan; these limits do not apply then."""
 
 from regraft.loop.maintenance import is_open
 from regraft.loop.policy import Policy

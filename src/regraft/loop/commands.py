@@ -1,19 +1,13 @@
 """What the loop wants done. Commands with a ticket are answered by an event with the same ticket."""
 
-from typing import Literal
-
 import msgspec
 
 from regraft.loop.decisions import Decision
-from regraft.loop.values import Candidate, Proposal, Running, Wanted, Window
-
-Settled = Literal[
-    "waiting", "approved", "deploying", "done", "rejected", "withdrawn", "stale", "failed", "stopped"
-]
+from regraft.loop.values import Candidate, Proposal, ProposalState, Running, Wanted, Window
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """Root of them."""
+    """Root of all commands."""
 
 
 class Measure(Command, frozen=True, kw_only=True):
@@ -25,7 +19,7 @@ class Measure(Command, frozen=True, kw_only=True):
 
 
 class Assess(Command, frozen=True, kw_only=True):
-    """The topology of now, and these against it, in this window → Judged, Failed."""
+    """Judge the current topology, and compare these with it, in this window → Judged, Failed."""
 
     ticket: int
     window: Window
@@ -34,7 +28,8 @@ class Assess(Command, frozen=True, kw_only=True):
 
 
 class Design(Command, frozen=True, kw_only=True):
-    """A better topology for the traffic of so many windows, judged in the last → Designed, Failed."""
+    """Find a better topology for the traffic of the last `windows` windows, judged in the last one
+    → Designed, Failed."""
 
     ticket: int
     window: Window
@@ -43,35 +38,35 @@ class Design(Command, frozen=True, kw_only=True):
 
 
 class MakePlan(Command, frozen=True, kw_only=True):
-    """From the topology of now to the candidate's → PlanMade, Failed."""
+    """Plan the way from the current topology to the candidate's → PlanMade, Failed."""
 
     ticket: int
     candidate: Candidate
 
 
 class Repair(Command, frozen=True, kw_only=True):
-    """What healing wants, as a plan → PlanMade, Failed."""
+    """Plan what healing wants → PlanMade, Failed."""
 
     ticket: int
     wanted: tuple[Wanted, ...]
 
 
 class Deploy(Command, frozen=True, kw_only=True):
-    """Carry it out → Deployed, Failed."""
+    """Carry the plan out → Deployed, Failed."""
 
     ticket: int
     running: Running
 
 
 class Resume(Command, frozen=True, kw_only=True):
-    """Go on with the run in the journal → Deployed, Failed."""
+    """Continue the run in the journal → Deployed, Failed."""
 
     ticket: int
     running: Running
 
 
 class StopRun(Command, frozen=True, kw_only=True):
-    """The run under way is to stop after the changes that have begun; or to be taken back."""
+    """Stop the run under way after the changes that have begun, or take it back."""
 
     reason: str
     back: bool = False
@@ -84,22 +79,22 @@ class Probe(Command, frozen=True, kw_only=True):
 
 
 class Propose(Command, frozen=True, kw_only=True):
-    """Show it to whoever may approve it."""
+    """Show the proposal to whoever may approve it."""
 
     proposal: Proposal
 
 
 class Settle(Command, frozen=True, kw_only=True):
-    """A proposal is in another state now."""
+    """A proposal is in another state."""
 
     plan: str
-    state: Settled
+    state: ProposalState
     reason: str
     measured_gain: float | None = None
 
 
 class Answer(Command, frozen=True, kw_only=True):
-    """What became of Intents, for healing."""
+    """Tell healing whether its Intents were carried out."""
 
     intents: tuple[str, ...]
     done: bool

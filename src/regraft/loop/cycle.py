@@ -7,6 +7,7 @@ from regraft.loop.commands import Assess, Design, MakePlan, Measure
 from regraft.loop.goals import goal_name
 from regraft.loop.judging import Comparison
 from regraft.loop.memory import required_gain, still_remembered, undone
+from regraft.loop.phases import Phase
 from regraft.loop.price import too_dear
 from regraft.loop.proposing import propose
 from regraft.loop.state import next_end
@@ -18,17 +19,17 @@ from regraft.model.phrases import counted
 
 
 def measure_if_due(turn: Turn) -> None:
-    """The last window that is over; windows that were missed are not measured one by one."""
+    """Measure the last window that is over; windows that were missed are not made up for."""
     state = turn.state
     width, settle = turn.policy.window_seconds, turn.policy.settle_seconds
     if not state.troubles and state.due > turn.at + 2 * width + settle:  # the clock was set back
         turn.set(due=next_end(turn.at, turn.policy) + settle)
         return
-    if state.phase != "waiting" or turn.at < state.due or blocks(turn, "measure", "disk"):
+    if state.phase != Phase.WAITING or turn.at < state.due or blocks(turn, "measure", "disk"):
         return
     end = (turn.at - settle) // width * width
     turn.set(due=end + width + settle)
-    turn.do(Measure(ticket=turn.go("measuring"), start=end - width, end=end))
+    turn.do(Measure(ticket=turn.go(Phase.MEASURING), start=end - width, end=end))
 
 
 def measured(turn: Turn, event: events.Measured) -> None:
@@ -39,10 +40,10 @@ def measured(turn: Turn, event: events.Measured) -> None:
         least = turn.policy.least_publications
         few = counted(window.publications, "publication")
         turn.log("quiet", f"{few} in the window: too few to judge by, at least {least:,} are needed")
-        turn.go("waiting")
+        turn.go(Phase.WAITING)
         return
     state = turn.state
-    ticket = turn.go("judging")
+    ticket = turn.go(Phase.JUDGING)
     turn.do(Assess(ticket=ticket, window=window, candidate=state.candidate, proposal=state.proposal))
 
 
@@ -57,23 +58,25 @@ def judged(turn: Turn, event: events.Judged) -> None:
     turn.log("judged", said, numbers={**numbers, "publications": float(event.window.publications)})
     verify(turn, event)
     if turn.state.proposal is not None and _proposal_stands(turn, event.proposal):
-        turn.go("waiting")
+        turn.go(Phase.WAITING)
     elif turn.state.candidate is not None and _candidate_stands(turn, event):
         _confirmed(turn)
     elif not broken and turn.at < turn.state.cooling_until:
         left = turn.state.cooling_until - turn.at
         turn.log("cooling", f"the last change is too recent, {left:.0f} s are left")
-        turn.go("waiting")
+        turn.go(Phase.WAITING)
     elif blocks(turn, "design"):
-        turn.go("waiting")
+        turn.go(Phase.WAITING)
     else:
         windows = turn.policy.confirm
         most = turn.policy.max_actions if turn.state.mode == "automatic" else None
-        turn.do(Design(ticket=turn.go("designing"), window=event.window, windows=windows, max_actions=most))
+        turn.do(
+            Design(ticket=turn.go(Phase.DESIGNING), window=event.window, windows=windows, max_actions=most)
+        )
 
 
 def _proposal_stands(turn: Turn, seen: Comparison | None) -> bool:
-    """A proposal waits for as long as it gains; half the least gain is enough, so that it does not flit."""
+    """A proposal waits while it gains. Half the least gain is enough, so that it does not come and go."""
     proposal = turn.state.proposal
     assert proposal is not None
     if proposal.cause != "traffic" or seen is None:
@@ -90,7 +93,7 @@ def _proposal_stands(turn: Turn, seen: Comparison | None) -> bool:
 
 
 def _candidate_stands(turn: Turn, event: events.Judged) -> bool:
-    """Whether the candidate of the windows before gains in this one, too."""
+    """Whether the candidate of the windows before gains in this one as well."""
     candidate, seen = turn.state.candidate, event.candidate
     assert candidate is not None
     if seen is None:
@@ -118,20 +121,20 @@ def designed(turn: Turn, event: events.Designed) -> None:
         _refined(turn, turn.state.candidate, candidate)
     elif candidate is None:
         turn.log("kept", f"nothing better was found: {event.reason}")
-        turn.go("waiting")
+        turn.go(Phase.WAITING)
     elif reason := _too_little(turn, candidate):
         turn.log("kept", reason, numbers=_numbers(candidate))
-        turn.go("waiting")
+        turn.go(Phase.WAITING)
     else:
         turn.set(candidate=candidate)
         _confirmed(turn)
 
 
 def _too_little(turn: Turn, candidate: Candidate) -> str | None:
-    """Why the candidate is not worth a change, in the window that it was last seen in."""
+    """Why the candidate is not worth a change, by the last window that it was judged in."""
     seen = candidate.comparison
     if seen.against is not None:
-        return f"the best that was found can not be: {seen.against}"
+        return f"the best that was found cannot be: {seen.against}"
     if seen.mends:
         return None
     memory = still_remembered(turn.state.memory, turn.at, turn.policy)
@@ -145,40 +148,42 @@ def _too_little(turn: Turn, candidate: Candidate) -> str | None:
 
 
 def _confirmed(turn: Turn) -> None:
-    """Plan it, if it has been seen in enough windows."""
+    """Plan the candidate, if it has gained in enough windows."""
     candidate = turn.state.candidate
     assert candidate is not None
     if candidate.windows < turn.policy.confirm:
         saves = f"{candidate.comparison.gain:.1%} of the {goal_name(candidate.comparison.improves)}"
         seen = f"seen in {candidate.windows} of {counted(turn.policy.confirm, 'window')}"
         turn.log("unconfirmed", f"{saves} could be saved; {seen}", numbers=_numbers(candidate))
-        turn.go("waiting")
+        turn.go(Phase.WAITING)
     elif blocks(turn, "plan"):
-        turn.go("waiting")
+        turn.go(Phase.WAITING)
     elif candidate.windows > 1:
         _refine(turn, candidate)
     else:
-        turn.do(MakePlan(ticket=turn.go("planning"), candidate=candidate))
+        turn.do(MakePlan(ticket=turn.go(Phase.PLANNING), candidate=candidate))
 
 
 def _refine(turn: Turn, candidate: Candidate) -> None:
-    """Designed once more, for the windows in which it was confirmed: what was before has no part in it."""
+    """Design once more, for exactly the windows in which the candidate was confirmed."""
     window = turn.state.window
     assert window is not None
     most = turn.policy.max_actions if turn.state.mode == "automatic" else None
-    turn.do(Design(ticket=turn.go("designing"), window=window, windows=candidate.windows, max_actions=most))
+    turn.do(
+        Design(ticket=turn.go(Phase.DESIGNING), window=window, windows=candidate.windows, max_actions=most)
+    )
 
 
 def _refined(turn: Turn, known: Candidate, new: Candidate | None) -> None:
-    """The better of both."""
+    """Plan the better one of the two."""
     if new is not None and new.comparison.gain > known.comparison.gain and not _too_little(turn, new):
         known = msgspec.structs.replace(new, windows=known.windows)
         turn.set(candidate=known)
-    turn.do(MakePlan(ticket=turn.go("planning"), candidate=known))
+    turn.do(MakePlan(ticket=turn.go(Phase.PLANNING), candidate=known))
 
 
 def planned(turn: Turn, event: events.PlanMade) -> None:
-    """Of a candidate; those for Intents are in `intents`."""
+    """A plan for a candidate is there; plans for Intents are in `intents`."""
     works(turn, "plan")
     candidate, window = turn.state.candidate, turn.state.window
     assert candidate is not None
@@ -189,11 +194,11 @@ def planned(turn: Turn, event: events.PlanMade) -> None:
             "kept", f"there is no way to the better topology: {event.reason}", numbers=_numbers(candidate)
         )
         turn.set(candidate=None)
-        turn.go("waiting")
+        turn.go(Phase.WAITING)
     elif reason := too_dear(made, candidate, window, turn.policy):
         turn.log("kept", f"the change is not worth it: {reason}", numbers=_numbers(candidate), plan=made.plan)
         turn.set(candidate=None)
-        turn.go("waiting")
+        turn.go(Phase.WAITING)
     else:
         memory = still_remembered(turn.state.memory, turn.at, turn.policy)
         propose(turn, made, candidate, required_gain(memory, candidate, turn.policy))

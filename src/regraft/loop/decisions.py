@@ -13,7 +13,7 @@ KINDS = {
     "withdrawn": "a proposal is no longer any good",
     "approved": "somebody approved a plan, or the loop did within its limits",
     "rejected": "somebody rejected a plan",
-    "refused": "somebody asked for what can not be",
+    "refused": "somebody asked for what cannot be",
     "waiting": "the loop may not act by itself now: budget, maintenance, size",
     "deploying": "a plan is being carried out",
     "deployed": "it was carried out",

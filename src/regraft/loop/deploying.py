@@ -1,4 +1,4 @@
-"""Runs: begun, ended, taken back, found interrupted. There is one at a time, whoever wanted it."""
+"""Runs: begun, ended, taken back, found interrupted. Only one is under way at a time."""
 
 import msgspec
 
@@ -6,10 +6,11 @@ from regraft.loop import events
 from regraft.loop.budget import still_counted
 from regraft.loop.commands import Answer, Deploy, Resume, StopRun
 from regraft.loop.memory import still_remembered
+from regraft.loop.phases import Phase
 from regraft.loop.state import State
 from regraft.loop.troubles import fails, works
 from regraft.loop.turn import Turn
-from regraft.loop.values import Change, Ended, Expected, Proposal, Running, Spent
+from regraft.loop.values import Change, Ended, Expected, Proposal, ProposalState, Running, Spent
 from regraft.model.phrases import counted
 
 
@@ -23,15 +24,16 @@ def deploy(turn: Turn, proposal: Proposal, by: str) -> None:
         actions=planned.actions,
         proposal=proposal,
     )
-    turn.settle(planned.plan, "deploying", f"approved by {by}")
+    turn.settle(planned.plan, ProposalState.DEPLOYING, f"approved by {by}")
     turn.set(proposal=None, candidate=None, running=running, repairing=proposal.wanted)
-    turn.do(Deploy(ticket=turn.go("deploying"), running=running))
+    turn.do(Deploy(ticket=turn.go(Phase.DEPLOYING), running=running))
     what = f"{counted(planned.steps, 'step')}, {counted(planned.actions, 'action')}"
     turn.log("deploying", f"{planned.plan[:12]}: {what}", by=by, plan=planned.plan, acted=True)
 
 
 def back_refusal(state: State) -> tuple[str, str] | None:
-    """Why the last run can not be taken back now, code and reason. That there is none, the journal says."""
+    """Why the last run cannot be taken back now: a code and a reason. The journal knows whether there is
+    one."""
     running = state.running
     if "coordination" in state.troubles:
         return "away", f"coordination fails: {state.troubles['coordination'].reason}"
@@ -45,7 +47,7 @@ def back_refusal(state: State) -> tuple[str, str] | None:
 def back_asked(turn: Turn, event: events.BackAsked) -> None:
     running = turn.state.running
     if (no := back_refusal(turn.state)) is not None:
-        turn.log("refused", f"the last run can not be taken back: {no[1]}", by=event.by)
+        turn.log("refused", f"the last run cannot be taken back: {no[1]}", by=event.by)
     elif running is not None:
         turn.set(running=msgspec.structs.replace(running, back=True, stopping=f"taken back by {event.by}"))
         turn.do(StopRun(reason=f"{event.by} wants it taken back", back=True))
@@ -54,7 +56,7 @@ def back_asked(turn: Turn, event: events.BackAsked) -> None:
         turn.withdraw("the last run is taken back")
         running = Running(plan=None, cause="person", by=event.by, began=turn.at, back=True)
         turn.set(running=running, candidate=None)
-        turn.do(Deploy(ticket=turn.go("deploying"), running=running))
+        turn.do(Deploy(ticket=turn.go(Phase.DEPLOYING), running=running))
         turn.log("deploying", "the last run is taken back", by=event.by, acted=True)
 
 
@@ -71,14 +73,14 @@ def run_asked(turn: Turn, event: events.RunAsked) -> None:
 
 
 def deployed(turn: Turn, event: events.Deployed) -> None:
-    """The run is at rest: count it, remember it, cool down, and look later at what it brought."""
+    """The run is at rest: count it, remember it, cool down, and check later what it gained."""
     running, ended = turn.state.running, event.ended
     assert running is not None
     works(turn, "coordination")
     turn.set(running=None)
     if ended.epoch >= (turn.state.epoch or 0):  # otherwise somebody has changed it since
         turn.set(epoch=ended.epoch, topology=ended.topology)
-    turn.go("waiting")
+    turn.go(Phase.WAITING)
     _account(turn, running, ended)
     numbers: dict[str, float | None] = {
         "seconds": ended.seconds,
@@ -106,13 +108,13 @@ def deployed(turn: Turn, event: events.Deployed) -> None:
 def _settle(turn: Turn, running: Running, ended: Ended) -> None:
     assert running.plan is not None
     if ended.reached and not ended.back:
-        turn.settle(running.plan, "done", "carried out")
+        turn.settle(running.plan, ProposalState.DONE, "carried out")
     elif ended.back:
-        turn.settle(running.plan, "stopped", "taken back")
+        turn.settle(running.plan, ProposalState.STOPPED, "taken back")
     elif ended.state == "failed":
-        turn.settle(running.plan, "failed", ended.reason)
+        turn.settle(running.plan, ProposalState.FAILED, ended.reason)
     else:
-        turn.settle(running.plan, "stopped", running.stopping or ended.reason)
+        turn.settle(running.plan, ProposalState.STOPPED, running.stopping or ended.reason)
 
 
 def _account(turn: Turn, running: Running, ended: Ended) -> None:
@@ -142,7 +144,7 @@ def _expect(turn: Turn, running: Running, ended: Ended) -> None:
 
 
 def _answer(turn: Turn, done: bool, reason: str) -> None:
-    """Intents that the run was for are done, or not."""
+    """Answer the Intents that the run was for."""
     repairing = turn.state.repairing
     if not repairing:
         return
@@ -151,7 +153,7 @@ def _answer(turn: Turn, done: bool, reason: str) -> None:
 
 
 def deployment_failed(turn: Turn, part: str, reason: str) -> None:
-    """The run could not be begun, or not be followed: then it goes on when coordination works again."""
+    """The run could not begin, or could not be followed: then it continues when coordination works again."""
     running = turn.state.running
     assert running is not None
     if part == "coordination":
@@ -159,19 +161,19 @@ def deployment_failed(turn: Turn, part: str, reason: str) -> None:
         fails(turn, part, reason)
         return
     turn.set(running=None)
-    turn.go("waiting")
+    turn.go(Phase.WAITING)
     turn.log("failed", f"the run could not be carried out: {reason}", plan=running.plan, acted=True)
     if running.plan is not None:
-        turn.settle(running.plan, "failed", reason)
+        turn.settle(running.plan, ProposalState.FAILED, reason)
     fails(turn, part, reason)
     turn.set(cooling_until=turn.at + turn.policy.cool_down_seconds)
     _answer(turn, done=False, reason=reason)
 
 
 def resume(turn: Turn, running: Running) -> None:
-    """After a restart, or when coordination works again: as it was approved, to its end."""
+    """After a restart, or when coordination works again: carry the run to its end, as it was approved."""
     running = msgspec.structs.replace(running, interrupted=False)
     turn.set(running=running)
-    turn.do(Resume(ticket=turn.go("deploying"), running=running))
+    turn.do(Resume(ticket=turn.go(Phase.DEPLOYING), running=running))
     name = running.plan[:12] if running.plan else "the last plan, backwards"
     turn.log("deploying", f"the interrupted run of {name} goes on", plan=running.plan, acted=True)

@@ -1,6 +1,6 @@
 """What happens to the loop. `at` is when, in seconds since 1970; `ticket` names the command that it answers.
 
-An answer to a command that was given up meanwhile has an old ticket, and is passed over.
+An answer to a command that was given up in the meantime has an old ticket, and is ignored.
 """
 
 from typing import Literal
@@ -18,10 +18,10 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Started(Event, frozen=True, kw_only=True):
-    """The shell runs (again): whatever was under way is not any more, except a run in the journal."""
+    """The runtime has started (again). Nothing is under way any more, except perhaps a run in the journal."""
 
     interrupted: str | None = None
-    """sha256 of the plan of a run that is in the journal and has not ended."""
+    """sha256 of the plan whose run is in the journal and has not ended."""
 
 
 class Tick(Event, frozen=True, kw_only=True):
@@ -34,12 +34,12 @@ class Measured(Event, frozen=True, kw_only=True):
 
 
 class Judged(Event, frozen=True, kw_only=True):
-    """The topology of now in this window; the candidate and the proposal, if there are any, against it."""
+    """The current topology in this window, and the candidate and the proposal, if any, compared with it."""
 
     ticket: int
     window: Window
     current: Comparison
-    """With itself: its verdicts."""
+    """The current topology compared with itself, for its verdicts."""
     cost: float | None = None
     """Routing cost of the window."""
     candidate: Comparison | None = None
@@ -79,14 +79,14 @@ class BackAsked(Event, frozen=True, kw_only=True):
 
 
 class RunAsked(Event, frozen=True, kw_only=True):
-    """Somebody has told the run under way to stop, to pause or to go on; it has been asked to already."""
+    """Somebody told the run under way to stop, to pause or to continue. The deployer knows it already."""
 
     wanted: Literal["stop", "pause", "run"]
     by: str
 
 
 class Deployed(Event, frozen=True, kw_only=True):
-    """A run is at rest, whatever became of it."""
+    """A run is at rest, however it ended."""
 
     ticket: int
     ended: Ended
@@ -110,7 +110,7 @@ class IntentRaised(Event, frozen=True, kw_only=True):
 
 
 class TopologyChanged(Event, frozen=True, kw_only=True):
-    """The topology is this one now; who changed it may have been somebody else."""
+    """This is the topology now; perhaps somebody else has changed it."""
 
     epoch: int
     sha256: str

@@ -11,6 +11,7 @@ import msgspec
 from regraft.loop import events
 from regraft.loop.commands import Answer, Propose, Repair, StopRun
 from regraft.loop.deploying import deploy
+from regraft.loop.phases import Phase
 from regraft.loop.state import State
 from regraft.loop.troubles import blocks, works
 from regraft.loop.turn import Turn
@@ -40,16 +41,16 @@ def _only_observes(state: State) -> str | None:
 
 
 def _give_up(turn: Turn, why: str) -> None:
-    """What waits, or is being planned, is not done any more; what is being carried out goes on."""
+    """Give up what waits or is being planned; what is being carried out continues."""
     state = turn.state
-    planned = state.repairing if state.phase == "planning" else ()
+    planned = state.repairing if state.phase == Phase.PLANNING else ()
     left = (*planned, *state.wanted)
     if not left:
         return
     turn.set(wanted=())
     if planned:
         turn.set(repairing=())
-        turn.go("waiting")
+        turn.go(Phase.WAITING)
     for each in left:
         turn.log("healing", f"{said(each.intent)}: not done, {why}")
     turn.do(Answer(intents=tuple(each.id for each in left), done=False, reason=why))
@@ -64,15 +65,15 @@ def _make_way(turn: Turn) -> None:
 
 
 def repair_if_wanted(turn: Turn) -> None:
-    """All that waits, in one plan, as soon as nothing is being carried out."""
+    """Plan everything that waits together, as soon as no run is under way."""
     if (why := _only_observes(turn.state)) is not None:
         _give_up(turn, why)
     state = turn.state
-    if not state.wanted or state.repairing or state.phase == "deploying" or blocks(turn, "coordination"):
+    if not state.wanted or state.repairing or state.phase == Phase.DEPLOYING or blocks(turn, "coordination"):
         return
     turn.withdraw("healing changes the topology")
     turn.set(repairing=turn.state.wanted, wanted=(), candidate=None)
-    turn.do(Repair(ticket=turn.go("planning"), wanted=turn.state.repairing))
+    turn.do(Repair(ticket=turn.go(Phase.PLANNING), wanted=turn.state.repairing))
 
 
 def repair_planned(turn: Turn, event: events.PlanMade) -> None:
@@ -82,7 +83,7 @@ def repair_planned(turn: Turn, event: events.PlanMade) -> None:
     if event.planned is None:
         turn.log("healing", f"not done: {event.reason}")
         turn.set(repairing=())
-        turn.go("waiting")
+        turn.go(Phase.WAITING)
         turn.do(Answer(intents=ids, done=False, reason=event.reason))
         return
     reason = None if turn.policy.heal else "healing is to be approved"
@@ -96,4 +97,4 @@ def repair_planned(turn: Turn, event: events.PlanMade) -> None:
     text = "; ".join(said(each.intent) for each in repairing)
     turn.log("proposed", f"healing: {text}", acted=True, plan=event.planned.plan)
     turn.set(proposal=proposal, repairing=())
-    turn.go("waiting")
+    turn.go(Phase.WAITING)

@@ -63,7 +63,7 @@ def weigh(now: tuple[Verdict, ...], then: tuple[Verdict, ...], tolerance: float)
 
 
 def _as_good(old: Verdict | None, new: Verdict, tolerance: float) -> bool:
-    """Kept; or, where it is broken already or can not be said, at least not worse."""
+    """Kept; or, where it is broken already or cannot be said, at least not worse."""
     if new.kept or old is None:
         return bool(new.kept)
     if new.kept is None:

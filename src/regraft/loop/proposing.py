@@ -1,4 +1,4 @@
-"""Proposals: made, shown, approved, rejected. What is carried out is what was approved (DESIGN §3)."""
+"""Proposals: made, shown, approved, rejected. Exactly the plan that was approved is carried out."""
 
 import msgspec
 
@@ -7,17 +7,18 @@ from regraft.loop.budget import in_the_way
 from regraft.loop.commands import Answer, Propose
 from regraft.loop.deploying import deploy
 from regraft.loop.goals import goal_name
+from regraft.loop.phases import Phase
 from regraft.loop.price import pays_back_after, price
 from regraft.loop.state import State
 from regraft.loop.turn import Turn
-from regraft.loop.values import Candidate, Planned, Proposal
+from regraft.loop.values import Candidate, Planned, Proposal, ProposalState
 from regraft.model.phrases import counted
 
 WITHIN_LIMITS = "within the limits of automatic mode"
 
 
 def propose(turn: Turn, made: Planned, candidate: Candidate, needed_gain: float) -> None:
-    """Carried out at once if the loop may; otherwise it waits for a person, or until the loop may.
+    """Carry the plan out at once if the loop may; otherwise it waits for a person, or until the loop may.
 
     While the loop only observes, the plan is shown, and that is all.
     """
@@ -39,7 +40,7 @@ def propose(turn: Turn, made: Planned, candidate: Candidate, needed_gain: float)
     turn.do(Propose(proposal=proposal))
     _say(turn, proposal, candidate)
     turn.set(proposal=proposal, candidate=None)
-    turn.go("waiting")
+    turn.go(Phase.WAITING)
     if reason is None:
         go_on_by_itself(turn)
     elif turn.state.effective_mode == "automatic":
@@ -78,15 +79,15 @@ def take_up(turn: Turn) -> None:
     plan = proposal.planned.plan
     reason = _needs_approval(turn.state, proposal.planned, turn.at)
     turn.set(proposal=msgspec.structs.replace(proposal, observed=False, needs_approval=reason))
-    turn.settle(plan, "waiting", reason or WITHIN_LIMITS)
+    turn.settle(plan, ProposalState.WAITING, reason or WITHIN_LIMITS)
     text = f"the plan {plan[:12]}, which was only shown, is proposed now"
     turn.log("proposed", text, plan=plan, acted=True)
 
 
 def go_on_by_itself(turn: Turn) -> None:
-    """In automatic mode: the proposal that waits, as soon as nothing is in the way."""
+    """In automatic mode: carry out the proposal that waits, as soon as nothing is in the way."""
     state, proposal = turn.state, turn.state.proposal
-    if proposal is None or state.phase != "waiting" or state.wanted or proposal.cause != "traffic":
+    if proposal is None or state.phase != Phase.WAITING or state.wanted or proposal.cause != "traffic":
         return
     if _needs_approval(state, proposal.planned, turn.at) is None:
         plan = proposal.planned.plan
@@ -103,7 +104,7 @@ def _needs_approval(state: State, made: Planned, at: float) -> str | None:
 
 
 def refusal(state: State, plan: str) -> tuple[str, str] | None:
-    """Why a plan can not be approved or rejected: a code and a reason; None: it can."""
+    """Why a plan cannot be approved or rejected: a code and a reason; None: it can."""
     proposal = state.proposal
     if state.running is not None and state.running.plan == plan:
         return "again", "it is being carried out already"
@@ -121,10 +122,10 @@ def refusal(state: State, plan: str) -> tuple[str, str] | None:
 
 
 def busy(state: State) -> tuple[str, str] | None:
-    """Why nothing can be carried out now."""
+    """Why nothing can be carried out now: a code and a reason; None: something can."""
     if state.mode == "observe":
         return "mode", "the mode is observe: nothing is changed"
-    if state.phase == "deploying":
+    if state.phase == Phase.DEPLOYING:
         return "busy", "another plan is being carried out"
     if state.wanted or state.repairing:
         return "busy", "healing goes first"
@@ -136,7 +137,7 @@ def busy(state: State) -> tuple[str, str] | None:
 def approved(turn: Turn, event: events.Approved) -> None:
     no = refusal(turn.state, event.plan) or busy(turn.state)
     if no is not None:
-        turn.log("refused", f"{event.plan[:12]} can not be approved: {no[1]}", by=event.by, plan=event.plan)
+        turn.log("refused", f"{event.plan[:12]} cannot be approved: {no[1]}", by=event.by, plan=event.plan)
         return
     proposal = turn.state.proposal
     assert proposal is not None
@@ -147,12 +148,12 @@ def approved(turn: Turn, event: events.Approved) -> None:
 def rejected(turn: Turn, event: events.Rejected) -> None:
     no = refusal(turn.state, event.plan)
     if no is not None:
-        turn.log("refused", f"{event.plan[:12]} can not be rejected: {no[1]}", by=event.by, plan=event.plan)
+        turn.log("refused", f"{event.plan[:12]} cannot be rejected: {no[1]}", by=event.by, plan=event.plan)
         return
     proposal = turn.state.proposal
     assert proposal is not None
     turn.set(proposal=None, candidate=None, cooling_until=turn.at + turn.policy.cool_down_seconds)
-    turn.settle(event.plan, "rejected", f"{event.by}: {event.reason}")
+    turn.settle(event.plan, ProposalState.REJECTED, f"{event.by}: {event.reason}")
     if proposal.wanted:
         ids = tuple(each.id for each in proposal.wanted)
         turn.do(Answer(intents=ids, done=False, reason=f"rejected by {event.by}: {event.reason}"))

@@ -1,26 +1,12 @@
 """Where the loop is. One value, replaced by every step; it survives a restart as JSON.
 
-What is under way is the `phase`; what outlives it has fields of its own, because a proposal may wait for
-hours while windows are measured, and a topology cools down while it is verified.
-
-    waiting ── window over ──> measuring ──> judging ──> designing ──> planning ──> deploying ──> waiting
-                                   │             │            │            │
-                                   └─ quiet ─────┴─ kept ─────┴─ no gain ──┴─ proposed: waits for approval
-                                                                           └─ observed: only shown
-
-A loop that only observes goes as far as the plan, which is shown and cannot be approved. As soon as the loop
-may do more, the same plan is proposed, if it still gains.
-
-Each answer has one phase in which it is taken (`TAKEN_IN`). An Intent of healing may come at any time: work
-on the traffic is given up for it, and a run on its behalf is asked to stop.
+What is under way is the `phase` (`phases` has the table). What outlives a phase has fields of its own: a
+proposal may wait for hours while windows are measured, and a topology cools down while it is verified.
 """
-
-from collections.abc import Mapping
-from typing import Literal
 
 import msgspec
 
-from regraft.loop import events
+from regraft.loop.phases import Phase
 from regraft.loop.policy import Mode, Policy
 from regraft.loop.values import (
     Candidate,
@@ -34,16 +20,6 @@ from regraft.loop.values import (
     Window,
 )
 
-Phase = Literal["waiting", "measuring", "judging", "designing", "planning", "deploying"]
-
-TAKEN_IN: Mapping[type[events.Event], Phase] = {
-    events.Measured: "measuring",
-    events.Judged: "judging",
-    events.Designed: "designing",
-    events.PlanMade: "planning",
-    events.Deployed: "deploying",
-}
-
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """`ticket` numbers the command under way; `due` is when the next window is measured."""
@@ -52,14 +28,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode = "propose"
     configured: Mode = "propose"
     """The mode of the configuration; somebody may have set another since."""
-    phase: Phase = "waiting"
+    phase: Phase = Phase.WAITING
     since: float = 0.0
     ticket: int = 0
     due: float = 0.0
     window: Window | None = None
-    """The last one that was measured."""
+    """The last window that was measured."""
     cost: float | None = None
-    """Routing cost of that window."""
+    """Routing cost of the last window."""
     epoch: int | None = None
     topology: str | None = None
     paused: str | None = None
@@ -68,7 +44,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     repairing: tuple[Wanted, ...] = ()
     """Intents that are being planned or carried out."""
     wanted: tuple[Wanted, ...] = ()
-    """Intents that wait."""
+    """Intents that wait to be planned."""
     running: Running | None = None
     expected: Expected | None = None
     cooling_until: float = 0.0
@@ -76,11 +52,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     spent: tuple[Spent, ...] = ()
     troubles: dict[str, Trouble] = {}
     settled: tuple[tuple[str, str], ...] = ()
-    """The last proposals, and what became of each: an approval that comes late is told."""
+    """The last proposals and how each ended, so that whoever approves one too late can be told."""
 
     @property
     def failing(self) -> tuple[Trouble, ...]:
-        """Parts that fail, and whose time to be tried again has not come."""
+        """Parts that fail and are not due to be tried again."""
         return tuple(each for each in self.troubles.values() if not each.lifted)
 
     @property
@@ -89,7 +65,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def only_observes(self) -> str | None:
-        """Why the loop changes nothing, whatever it finds; None: it may."""
+        """Why the loop changes nothing, whatever it finds; None: it may change something."""
         if self.mode == "observe":
             return "the mode is observe"
         if self.paused is not None:

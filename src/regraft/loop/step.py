@@ -1,24 +1,25 @@
-"""`step(state, event) -> (state, commands)`: the entry. Which handler takes which event, in which phase."""
+"""`step(state, event) -> (state, commands)`: the entry point. Which handler takes which event."""
 
 from regraft.loop import cycle, deploying, events, intents, proposing, troubles
 from regraft.loop.commands import Answer, Command
-from regraft.loop.state import TAKEN_IN, State, next_end
+from regraft.loop.phases import ANSWERED_IN, Phase
+from regraft.loop.state import State, next_end
 from regraft.loop.turn import Turn
-from regraft.loop.values import Running
+from regraft.loop.values import ProposalState, Running
 from regraft.model import RegraftError
 
 
 class IllegalEvent(RegraftError):
-    """An answer with the ticket of now that does not belong to the phase: a fault of the shell."""
+    """An answer with the current ticket that does not belong to the phase: a fault of the runtime."""
 
 
 def step(state: State, event: events.Event) -> tuple[State, tuple[Command, ...]]:
-    """What the loop makes of an event."""
+    """The state after an event, and what is to be done."""
     if _is_late(state, event):
         return state, ()
     turn = Turn(state, event.at)
     _handle(turn, event)
-    intents.repair_if_wanted(turn)  # healing first, then what has waited for its time
+    intents.repair_if_wanted(turn)  # healing goes before proposals that wait
     proposing.take_up(turn)
     proposing.go_on_by_itself(turn)
     return turn.end()
@@ -73,24 +74,24 @@ def _is_late(state: State, event: events.Event) -> bool:
         raise IllegalEvent(f"{type(event).__name__} with ticket {ticket}, and the last was {state.ticket}")
     if ticket < state.ticket:
         return True
-    wanted = TAKEN_IN.get(type(event))
+    wanted = ANSWERED_IN.get(type(event))
     if wanted is not None and wanted != state.phase:
         raise IllegalEvent(f"{type(event).__name__} while {state.phase}")
     return False
 
 
 def _started(turn: Turn, event: events.Started) -> None:
-    """What was under way in the process before is begun anew; a run goes on where its journal says."""
+    """What was under way in the process before begins again; a run continues where its journal says."""
     state, policy = turn.state, turn.policy
     turn.log("started", f"in mode {state.mode}, windows of {policy.window_seconds:g} s", acted=True)
     turn.set(due=min(state.due, next_end(turn.at, policy) + policy.settle_seconds), troubles={})
-    if state.phase == "deploying" and state.running is not None:
+    if state.phase == Phase.DEPLOYING and state.running is not None:
         deploying.resume(turn, state.running)
         return
-    turn.go("waiting")
+    turn.begin(Phase.WAITING)
     turn.set(wanted=(*state.repairing, *state.wanted), repairing=(), running=None)
     if event.interrupted is not None:
-        turn.withdraw("a run in the journal is finished first", "stale")
+        turn.withdraw("a run in the journal is finished first", ProposalState.STALE)
         turn.set(candidate=None)
         found = Running(plan=event.interrupted, cause="person", by="journal", began=turn.at)
         deploying.resume(turn, found)
@@ -100,13 +101,13 @@ def _failed(turn: Turn, event: events.Failed) -> None:
     if event.ticket is None:
         troubles.fails(turn, event.part, event.reason)
         return
-    if turn.state.phase == "deploying":
+    if turn.state.phase == Phase.DEPLOYING:
         deploying.deployment_failed(turn, event.part, event.reason)
         return
     if repairing := turn.state.repairing:
         turn.set(repairing=())
         turn.do(Answer(intents=tuple(each.id for each in repairing), done=False, reason=event.reason))
-    turn.go("waiting")
+    turn.go(Phase.WAITING)
     turn.set(candidate=None if event.part == "plan" else turn.state.candidate)
     troubles.fails(turn, event.part, event.reason)
     if event.part == "measure":  # the same window again, as soon as the time has come
@@ -125,19 +126,19 @@ def _topology_changed(turn: Turn, event: events.TopologyChanged) -> None:
     state = turn.state
     if (event.epoch, event.sha256) == (state.epoch, state.topology):
         return
-    if state.phase == "deploying":  # of our own run, or of somebody who was faster: then ours fails
+    if state.phase == Phase.DEPLOYING:  # of our own run, or of somebody who was faster: then ours fails
         turn.set(epoch=event.epoch, topology=event.sha256)
         return
     first = state.topology is None
     turn.set(epoch=event.epoch, topology=event.sha256, candidate=None, expected=None)
     if first:
         return
-    turn.withdraw(f"the topology has changed, it is at epoch {event.epoch} now", "stale")
+    turn.withdraw(f"the topology has changed, it is at epoch {event.epoch} now", ProposalState.STALE)
     turn.log("topology", f"somebody else has changed the topology: epoch {event.epoch}, {event.sha256[:12]}")
     if state.repairing:  # planned anew
         turn.set(wanted=(*state.repairing, *state.wanted), repairing=())
-    if state.phase in ("judging", "designing", "planning"):
-        turn.go("waiting")
+    if state.phase in (Phase.JUDGING, Phase.DESIGNING, Phase.PLANNING):
+        turn.go(Phase.WAITING)
 
 
 def _told(turn: Turn, event: events.Paused | events.Resumed | events.ModeSet) -> None:

@@ -1,7 +1,7 @@
-"""Parts that fail: the loop only observes until they work again, and tries them ever more rarely.
+"""Parts that fail: the loop only observes until they work again, and tries them less and less often.
 
-Measuring and coordination come back when they succeed; design, plan and deploy when their time has come,
-because the only way to try them is to go on.
+Measuring and coordination are back when they succeed. Design, plan and deploy are back when they are due to
+be tried again, because the only way to try them is to use them.
 """
 
 import msgspec
@@ -33,7 +33,7 @@ def fails(turn: Turn, part: str, reason: str) -> None:
 
 
 def works(turn: Turn, part: str) -> None:
-    """It has just been seen to work."""
+    """The part has just been seen to work."""
     trouble = turn.state.troubles.get(part)
     if trouble is None:
         return
@@ -44,12 +44,12 @@ def works(turn: Turn, part: str) -> None:
 
 
 def try_again(turn: Turn) -> None:
-    """Parts whose time has come: asked, or let go on."""
+    """Probe the parts that are due to be tried again, or let the loop use them."""
     for part, trouble in turn.state.troubles.items():
         if trouble.lifted or turn.at < trouble.retry_at:
             continue
         if part in PROBED:
-            later = turn.at + turn.policy.longest_back_off_seconds  # its answer sets it anew
+            later = turn.at + turn.policy.longest_back_off_seconds  # the answer sets it again
             _change(turn, trouble, retry_at=later)
             turn.do(Probe(part=part))
         elif part != "measure":  # which is tried with the next window
@@ -62,6 +62,6 @@ def _change(turn: Turn, trouble: Trouble, **fields: object) -> None:
 
 
 def blocks(turn: Turn, *parts: str) -> bool:
-    """Whether one of the parts fails, and its time has not come."""
+    """Whether one of the parts fails and is not due to be tried again."""
     found = (turn.state.troubles.get(part) for part in parts)
     return any(each is not None and not each.lifted and turn.at < each.retry_at for each in found)

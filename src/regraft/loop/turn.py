@@ -1,11 +1,14 @@
-"""One step while it is made: the state so far and the commands so far. Never leaves the step."""
+"""One step while it is being made: the state so far and the commands so far. It never outlives the step."""
 
 import msgspec
 
-from regraft.loop.commands import Command, Log, Settle, Settled
+from regraft.loop.commands import Command, Log, Settle
 from regraft.loop.decisions import Decision
+from regraft.loop.phases import PHASES, Phase
 from regraft.loop.policy import Policy
-from regraft.loop.state import Phase, State
+from regraft.loop.state import State
+from regraft.loop.values import ENDED, ProposalState
+from regraft.model.transitions import Machine
 
 KEPT = 50
 """Settled proposals that are remembered."""
@@ -16,6 +19,8 @@ class Turn:
         self.state = state
         self.at = at
         self.commands: list[Command] = []
+        self._phases: tuple[Phase, ...] = (state.phase,)
+        """Of this step, for the message about an illegal transition."""
 
     @property
     def policy(self) -> Policy:
@@ -25,7 +30,17 @@ class Turn:
         self.state = msgspec.structs.replace(self.state, **fields)
 
     def go(self, phase: Phase) -> int:
-        """Into a phase; the ticket of the command that belongs to it. What was under way is given up."""
+        """Enter a phase. Returns the ticket for its command; the command before it is given up."""
+        PHASES.checked(self._phases, phase, "the loop")
+        self._phases = (*self._phases, phase)
+        return self._enter(phase)
+
+    def begin(self, phase: Phase) -> int:
+        """The process has started: whatever phase the one before it was in is over."""
+        self._phases = Machine(PHASES, phase, "the loop").history
+        return self._enter(phase)
+
+    def _enter(self, phase: Phase) -> int:
         self.set(phase=phase, since=self.at, ticket=self.state.ticket + 1)
         return self.state.ticket
 
@@ -55,15 +70,15 @@ class Turn:
         )
         self.do(Log(decision=decision))
 
-    def settle(self, plan: str, state: Settled, reason: str) -> None:
-        """A proposal is in another state; at its end, that is remembered."""
+    def settle(self, plan: str, state: ProposalState, reason: str) -> None:
+        """A proposal is in another state; how it ended is remembered."""
         self.do(Settle(plan=plan, state=state, reason=reason))
-        if state not in ("waiting", "approved", "deploying"):
+        if state in ENDED:
             others = tuple(each for each in self.state.settled if each[0] != plan)
             self.set(settled=(*others, (plan, state))[-KEPT:])
 
-    def withdraw(self, reason: str, state: Settled = "withdrawn") -> None:
-        """The proposal that waits, if there is one, is no longer any good; Intents behind it wait on."""
+    def withdraw(self, reason: str, state: ProposalState = ProposalState.WITHDRAWN) -> None:
+        """The current proposal, if there is one, is no longer valid; its Intents wait for another plan."""
         proposal = self.state.proposal
         if proposal is None:
             return

@@ -1,5 +1,6 @@
 """What the loop knows and wants, as values that survive a restart (msgspec Structs)."""
 
+from enum import StrEnum
 from typing import Literal
 
 import msgspec
@@ -7,16 +8,17 @@ import msgspec
 from regraft.loop.judging import Comparison
 from regraft.model import Ends
 from regraft.model.intents import Intent
+from regraft.model.transitions import Transitions
 
 Cause = Literal["traffic", "healing", "person"]
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Root of them."""
+    """Root of all values of the loop."""
 
 
 class Window(Value, frozen=True, kw_only=True):
-    """A measured window, by its start; what it holds is with the shell."""
+    """A measured window, by its start. The runtime keeps what was measured."""
 
     id: str
     start: float
@@ -29,7 +31,7 @@ class Window(Value, frozen=True, kw_only=True):
 
 
 class Candidate(Value, frozen=True, kw_only=True):
-    """A topology that would be better, and in how many windows in a row it was."""
+    """A topology that would be better, and in how many consecutive windows it was."""
 
     goal: str
     """sha256 of the topology."""
@@ -39,16 +41,16 @@ class Candidate(Value, frozen=True, kw_only=True):
     added: tuple[Ends, ...]
     removed: tuple[Ends, ...]
     window: str
-    """That it was designed in."""
+    """The window that it was designed in."""
     windows: int = 1
     comparison: Comparison
-    """In the last of them."""
+    """In the last of those windows."""
     saved: float = 0.0
-    """Of the routing cost, in the last window."""
+    """How much of the routing cost it would have saved in the last window."""
 
 
 class Planned(Value, frozen=True, kw_only=True):
-    """A plan, by its sha256; the plan itself is with the shell."""
+    """A plan, by its sha256. The runtime keeps the plan itself."""
 
     plan: str
     initial: str
@@ -72,19 +74,69 @@ class Proposal(Value, frozen=True, kw_only=True):
     pays_back_after: float | None = None
     """Seconds."""
     needed_gain: float = 0.0
-    """The least gain that hysteresis has asked of it."""
+    """The least gain that hysteresis required of it."""
     needs_approval: str | None = None
-    """Why a person is asked. None: nobody is."""
+    """Why a person must approve it. None: nobody has to."""
     outside_limits: str | None = None
-    """Why automatic mode would not have carried it out by itself when it was made; None: it would."""
+    """Why automatic mode would not have carried it out by itself when it was made; None: it would have."""
     observed: bool = False
     """The loop only observes: the plan is shown, and nobody can approve it."""
     wanted: tuple["Wanted", ...] = ()
     """Intents of healing that it is for."""
 
 
+class ProposalState(StrEnum):
+    """What becomes of a proposal.
+
+    ● ─┬──the loop only observes──▶ SHOWN ─┬──the loop may act──▶ WAITING
+       │                                   ├──it gains too little, or the mode changes──▶ WITHDRAWN
+       │                                   └──the topology has changed──▶ STALE
+       └─▶ WAITING ─┬──approved by a person, or by the loop within its limits──▶ DEPLOYING
+                    ├──rejected by a person──▶ REJECTED
+                    ├──it gains too little, or gives way to healing or to another run──▶ WITHDRAWN
+                    └──the topology has changed──▶ STALE
+
+    DEPLOYING ─┬──the goal is reached──▶ DONE ──the first window shows the gain──▶ DONE
+               ├──▶ FAILED
+               └──stopped, or taken back──▶ STOPPED
+
+    The documents that hold these states belong to the runtime, and the run that a restart finds in the
+    journal may have no proposal. So the loop itself does not check the table; its simulated world does
+    (`regraft.testing.loop_world`), for every proposal that it sees made.
+    """
+
+    SHOWN = "would-propose"
+    WAITING = "waiting"
+    DEPLOYING = "deploying"
+    DONE = "done"
+    REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"
+    STALE = "stale"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+_P = ProposalState
+PROPOSAL_STATES = Transitions(
+    {_P.SHOWN, _P.WAITING},
+    {
+        _P.SHOWN: {_P.WAITING, _P.WITHDRAWN, _P.STALE},
+        _P.WAITING: {_P.DEPLOYING, _P.REJECTED, _P.WITHDRAWN, _P.STALE},
+        _P.DEPLOYING: {_P.DONE, _P.FAILED, _P.STOPPED},
+        _P.DONE: {_P.DONE},
+        _P.REJECTED: {},
+        _P.WITHDRAWN: {},
+        _P.STALE: {},
+        _P.FAILED: {},
+        _P.STOPPED: {},
+    },
+)
+ENDED = frozenset(_P) - {_P.SHOWN, _P.WAITING, _P.DEPLOYING}
+"""States in which nothing more can be asked of a proposal."""
+
+
 class Running(Value, frozen=True, kw_only=True):
-    """What is being carried out. `plan` is None when the last run is taken back."""
+    """The run under way. `plan` is None if it takes the last run back."""
 
     plan: str | None
     cause: Cause
@@ -95,18 +147,18 @@ class Running(Value, frozen=True, kw_only=True):
     stopping: str | None = None
     """Why it was asked to stop."""
     interrupted: bool = False
-    """Coordination failed meanwhile: it goes on when that works again."""
+    """Coordination has failed since it began: it continues when coordination works again."""
     proposal: Proposal | None = None
 
 
 class Expected(Value, frozen=True, kw_only=True):
-    """What a change should have brought; looked at in the first whole window after it."""
+    """What a change should gain; checked in the first whole window after it."""
 
     plan: str
     goal: str
     gain: float
     cost_before: float
-    """Per publication, in the window that it was decided in."""
+    """Routing cost per publication, in the window in which the change was decided."""
     after: float
 
 
@@ -119,7 +171,7 @@ class Change(Value, frozen=True, kw_only=True):
 
 
 class Spent(Value, frozen=True, kw_only=True):
-    """Of the budget of an hour."""
+    """A part of the hourly budget that a run has used."""
 
     at: float
     actions: int
@@ -134,7 +186,7 @@ class Wanted(Value, frozen=True, kw_only=True):
 
 
 class Trouble(Value, frozen=True, kw_only=True):
-    """A part that fails. `lifted`: the time has come to try it again."""
+    """A part that fails. `lifted`: it may be tried again."""
 
     part: str
     reason: str
@@ -145,7 +197,7 @@ class Trouble(Value, frozen=True, kw_only=True):
 
 
 class Ended(Value, frozen=True, kw_only=True):
-    """What became of a run; `reached`: the topology is the one it was to lead to."""
+    """How a run ended; `reached`: the topology is the one that it was meant to lead to."""
 
     run: str
     state: str

@@ -5,21 +5,21 @@ not known is no use here, and is set aside like what is broken.
 """
 
 from functools import reduce
+from operator import itemgetter
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, DoubleType, LongType, StringType, StructField, StructType
 
 from regraft.measure.conform import conform
-from regraft.measure.schemas import LINES, RECORDS, REQUIRED
+from regraft.measure.record_fields import COLUMNS, FRACTIONAL, REQUIRED
+from regraft.measure.schemas import LINES, RECORDS
 
 FUTURE = 60_000_000
 """Microseconds that a broker's clock may be ahead of this machine's."""
 MOST_TEXT = 2_000
 """Characters of a rejected line that are kept."""
 _BROKEN = "_broken"
-_NOT_NEGATIVE = ("seq", "size", "queue", "latency", "memory")
-_CHOICES = {"role": ("publisher", "subscriber"), "change": ("added", "removed")}
 
 CHECKED = StructType([*RECORDS.fields, *LINES.fields, StructField("reason", StringType())])
 """A record, where it stood, and why it is no use (null: it is)."""
@@ -32,13 +32,13 @@ def checked_lines(lines: DataFrame) -> DataFrame:
     read = lines.where(f.trim("text", f.lit(" \t\r\n")) != "").withColumn(
         "record", f.from_json(text, _json_schema(), options)
     )
-    names = [name for name in RECORDS.fieldNames() if name not in ("at", "latency")]
+    names = [name for name in RECORDS.fieldNames() if name != "at" and name not in FRACTIONAL]
     flat = read.select(
         *LINES.fieldNames(),
         "read_at",
         *(f.col(f"record.`{name}`").alias(name) for name in names),
         _time(f.col("record.at")).alias("at"),
-        f.round("record.latency").cast("long").alias("latency"),
+        *(f.round(f"record.{name}").cast("long").alias(name) for name in FRACTIONAL),
     )
     broken = (
         f.when(~f.is_valid_utf8("text"), f.lit("not UTF-8"))
@@ -84,17 +84,22 @@ def _reason(now: Column) -> Column:
             ((kind == one) & f.col(f"`{field}`").isNull(), f"{field}: missing or of another type")
             for field in fields
         ]
-    rules += [(f.col(name) < 0, f"{name}: negative") for name in _NOT_NEGATIVE]
-    rules += [(f.col("one_in") < 1, "one_in: below 1")]
-    rules += [(~f.col(name).isin(*values), f"{name}: another word") for name, values in _CHOICES.items()]
+    limits = [(field.name, field.least) for field in COLUMNS if field.least is not None]
+    for name, least in sorted(limits, key=itemgetter(1)):
+        rules.append((f.col(name) < least, f"{name}: below {least}" if least else f"{name}: negative"))
+    rules += [
+        (~f.col(field.name).isin(*field.words), f"{field.name}: another word")
+        for field in COLUMNS
+        if field.words
+    ]
     (broken, reason), *others = rules
     chain = f.when(broken, f.lit(reason))
     return reduce(lambda so_far, rule: so_far.when(rule[0], f.lit(rule[1])), others, chain)
 
 
 def _json_schema() -> StructType:
-    """As `RECORDS`; times are read by us (a number is microseconds), and a latency may have a fraction."""
-    other = {"at": StringType(), "latency": DoubleType()}
+    """As `RECORDS`; times are read by us (a number is microseconds), and some numbers may have a fraction."""
+    other: dict[str, DataType] = {"at": StringType(), **{name: DoubleType() for name in FRACTIONAL}}
     fields = [StructField(field.name, other.get(field.name, field.dataType)) for field in RECORDS.fields]
     return StructType([*fields, StructField(_BROKEN, StringType())])
 

@@ -40,6 +40,8 @@ _FINISH = 120.0
 _SLOW_WORKER = "waiting for the Python worker to connect back"
 _MOST_SLOW = 30
 """Queries that end for that reason one after the other, before it is a fault."""
+_SLOW_SECONDS = 10.0
+"""The process that was late still loads all that the next one loads too: at once, both would be too slow."""
 
 
 def follow(
@@ -66,7 +68,7 @@ def _stream(job: Job, spark: "SparkSession", every: float, watch: Callable[["Str
     """Run the query for as long as `watch` lasts.
 
     Spark gives a Python process of a stream ten seconds to start, which no setting changes; on a busy machine
-    that is too short. Nothing is lost with such a query, so it is started again.
+    that is too short. Nothing is lost with such a query, so it is started again after a pause.
     """
     slow, seen = 0, -1
     while True:
@@ -85,6 +87,7 @@ def _stream(job: Job, spark: "SparkSession", every: float, watch: Callable[["Str
             slow += 1
             if _SLOW_WORKER not in str(fault) or slow == _MOST_SLOW:
                 raise
+            time.sleep(_SLOW_SECONDS)
 
 
 def _start(job: Job, state: State, spark: "SparkSession", every: float) -> "StreamingQuery":

@@ -78,7 +78,7 @@ def check_source(source: Path) -> None:
         elif not source.name.endswith((DONE, OPEN, PARQUET)):
             raise BadInput(shown(source), f"a folder, or a file that ends in {DONE} or {PARQUET}, is needed")
     except OSError as fault:
-        raise BadInput(shown(source), f"can not be read: {fault.strerror}") from None
+        raise BadInput(shown(source), f"cannot be read: {fault.strerror}") from None
 
 
 def open_spool(source: Path, name: str) -> BinaryIO:

@@ -10,35 +10,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-_KINDS = ("hop", "delivery")
-_MARK = '"kind":"(hop|delivery)"'
+from regraft.measure.record_fields import FRACTIONAL, REQUIRED, Holds, columns
+
+KINDS = ("hop", "delivery")
+_MARK = f'"kind":"({"|".join(KINDS)})"'
 TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$"
-_SCHEMA = pa.schema(
-    [
-        ("v", pa.int32()),
-        ("kind", pa.string()),
-        ("at", pa.string()),
-        ("broker", pa.string()),
-        ("one_in", pa.int64()),
-        ("publisher", pa.string()),
-        ("seq", pa.int64()),
-        ("from", pa.string()),
-        ("to", pa.string()),
-        ("queue", pa.int64()),
-        ("transformation", pa.string()),
-        ("subscriber", pa.string()),
-        # As `checks`: a latency may have a fraction.
-        ("latency", pa.float64()),
-    ]
-)
 AT = pa.timestamp("us", tz="UTC")
-_TYPES = {"at": AT, "latency": pa.int64()}
-PLAIN = pa.schema([(field.name, _TYPES.get(field.name, field.type)) for field in _SCHEMA])
-"""The columns of records that can be read here."""
-_NEEDED = {
-    "hop": ("publisher", "seq", "from", "to", "queue"),
-    "delivery": ("publisher", "seq", "subscriber", "latency"),
+ARROW = {
+    Holds.TEXT: pa.string(),
+    Holds.WHOLE: pa.int64(),
+    Holds.SHORT: pa.int32(),
+    Holds.NUMBER: pa.float64(),
+    Holds.TIME: AT,
+    Holds.NUMBERS: pa.map_(pa.string(), pa.float64()),
+    Holds.TEXTS: pa.map_(pa.string(), pa.string()),
 }
+_COLUMNS = columns(KINDS)
+assert not any(field.words for field in _COLUMNS), "only `plain_rare` checks words"
+PLAIN = pa.schema([(field.name, ARROW[field.holds]) for field in _COLUMNS])
+"""The columns of records that can be read here."""
+_READ_AS = {"at": pa.string()} | dict.fromkeys(FRACTIONAL, pa.float64())
+"""The types of columns that are read as another one first. The records themselves are as in `PLAIN`."""
+_SCHEMA = pa.schema([(field.name, _READ_AS.get(field.name, field.type)) for field in PLAIN])
 _LARGEST = 1 << 53
 FEW = 64
 """Lines among which one that is not plain is no longer looked for."""
@@ -52,7 +45,7 @@ def frequent(text: pa.StringArray) -> tuple[pa.RecordBatch, pa.BooleanArray]:
 
 
 def _read(text: pa.StringArray) -> tuple[pa.RecordBatch, pa.BooleanArray]:
-    """Of lines that look plain. Where one can not be read, the lines before and after it still can."""
+    """Of lines that look plain. Where one cannot be read, the lines before and after it still can."""
     count = len(text)
     if count and (records := _parsed(text)) is not None:
         plain = _is_plain(records)
@@ -79,7 +72,7 @@ def _parsed(text: pa.StringArray) -> pa.Table | None:
         )
         if table.num_rows != len(text) or not pc.all(pc.match_substring_regex(table["at"], TIME)).as_py():
             return None
-        return table.set_column(2, "at", table["at"].cast(AT)).combine_chunks()
+        return table.set_column(PLAIN.get_field_index("at"), "at", table["at"].cast(AT)).combine_chunks()
     except pa.ArrowInvalid:
         return None
 
@@ -96,18 +89,19 @@ def _joined(text: pa.StringArray) -> pa.Buffer:
 
 def _is_plain(records: pa.Table) -> pa.BooleanArray:
     """All that `checks` asks of these kinds. No time is later than now: what the future is, is said there."""
-    at, latency = records["at"].cast(pa.int64()), records["latency"]
+    at = records["at"].cast(pa.int64())
+    limits = [(records[field.name], field.least) for field in _COLUMNS if field.least is not None]
+    whole = [records[name] for name in PLAIN.names if name in FRACTIONAL]
     rules = [
         pc.and_(pc.greater_equal(at, 0), pc.less_equal(at, time.time_ns() // 1000)),
         pc.not_equal(records["broker"], ""),
-        *(pc.greater_equal(pc.fill_null(records[name], 0), 0) for name in ("seq", "queue", "latency")),
-        pc.greater_equal(pc.fill_null(records["one_in"], 1), 1),
-        pc.equal(pc.fill_null(pc.floor(latency), 0), pc.fill_null(latency, 0)),
-        pc.less_equal(pc.fill_null(latency, 0), _LARGEST),
+        *(pc.greater_equal(pc.fill_null(column, least), least) for column, least in limits),
+        *(pc.equal(pc.fill_null(pc.floor(column), 0), pc.fill_null(column, 0)) for column in whole),
+        *(pc.less_equal(pc.fill_null(column, 0), _LARGEST) for column in whole),
     ]
     of_kind = []
-    for kind in _KINDS:
-        there = [pc.is_valid(records[name]) for name in _NEEDED[kind]]
+    for kind in KINDS:
+        there = [pc.is_valid(records[name]) for name in REQUIRED[kind]]
         of_kind.append(_all([pc.equal(records["kind"], kind), *there]))
     plain = pc.fill_null(_all([*rules, pc.or_(*of_kind)]), False)
     return plain.combine_chunks() if isinstance(plain, pa.ChunkedArray) else plain

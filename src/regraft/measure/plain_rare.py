@@ -5,7 +5,8 @@ As in `plain_frequent`: what `checks` would make of a line, or nothing.
 
 import time
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
+from functools import reduce
+from operator import attrgetter, or_
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -14,65 +15,52 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Meta, Struct
 
-from regraft.measure.plain_frequent import AT, FEW, TIME
+from regraft.measure.plain_frequent import ARROW, AT, FEW, TIME
+from regraft.measure.plain_frequent import KINDS as FREQUENT
+from regraft.measure.record_fields import FIELDS, Holds, RecordField, columns
 
-_NUMBERS, _TEXTS = pa.map_(pa.string(), pa.float64()), pa.map_(pa.string(), pa.string())
 _LARGEST = (1 << 63) - 1
-_Long = Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
-_Count = Annotated[int, Meta(ge=0, le=_LARGEST)]
-_Version = Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)]
+_KINDS = tuple(kind for kind in FIELDS if kind not in FREQUENT)
+_PYTHON: dict[Holds, Any] = {
+    Holds.TEXT: str,
+    Holds.NUMBER: float,
+    Holds.NUMBERS: dict[str, float],
+    Holds.TEXTS: dict[str, str],
+}
+_TYPES = {field.name: ARROW[field.holds] for field in columns(_KINDS)}
 
 
-class _Plain(Struct, tag_field="kind", tag="", forbid_unknown_fields=True, gc=False, kw_only=True):
-    at: Annotated[str, Meta(pattern=TIME)]
-    broker: Annotated[str, Meta(min_length=1)]
-    v: _Version | None = None
+def _type(field: RecordField) -> Any:
+    """What a plain line holds there."""
+    if field.holds is Holds.TIME:
+        return Annotated[str, Meta(pattern=TIME)]
+    if field.holds is Holds.SHORT:
+        return Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)]
+    if field.holds is Holds.WHOLE:
+        return Annotated[int, Meta(ge=-_LARGEST if field.least is None else field.least, le=_LARGEST)]
+    if field.name == "broker":
+        return Annotated[str, Meta(min_length=1)]
+    return Literal[field.words] if field.words else _PYTHON[field.holds]
 
 
-class _Publication(_Plain, tag="publication", gc=False, kw_only=True):
-    publisher: str
-    seq: _Count
-    size: _Count
-    topic: str | None = None
-    numbers: dict[str, float] | None = None
-    strings: dict[str, str] | None = None
-    one_in: Annotated[int, Meta(ge=1, le=_LARGEST)] | None = None
+def _struct(kind: str) -> type[Struct]:
+    """For plain lines of this kind: they have no field that is not known, and none of another type."""
+    members = [
+        (field.name, _type(field)) if field.required else (field.name, _type(field) | None, None)
+        for field in FIELDS[kind]
+    ]
+    return msgspec.defstruct(
+        kind, members, tag_field="kind", tag=kind, forbid_unknown_fields=True, gc=False, kw_only=True
+    )
 
 
-class _Interest(_Plain, tag="interest", gc=False, kw_only=True):
-    client: str
-    role: Literal["publisher", "subscriber"]
-    filter: str
-    change: Literal["added", "removed"]
-
-
-class _Health(_Plain, tag="health", gc=False, kw_only=True):
-    cpu: float
-    memory: _Count
-    queue: _Count
-    rates: dict[str, float] | None = None
-    links: dict[str, str] | None = None
-    not_recorded: _Long | None = None
-    transformation: str | None = None
-
-
-_TYPES = {
-    "v": pa.int32(),
-    "seq": pa.int64(),
-    "one_in": pa.int64(),
-    "size": pa.int64(),
-    "cpu": pa.float64(),
-    "memory": pa.int64(),
-    "queue": pa.int64(),
-    "not_recorded": pa.int64(),
-} | {"numbers": _NUMBERS, "rates": _NUMBERS, "strings": _TEXTS, "links": _TEXTS}
-"""Of the columns that are not text."""
-_decoder = msgspec.json.Decoder(_Publication | _Interest | _Health)
+_STRUCTS = {kind: _struct(kind) for kind in _KINDS}
+_decoder: msgspec.json.Decoder[Struct] = msgspec.json.Decoder(reduce(or_, _STRUCTS.values()))
 
 
 def rare(text: pa.StringArray) -> tuple[list[pa.RecordBatch], pa.BooleanArray]:
     """The records of the plain lines among these, by kind, and which lines those are."""
-    found: dict[type[_Plain], list[tuple[int, _Plain]]] = {_Publication: [], _Interest: [], _Health: []}
+    found: dict[type[Struct], list[tuple[int, Struct]]] = {kind: [] for kind in _STRUCTS.values()}
     for number, line in enumerate(text.cast(pa.binary()).to_pylist()):
         try:
             record = _decoder.decode(line)
@@ -87,7 +75,7 @@ def rare(text: pa.StringArray) -> tuple[list[pa.RecordBatch], pa.BooleanArray]:
 
 
 def _parts(
-    kind: type[_Plain], records: Sequence[tuple[int, _Plain]]
+    kind: type[Struct], records: Sequence[tuple[int, Struct]]
 ) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
     """Where the time of one is none, those before and after it still are plain."""
     if records and (batch := _columns(kind, [record for _, record in records])):
@@ -98,12 +86,12 @@ def _parts(
         yield from _parts(kind, records[half:])
 
 
-def _columns(kind: type[_Plain], records: Sequence[_Plain]) -> pa.RecordBatch | None:
+def _columns(kind: type[Struct], records: Sequence[Struct]) -> pa.RecordBatch | None:
     """None if a time is none, or of the future or before 1970: what is said of that, is said by `checks`."""
     names = [each.encode_name for each in msgspec.structs.fields(kind)]
-    columns = zip(*map(attrgetter(*names), records), strict=True)
+    values = zip(*map(attrgetter(*names), records), strict=True)
     try:
-        arrays = {name: _array(name, column) for name, column in zip(names, columns, strict=True)}
+        arrays = {name: _array(name, column) for name, column in zip(names, values, strict=True)}
     except pa.ArrowInvalid:
         return None
     first, last = pc.min_max(arrays["at"].cast(pa.int64())).values()
@@ -114,8 +102,9 @@ def _columns(kind: type[_Plain], records: Sequence[_Plain]) -> pa.RecordBatch | 
 
 
 def _array(name: str, column: Sequence[Any]) -> pa.Array:
-    if name == "at":
+    type = _TYPES[name]
+    if type == AT:
         return pa.array(column, pa.string()).cast(AT)
-    if name in ("numbers", "strings", "rates", "links"):
+    if pa.types.is_map(type):
         column = [None if each is None else list(each.items()) for each in column]
-    return pa.array(column, _TYPES.get(name, pa.string()))
+    return pa.array(column, type)

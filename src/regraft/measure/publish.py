@@ -30,7 +30,6 @@ from regraft.measure.members import Brokers
 from regraft.measure.retention import forget, interest_together
 from regraft.measure.schemas import (
     INTEREST,
-    RECORD_VERSION,
     REJECTED,
     SNAPSHOT_VERSION,
     TABLES,
@@ -41,6 +40,7 @@ from regraft.measure.tables import Asked, Kept, Ready, compute
 from regraft.measure.windows import folder_name, shown
 from regraft.model import RegraftError
 from regraft.model.snapshot import CURRENT, MANIFEST, Counts, Snapshot, read_snapshot
+from regraft.protocol.telemetry import RECORD_VERSION
 
 ALL_TABLES = (*TABLES, "rejected")
 AT_ONCE = 5

@@ -80,6 +80,6 @@ def remove_spools(source: Path, read: Read, before: float) -> int:
         except FileNotFoundError:  # it is being finished just now, or somebody else was faster
             continue
         except OSError as fault:
-            log.warning("%s: spools can not be removed: %s", source, fault.strerror)
+            log.warning("%s: spools cannot be removed: %s", source, fault.strerror)
             return removed
     return removed

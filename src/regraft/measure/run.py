@@ -104,7 +104,7 @@ def alone(job: Job) -> Iterator[State]:
     try:
         lock = os.open(job.out / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as fault:
-        raise BadInput(shown(job.out), f"can not be written: {fault.strerror}") from None
+        raise BadInput(shown(job.out), f"cannot be written: {fault.strerror}") from None
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,6 +1,7 @@
-"""What every table of the pipeline looks like (DESIGN §5): columns, types, and a version.
+"""What every table of the pipeline looks like: columns, types, and a version.
 
-`RECORDS` is a telemetry record of any kind, flat, as it is read from the spools and from compacted Parquet;
+`RECORDS` is a telemetry record of any kind, flat, as it is read from the spools and from compacted Parquet
+(`record_fields` knows its columns);
 `CLEAN` is one that has passed the checks and knows its window; `TABLES` are the tables of a snapshot.
 Readers select against these: a column that they do not know is left out, one that is missing is null.
 """
@@ -19,13 +20,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-RECORD_VERSION = 1
-"""The newest record that is known; newer ones are read as far as they are understood."""
+from regraft.measure.record_fields import COLUMNS, Holds
+
 SNAPSHOT_VERSION = 1
 """Of the tables below, the clean records and the state of a run; another one is not continued."""
 
 TEXT, WHOLE, NUMBER, TIME = StringType(), LongType(), DoubleType(), TimestampType()
-NUMBERS, TEXTS = MapType(TEXT, NUMBER), MapType(TEXT, TEXT)
 
 
 def struct(**columns: DataType) -> StructType:
@@ -33,48 +33,17 @@ def struct(**columns: DataType) -> StructType:
     return StructType([StructField(name.rstrip("_"), kind) for name, kind in columns.items()])
 
 
-RECORDS = struct(
-    v=IntegerType(),
-    kind=TEXT,
-    at=TIME,
-    broker=TEXT,
-    # publication, hop and delivery, each for `one_in` of them (null: 1); topic to size: publication alone
-    one_in=WHOLE,
-    publisher=TEXT,
-    seq=WHOLE,
-    topic=TEXT,
-    numbers=NUMBERS,
-    strings=TEXTS,
-    size=WHOLE,
-    # hop; `queue` and `transformation` also health
-    from_=TEXT,
-    to=TEXT,
-    queue=WHOLE,
-    transformation=TEXT,
-    # delivery; microseconds
-    subscriber=TEXT,
-    latency=WHOLE,
-    # interest
-    client=TEXT,
-    role=TEXT,
-    filter=TEXT,
-    change=TEXT,
-    # health
-    cpu=NUMBER,
-    memory=WHOLE,
-    rates=NUMBERS,
-    links=TEXTS,
-    not_recorded=WHOLE,
-)
-
-REQUIRED: dict[str, tuple[str, ...]] = {
-    "publication": ("publisher", "seq", "size"),
-    "hop": ("publisher", "seq", "from", "to", "queue"),
-    "delivery": ("publisher", "seq", "subscriber", "latency"),
-    "interest": ("client", "role", "filter", "change"),
-    "health": ("cpu", "memory", "queue"),
+SPARK: dict[Holds, DataType] = {
+    Holds.TEXT: TEXT,
+    Holds.WHOLE: WHOLE,
+    Holds.SHORT: IntegerType(),
+    Holds.NUMBER: NUMBER,
+    Holds.TIME: TIME,
+    Holds.NUMBERS: MapType(TEXT, NUMBER),
+    Holds.TEXTS: MapType(TEXT, TEXT),
 }
-"""Beside `at`, `broker` and `kind`: what a record of a kind can not do without."""
+
+RECORDS = StructType([StructField(field.name, SPARK[field.holds]) for field in COLUMNS])
 
 LINES = struct(source=TEXT, line=WHOLE, text=TEXT)
 """What the spools are read as: file, number of the line (from 1), the line."""

@@ -83,7 +83,7 @@ def load(out: Path, width: int) -> State:
     except FileNotFoundError:
         return State(width)
     except OSError as fault:
-        raise BadInput(shown(path), f"can not be read: {fault.strerror}") from None
+        raise BadInput(shown(path), f"cannot be read: {fault.strerror}") from None
     try:
         version = msgspec.json.decode(content, type=dict).get("version")
         if version != SNAPSHOT_VERSION:
@@ -140,9 +140,9 @@ def prepare(out: Path) -> None:
         for name in (RECORDS, VERSIONS, SNAPSHOTS):
             (out / name).mkdir(exist_ok=True)
     except OSError as fault:
-        raise BadInput(shown(out), f"can not be written: {fault.strerror}") from None
+        raise BadInput(shown(out), f"cannot be written: {fault.strerror}") from None
     if not os.access(out, os.W_OK | os.X_OK):
-        raise BadInput(shown(out), "can not be written: permission denied")
+        raise BadInput(shown(out), "cannot be written: permission denied")
 
 
 def tidy(out: Path, state: State) -> None:

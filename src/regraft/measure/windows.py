@@ -1,23 +1,23 @@
 """Time in windows: how long they are, in which one a record counts, how their names look in paths."""
 
-import re
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 from regraft.model import BadInput
+from regraft.model.quantities import seconds
 
-_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
-_UNITS = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def microseconds(text: str, option: str = "--window") -> int:
     """`60s`, `5m`, `1h`; a number alone is seconds."""
-    found = _LENGTH.fullmatch(text.strip())
-    length = round(float(found[1]) * _UNITS[found[2] or "s"]) if found else 0
-    if not 1_000 <= length <= 366 * _UNITS["d"]:
+    try:
+        length = round(seconds(text, default_unit="s") * 1e6)
+    except (ValueError, OverflowError):  # hundreds of digits are infinitely many seconds
+        length = 0
+    if not 1_000 <= length <= 366 * 86_400_000_000:
         raise BadInput(f"{option} {text}", "a length such as 60s, 5m or 1h, of 1 ms to 366 days")
     return length
 

@@ -1,6 +1,6 @@
 """Frozen values that travel between packages. Imports nothing else of Regraft."""
 
-from regraft.model.errors import BadInput, BrokenPlan, RegraftError
+from regraft.model.errors import BadInput, BrokenPlan, IllegalTransition, RegraftError
 from regraft.model.limits import ActionCosts, Limits
 from regraft.model.plan import Action, Bounds, Infeasible, Plan, Proof, Step
 from regraft.model.topology import Broker, Ends, Kind, Link, Topology, ends
@@ -13,6 +13,7 @@ __all__ = [
     "BrokenPlan",
     "Broker",
     "Ends",
+    "IllegalTransition",
     "Infeasible",
     "Kind",
     "Limits",

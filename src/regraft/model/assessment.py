@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Number = float | None
-"""None: can not be said, such as a latency where a link has none; the reason is in `notes`."""
+"""None: cannot be said, such as a latency where a link has none; the reason is in `notes`."""
 
 
 @dataclass(frozen=True)

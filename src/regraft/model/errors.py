@@ -2,7 +2,7 @@
 
 `BadInput` is the user's to mend: its text is one line that names the place and the rule, and the
 command line turns it into exit code 2. `BrokenPlan` is ours: a planner produced something that the
-independent replay refused; it must never reach a file.
+independent replay refused; it must never reach a file. `IllegalTransition` is ours as well.
 """
 
 
@@ -25,3 +25,7 @@ class BadInput(RegraftError):
 
 class BrokenPlan(RegraftError):
     """A plan that the independent replay refuses."""
+
+
+class IllegalTransition(RegraftError):
+    """A step that the table of a state machine does not have; the text tells the recent history."""

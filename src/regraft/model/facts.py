@@ -35,7 +35,7 @@ Argument = float | str | bool | tuple[str, ...]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that rules may ask for with `on`. `broker` is the one that it is about (B_j of the seed).
+    """Something that rules may ask for with `on`. `broker` is the one it is about (B_j in Mimosa Pudica).
 
     `brokers` are others that it names: where a new one is to stand, where components are to go. The rest is
     in `arguments`, by the names of the vocabulary.

@@ -37,7 +37,7 @@ def read_bytes(path: Path) -> bytes:
         raise BadInput(shown(path), "there is no such file") from None
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-        raise BadInput(shown(path), f"can not be read: {reason}") from None
+        raise BadInput(shown(path), f"cannot be read: {reason}") from None
     if len(content) > SIZE_LIMIT:
         raise BadInput(shown(path), f"larger than {SIZE_LIMIT // 2**20} MiB, the limit for a file")
     if not content.strip():
@@ -117,17 +117,17 @@ def write_bytes(path: Path, content: bytes) -> None:
     try:
         if target.exists() and not target.is_file():
             if target.is_dir():
-                raise BadInput(shown(path), "can not be written: this is a folder")
-            with target.open("wb") as device:  # a pipe or a terminal can not be replaced
+                raise BadInput(shown(path), "cannot be written: this is a folder")
+            with target.open("wb") as device:  # a pipe or a terminal cannot be replaced
                 device.write(content)
             return
         _replace(target, content)
     except (FileNotFoundError, NotADirectoryError):
-        raise BadInput(shown(path), f"can not be written: there is no folder {shown(path.parent)}") from None
+        raise BadInput(shown(path), f"cannot be written: there is no folder {shown(path.parent)}") from None
     except PermissionError:
-        raise BadInput(shown(path), "can not be written: permission denied") from None
+        raise BadInput(shown(path), "cannot be written: permission denied") from None
     except OSError as fault:  # a full disk, a name too long: the place is right, the machine says no
-        raise RegraftError(f"{shown(path)}: can not be written: {fault.strerror}") from None
+        raise RegraftError(f"{shown(path)}: cannot be written: {fault.strerror}") from None
 
 
 def _replace(target: Path, content: bytes) -> None:

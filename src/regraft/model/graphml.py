@@ -53,7 +53,7 @@ class _Reader:
         elif element == "edge":
             self.start_edge(attributes)
         elif element == "hyperedge":
-            raise BadInput(self.place, "a hyperedge can not be a link: a link has two ends")
+            raise BadInput(self.place, "a hyperedge cannot be a link: a link has two ends")
         elif element == "key":
             self.start_key(attributes)
         elif element in ("data", "default"):
@@ -117,7 +117,7 @@ def parse(content: bytes) -> Graph:
     try:
         reader.parser.Parse(content, True)
     except expat.ExpatError as fault:
-        problem = expat.errors.messages.get(fault.code, "it can not be parsed")
+        problem = expat.errors.messages.get(fault.code, "it cannot be parsed")
         raise BadInput(f"line {fault.lineno} column {fault.offset + 1}", f"not XML: {problem}") from None
     except (LookupError, ValueError) as fault:
         raise BadInput(reader.place, f"not readable XML: {fault}") from None
@@ -127,7 +127,7 @@ def parse(content: bytes) -> Graph:
 
 
 def write(graph: Graph) -> str:
-    """GraphML that other tools read too; refuses what XML can not hold (control characters)."""
+    """GraphML that other tools read too; refuses what XML cannot hold (control characters)."""
     domains = {
         "graph": [graph.fields],
         "node": [node.fields for node in graph.nodes],
@@ -173,5 +173,5 @@ def _attribute(value: str) -> str:
 
 def _allowed(text: str) -> str:
     if found := _NO_XML.search(text):
-        raise BadInput(repr(text), f"GraphML can not hold the character U+{ord(found[0]):04X}; JSON can")
+        raise BadInput(repr(text), f"GraphML cannot hold the character U+{ord(found[0]):04X}; JSON can")
     return text

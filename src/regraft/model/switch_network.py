@@ -2,7 +2,7 @@
 
 A cable between two switches gives two directed edges, one per direction, or one if it is one-way. Edges
 are numbered by their place in `SwitchNetwork.edges`, and everything that names an edge names that number.
-A network can not be built invalid; whether it is connected is asked separately.
+A network cannot be built invalid; whether it is connected is asked separately.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,6 @@
 """The overlay as a value: brokers, links, and whether it is a tree or a mesh.
 
-A `Topology` can not be built invalid: ids are unique, links join two different known brokers, no
+A `Topology` cannot be built invalid: ids are unique, links join two different known brokers, no
 link stands twice, and a tree is connected and acyclic. Reading and writing files is the business
 of `topology_files`.
 """

@@ -71,7 +71,7 @@ def _checked(members: list[Any], demand: Any, place: str) -> TrafficClass:
 
 
 def _is_parquet(path: Path) -> bool:
-    """A file that can not be opened is left to `read_bytes`, which says why."""
+    """A file that cannot be opened is left to `read_bytes`, which says why."""
     try:
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC or path.suffix.lower() == PARQUET

@@ -1,4 +1,4 @@
-"""The baseline that the seed compares with (IPITT §VI): best-first search over topologies.
+"""The baseline that the paper compares with (IPITT §VI): best-first search over topologies.
 
 Nodes are states, edges are single shifts. The search always follows the shift with the lowest
 estimated cost, ties broken at random, down to the depth limit; there it starts over from the best

@@ -7,7 +7,7 @@
     Σ x[a, t] (a adds e)    <= 1 - c[e, t-1]         nor added twice, nor while it is there
     x[a, t] <= c[g, t-1], c[g, t]                    a guard is there and stays; it may be shared
 
-`reach.windows` has already struck out every (link, step) and (action, step) that can not be part of a
+`reach.windows` has already struck out every (link, step) and (action, step) that cannot be part of a
 plan; links in both trees need no variable at all. Limits of IPITT §V: degree before the step plus links
 added in it at most D_max, and at most one action per broker and step if asked.
 """

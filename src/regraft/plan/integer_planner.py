@@ -1,6 +1,6 @@
-"""Algorithm 1 of IPITT §IV-B: the shortest plan length T for which the seed's program has a solution.
+"""Algorithm 1 of IPITT §IV-B: the shortest plan length T for which the paper's program has a solution.
 
-The seed starts at T = 1, or at a value recorded from earlier plans. A recorded value may be too
+IPITT starts at T = 1, or at a value recorded from earlier plans. A recorded value may be too
 high for the task at hand, and then the first T tried already has a plan; so from there the search
 goes down until a T without a plan is met. Since steps may be empty, a plan of T steps is also one
 of T + 1: both directions end at the same, proven, fewest steps.
@@ -79,10 +79,10 @@ ip_each_path = partial(integer_plan, over="each-path")
 
 
 def refusal(problem: Problem, limits: Limits, planner: str) -> Infeasible | None:
-    """What this planner can not do, and what no planner can, is said before any search."""
+    """What this planner cannot do, and what no planner can, is said before any search."""
     if limits.minimise not in OBJECTIVES:
         reason = f"planner {planner} minimises steps, then actions or cost"
-        return Infeasible(f"{reason}; it can not minimise {limits.minimise}", limit="minimise")
+        return Infeasible(f"{reason}; it cannot minimise {limits.minimise}", limit="minimise")
     if problem.missing and "shift" not in limits.operations:
         return Infeasible(f"planner {planner} plans with shifts, which are not allowed", limit="operations")
     if limits.max_degree is None or not problem.missing:

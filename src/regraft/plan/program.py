@@ -1,4 +1,4 @@
-"""The seed's integer program: IPITT Appendix A, constraint by constraint, and the options of §V.
+"""The paper's integer program: IPITT Appendix A, constraint by constraint, and the options of §V.
 
 Columns, for actions a, propositions f and steps t: x[a, t] (action a runs in step t, t = 1..T) and
 five state changes y[f, t] (t = 0..T). Every function below is one numbered constraint family; all
@@ -244,7 +244,7 @@ def chosen(task: PlanningTask, T: int, solution: Ints) -> list[list[int]]:
 
 
 class Size(NamedTuple):
-    """The columns of the seed's Table I."""
+    """The columns of IPITT's Table I."""
 
     actions: int
     variables: int
@@ -254,7 +254,7 @@ class Size(NamedTuple):
 def size(task: PlanningTask, T: int) -> Size:
     """How large `build(task, T)` would be, without building it.
 
-    Table I prints exactly |F| constraints more than Appendix A has; which ones, the seed does not say.
+    Table I prints exactly |F| constraints more than Appendix A has; which ones, IPITT does not say.
     """
     A, F = len(task.actions), len(task.propositions)
     one_per_action = len(task.add_not_pre.to) + len(task.del_not_pre.to) + len(task.pre_not_del.to)

@@ -9,7 +9,7 @@ A table that falls into *regions* that share no link is solved region by region:
 steps, and each region then minimises its own actions with that many steps.
 
 When actions (or cost) come first, every length up to (best - 1) / least cost has to be refuted: a plan with
-fewer actions can not have more steps than actions.
+fewer actions cannot have more steps than actions.
 """
 
 from collections.abc import Callable, Sequence

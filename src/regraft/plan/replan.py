@@ -1,7 +1,7 @@
 """Fewer actions by local search: one chain of plans, each the one before with some actions planned anew.
 
 `kernel_replan` does the work; a chain keeps where it is. Plans are taken as sequences of shifts here, so
-limits on degrees or on what happens in one step can not be kept.
+limits on degrees or on what happens in one step cannot be kept.
 """
 
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""What brokers and clients say to each other: messages, events, frames. No sockets."""
+"""What brokers and clients say to each other, and what brokers record. No frames (`wire`), no sockets."""

@@ -1,4 +1,4 @@
-"""Clusters of filters that begin with the same digits: the seed's choice (Content routes §5.1.6, §6.3)."""
+"""Clusters of filters that begin with the same digits: the thesis's choice (Content routes §5.1.6, §6.3)."""
 
 from collections.abc import Sequence
 

@@ -62,7 +62,7 @@ def compute_routes(
     report: Report | None = None,
     pool: Executor | None = None,
 ) -> RouteState | Infeasible:
-    """Routes for everybody. Faults of the input are `BadInput`, limits that can not hold `Infeasible`."""
+    """Routes for everybody. Faults of the input are `BadInput`, limits that cannot hold `Infeasible`."""
     for kind in COMPONENTS:
         known_name(kind, getattr(settings, kind))
     check_connected(network)

@@ -1,6 +1,6 @@
 """How different two filters are (Content routes §4.3, §5.1.6).
 
-The seed compares prefixes: the longer the shared expression (4.33)–(4.36), the nearer. Who wants the events
+The thesis compares prefixes: the longer the shared expression (4.33)–(4.36), the nearer. Who wants the events
 is another matter, which spectral clustering and clustering by overlap look at.
 """
 

@@ -35,7 +35,7 @@ def too_long(problem: Problem, tables: Tables) -> list[tuple[int, str, int]]:
 def within_flow_limits(
     problem: Problem, laid: Sequence[Laid], tables: Tables, settings: Settings
 ) -> tuple[list[Laid], Tables] | Infeasible:
-    """Contents and tables that keep the limits, or the switch where they can not."""
+    """Contents and tables that keep the limits, or the switch where they cannot."""
     now = list(laid)
     if not too_long(problem, tables):
         return now, tables

@@ -12,7 +12,7 @@ from regraft.routes.problem import Demand, Graph, Path
 
 
 def shorten(graph: Graph, demand: Demand, tree: Tree | None) -> Tree | None:
-    """The tree with every terminal within its limit; None if one can not be reached within it."""
+    """The tree with every terminal within its limit; None if one cannot be reached within it."""
     if tree is None or not any(limit is not None for limit in demand.hops):
         return tree
     root = demand.roots[0]

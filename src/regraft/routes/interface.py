@@ -1,6 +1,6 @@
 """What each component of the framework takes and gives (Content routes §5, Figure 6.1).
 
-One Protocol per kind of component, with the seed's inputs I and outputs O. A component is a plain
+One Protocol per kind of component, with the thesis's inputs I and outputs O. A component is a plain
 function; `registry` finds it by kind and name. All are pure: time, randomness and processes stay outside.
 """
 

@@ -43,7 +43,7 @@ def grow(
 ) -> Ints:
     """The terminal nearest to the tree joins it by its shortest path, until all have (Takahashi, Matsuyama).
 
-    At most twice the least cost where every edge has an opposite of its own cost. Terminals that can not
+    At most twice the least cost where every edge has an opposite of its own cost. Terminals that cannot
     be reached stay outside.
     """
     vertices = len(first) - 1
@@ -151,7 +151,7 @@ def dual_ascent(  # noqa: PLR0912, PLR0915  one loop; calls would pass all its a
                 edge = entering[place]
                 if inside[sources[edge]] != mark:
                     least = min(least, reduced[edge])
-        if least == np.inf:  # nothing enters: the terminal can not be reached
+        if least == np.inf:  # nothing enters: the terminal cannot be reached
             active[terminal] = False
             continue
         for head in range(count):

@@ -3,7 +3,7 @@
 Weights that grow with the load steer most contents away (`rebalancing`). What is still too much is moved by
 force: of the contents that only pass through a switch, those whose detour costs least go around it. If that
 fails and the problem is small, a program decides (`load_program`). What a switch must carry in any case,
-because publishers and subscribers are attached to it, can not be moved.
+because publishers and subscribers are attached to it, cannot be moved.
 """
 
 from collections.abc import Sequence

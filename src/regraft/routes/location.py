@@ -1,6 +1,6 @@
 """Where to put new facilities: multi-facility location on a network (Content routes §5.3.1, (5.66)).
 
-The seed places facilities in a plane; events travel in a network, so a place is a switch and d is the
+The thesis places facilities in a plane; events travel in a network, so a place is a switch and d is the
 distance of switches. The program is
 
     min  Σ v[j,k] · d(F_j, F_k)  +  Σ w[j,i] · d(F_j, G_i)

@@ -11,7 +11,7 @@ from functools import partial
 from multiprocessing import get_context
 from typing import TypeVar
 
-from regraft.broker.io.orphans import end_with_parent
+from regraft.processes.orphans import end_with_parent
 from regraft.routes.interface import Tree
 from regraft.routes.problem import Demand, Graph
 from regraft.routes.registry import component

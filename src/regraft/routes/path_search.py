@@ -1,7 +1,7 @@
 """Shortest and next-best paths by search: Dijkstra's algorithm and Yen's (Content routes §5.1.1).
 
 One search per start serves all pairs that begin there. Of paths equally long, one direction of ties is
-always taken, so paths from one start form a tree. Next-best paths exclude the earlier ones, as the seed
+always taken, so paths from one start form a tree. Next-best paths exclude the earlier ones, as the thesis
 does by constraints; none visits a switch twice.
 """
 

@@ -1,4 +1,4 @@
-"""Weights that follow the load, in both ways of the seed (Content routes §4.4, §5.3.4, §6.5).
+"""Weights that follow the load, in both ways of the thesis (Content routes §4.4, §5.3.4, §6.5).
 
 `total_load`: the weight is the load as a share of what the edge can carry. It says what is, and may swing for
 ever: a path that leaves an edge takes its weight along and makes the edge attractive again.

@@ -1,7 +1,7 @@
 """What is still the best when cables fail or return (Content routes §8, outlook): it is not computed again.
 
 A tree over none of the cables that failed is as good as before, and no other has become better. A cable that
-returns helps a tree only if the tree can use it for less than it costs now. It can not
+returns helps a tree only if the tree can use it for less than it costs now. It cannot
 - if the shortest way from the root to the cable, the cable, and the shortest way on to a terminal are no less
   than the tree: any tree over the cable has these;
 - if a lower bound on all trees of the network of now, with the cable, is no less than the tree.

@@ -39,7 +39,7 @@ class Settings:
     rebalance_when: RebalanceWhen = "limits"
     """Weights follow the load while a load limit is broken, or "always" until they stand still (§6.5)."""
     matching: Matching = "filter"
-    """Tables that look at the dz-expression alone (the seed's), or at the publisher as well."""
+    """Tables that look at the dz-expression alone (the thesis's), or at the publisher as well."""
     apart_above: float = 0.01
     """Publishers get trees of their own where a shared one costs more than this share on top."""
     paths_per_pair: int = 1

@@ -157,7 +157,7 @@ def _star(graph: Graph, centre: int, ends: Sequence[int]) -> set[int]:
 
 def attached(graph: Graph, demand: Demand, core: set[int]) -> dict[int, int] | None:
     """The cables of the core and of each root's shortest path to it."""
-    if any(graph.opposite[edge] < 0 for edge in core):  # a one-way cable can not be used in both directions
+    if any(graph.opposite[edge] < 0 for edge in core):  # a one-way cable cannot be used in both directions
         return None
     cables = {graph.cable_list[edge]: edge for edge in core}
     inside = {graph.source_list[edge] for edge in core} | {graph.target_list[edge] for edge in core}

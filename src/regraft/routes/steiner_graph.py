@@ -25,7 +25,7 @@ Key = tuple[int, tuple[int, ...]]
 
 
 class Bounded(NamedTuple):
-    """A tree, its cost, and what no tree can go below. `tree` is None if a terminal can not be reached."""
+    """A tree, its cost, and what no tree can go below. `tree` is None if a terminal cannot be reached."""
 
     tree: Tree | None
     cost: float

@@ -135,7 +135,7 @@ def distances(graph: Graph) -> NDArray[np.float64]:
 
 
 def _finite(distance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Places that can not be reached are very far, but no sum becomes undefined."""
+    """Places that cannot be reached are very far, but no sum becomes undefined."""
     reachable = distance[np.isfinite(distance)]
     return np.where(np.isfinite(distance), distance, 1e3 * (reachable.max(initial=0.0) + 1.0))
 

@@ -14,7 +14,7 @@ import msgspec
 from regraft.broker.core.claims import Asked, Claims
 from regraft.broker.core.forwarding import Forwarding
 from regraft.broker.core.held import Held
-from regraft.broker.core.peers import Link, Session
+from regraft.broker.core.peers import Link, Session, SessionState
 from regraft.broker.core.sessions import Sessions
 from regraft.broker.core.showing import Showing
 from regraft.broker.core.tables import Tables
@@ -229,7 +229,7 @@ def forget_at_handover(self: Claims, asked: Asked) -> None:
     """The old broker forgets what it handed over before the client has confirmed it."""
     _own_part(self, asked)
     session = self.sessions.all.get(f"@{asked.claim.client}")
-    if session is not None and session.moved:
+    if session is not None and session.state is SessionState.MOVED:
         self.sessions.end(session)
 
 

@@ -7,6 +7,7 @@ follows from the clients' filters and the tree.
 from collections.abc import Iterable, Iterator
 
 from regraft.broker.core.broker import Broker
+from regraft.broker.core.peers import SessionState
 from regraft.broker.core.sides import Side
 from regraft.client.core import Client
 from regraft.filters import covers, overlaps, parse
@@ -52,7 +53,13 @@ def _sessions(broker: Broker, clients: dict[str, Client]) -> Iterator[str]:
         client = clients[name]
         if (session.advertisements, session.subscriptions) != (client.advertisements, client.subscriptions):
             yield f"{broker.id} has other filters of {name} than it has itself"
-        if session.claiming or session.moved or session.inbox or session.on_the_way or session.queue:
+        if (
+            session.claiming
+            or session.state is SessionState.MOVED
+            or session.inbox
+            or session.on_the_way
+            or session.queue
+        ):
             yield f"{broker.id}: the session of {name} is not at rest"
 
 

@@ -15,18 +15,26 @@ from dataclasses import replace
 from itertools import islice
 from random import Random
 
-from regraft.deploy.records import RUNNING, STOP, Current, Run
+from regraft.broker.core.settings import NEIGHBOURS
+from regraft.broker.io.mesh_changes import links_in
+from regraft.deploy.records import Current, Run
+from regraft.deploy.states import RunOrder, RunState
 from regraft.filters import parse
-from regraft.heal.repair import Join, join
-from regraft.model import Broker, Ends, Link, Topology, ends
+from regraft.heal.core import events as heal_events
+from regraft.heal.core.requests import Care
+from regraft.heal.database.grants import Entry
+from regraft.model import Ends, ends
 from regraft.protocol import events
 from regraft.testing.broker_node import BrokerNode, World
+from regraft.testing.checker import Violation
 from regraft.testing.client_node import ClientNode
 from regraft.testing.deployment import LAYOUT, AgentNode, of_type
 from regraft.testing.ensemble import Ensemble
 from regraft.testing.final_state import remains
+from regraft.testing.healing_database import NO_DELETION, RULES, HealingDatabase
+from regraft.testing.healing_node import HealingNode
 from regraft.testing.network import CALM
-from regraft.testing.owned_node import SESSION, OwnedNode, OwnedWorld
+from regraft.testing.owned_node import OwnedNode, OwnedWorld
 from regraft.testing.script import DURATION, Script, random_event, random_filter, random_script
 from regraft.testing.simulation import SESSION_SECONDS, Outcome
 from regraft.testing.transformation import EXTRA, Transformation
@@ -34,6 +42,8 @@ from regraft.testing.transformation import EXTRA, Transformation
 LOOK = 0.1
 BUSY = 0.2
 TROUBLE = ("crash", "crash in mid-effects", "reset", "move", "abandon", "die", "leave", "slow")
+OPERATOR = 20.0
+"""Seconds after the last fault: then a majority that is gone does not come back by itself."""
 LEAST = 2
 """So many brokers stay alive."""
 
@@ -55,8 +65,27 @@ class Healing(Transformation):
             script = replace(script, steps=calm, weather=CALM)
         super().__init__(seed, replace(script, failover=max(0.3, script.failover)), keep=keep)
         self.world.ensemble = self.ensemble
-        self.patience = 90.0 + SESSION_SECONDS
+        self.world.started, self.world.ended = self._started, self._ended
+        self.patience = 120.0 + SESSION_SECONDS
         self.world.living = sorted(script.brokers)
+        self.managers: dict[str, HealingNode] = {}
+        """Of the last process of each broker."""
+        self.timer = self.fate.choice((0.03, 0.3, 2.0))
+        """With a long one, most that crash are back before anybody stands in for them."""
+        self.lawless = self.fate.random() < 0.1
+        """No rule deletes anybody while there is trouble: nobody may be replaced."""
+        self.database = HealingDatabase(self.world.clock, self.current, self._not_given_back)
+        self.used: set[str] = set()
+        """Grants that elections were held for."""
+        self._apart: set[OwnedNode] = set()
+        """Processes that have been cut off at some time."""
+        if self.lawless:
+            self.database.rules = NO_DELETION
+
+    def current(self) -> Current:
+        current = of_type(self.ensemble.nodes.get(LAYOUT.topology), Current)
+        assert current is not None
+        return current
 
     def new_world(self, world: World) -> World:
         world.settings = replace(world.settings, fenced=True)
@@ -92,9 +121,16 @@ class Healing(Transformation):
         broker.end("killed")
 
     def _may_die(self, name: str) -> bool:
-        brokers = set(self._topology()[0]) - {name, EXTRA}
-        nodes = [each for each in self.world.nodes if each.name in brokers and each.host is None]
-        return len({each.name for each in nodes if not each.dead and not each.deposed}) >= LEAST
+        """More than half of the brokers have to live: fewer cannot agree who is dead. One that is to be
+        appended is watched by nobody: whoever wants it starts it again."""
+        brokers = set(self._topology()[0])
+        if name not in brokers:
+            return False
+        nodes = [
+            each for each in self.world.nodes if each.name in brokers - {name, EXTRA} and each.host is None
+        ]
+        living = {each.name for each in nodes if not each.dead and not each.deposed}
+        return len(living) >= LEAST and 2 * len(living) > len(brokers | {name})
 
     def _two_at_once(self) -> None:
         _, links = self._topology()
@@ -116,7 +152,9 @@ class Healing(Transformation):
         nodes = {each for each in world.nodes if each.up and (each.host or each).name in names}
         stay = 1.0 if self.split else 0.7
         clients = [each for each in self.clients.values() if each.broker in names and fate.random() < stay]
-        world.unheard = {each for each in nodes if each.host is None}
+        processes = {each for each in nodes if each.host is None}
+        world.unheard = {*processes}
+        self._apart |= processes
         self.trace.fault("partition", ",".join(names))
         seconds = fate.choice((4.0, 6.0) if self.split else (0.5, 2.0, 4.0, 6.0))
         if fate.random() < 0.8:
@@ -166,57 +204,44 @@ class Healing(Transformation):
                 client.publish([event])
                 return
 
-    # Who is replaced
+    # What healing does
 
-    def _look(self) -> None:
-        """Whoever owns a broker's id and does not live, or is not heard of by ZooKeeper, is replaced."""
-        if not self.world.ensemble.away:
-            needed = self._needed()
-            for name, owner in self.world.owners.items():
-                if owner.holder is not None and name in needed and self._lost(owner.holder):
-                    self._replace(name, owner.life)
-            self._heal()
-        self.world.clock.after(LOOK, self._look)
+    def _started(self, node: OwnedNode) -> None:
+        """A process has its manager; the broker that only plans append gets one when it is appended."""
+        if node.host is None and node.name != EXTRA:
+            self._manage(node)
 
-    def _needed(self) -> set[str]:
-        """Who is in the overlay, or takes part in the run."""
-        run = of_type(self.ensemble.nodes.get(LAYOUT.plan), Run)
-        assert run is not None
-        taking_part = {name for step in run.steps for change in step for name in change[1:]}
-        return {*self._topology()[0], *(taking_part if run.state == RUNNING else ())}
+    def _manage(self, node: OwnedNode) -> None:
+        manager = self.managers[node.name] = HealingNode(self, node, self.timer)
+        manager.start()
 
-    def _lost(self, holder: OwnedNode) -> bool:
-        now = self.world.clock.now
-        if not holder.up:  # nobody listens there; it may be about to come back
-            return holder.dead or self.fate.random() < 0.03
-        return now - max(holder.session_at, self.world.ensemble.away_until) > SESSION
-
-    def _replace(self, name: str, life: int) -> None:
-        """One leader or, when they can not agree, two."""
-        hosts = [
-            each
-            for each in self.world.nodes
-            if each.up and each.host is None and each.reaches_zookeeper and each.name != name
-        ]
-        for host in self.fate.sample(hosts, min(len(hosts), self.fate.choice((1, 1, 1, 2)))):
-            delay = self.fate.choice((0.01, 0.05, 0.3))
-            self.world.clock.after(delay, lambda host=host: self._depose(name, life, host))  # type: ignore[misc]
-
-    def _depose(self, name: str, life: int, host: OwnedNode) -> None:
-        owner = self.world.owners[name]
-        if owner.life != life or not host.up or not host.reaches_zookeeper:
+    def _ended(self, node: OwnedNode) -> None:
+        """A process is gone, or a deputy in it."""
+        manager = self.managers.get((node.host or node).name)
+        if manager is None or manager.node is not (node.host or node):
             return
-        old = owner.holder
-        assert old is not None
-        if not old.dead and old.host is None and not self._may_die(name):
-            return  # limits: not the last ones that live
-        deputy = OwnedNode(self.world, name, old.neighbours, host)
+        if node.host is None:
+            manager.stop()
+        else:
+            manager.tell(heal_events.Deposed(node.name))
+
+    def hosted(self, node: OwnedNode) -> list[OwnedNode]:
+        """The brokers in this process."""
+        return [each for each in self.world.nodes if each.up and (each is node or each.host is node)]
+
+    def deputy(self, name: str, neighbours: list[str], host: OwnedNode) -> None:
+        deputy = OwnedNode(self.world, name, self._remembered(name, neighbours), host)
         self.trace.fault("deputy", name)
+        if self.database.rules is NO_DELETION and self.lawless:
+            raise Violation(f"{host.name} stands in for {name}, and no rule says so")
         deputy.take()
         self._adopt(deputy)
-        if not old.up:
-            old.dead = True
         self.world.clock.after(self.fate.uniform(0.0, 0.02), deputy.start)
+
+    def _remembered(self, name: str, neighbours: list[str]) -> list[str]:
+        """The links that the broker was configured with, which its journal knows."""
+        stored = self.world.owners[name].values.get(NEIGHBOURS)
+        return links_in(stored) if stored is not None else neighbours
 
     def _adopt(self, node: OwnedNode) -> None:
         self.world.brokers[node.name] = node
@@ -224,109 +249,162 @@ class Healing(Transformation):
         agent = self.agents[node.name] = AgentNode(self.world, self.ensemble, node)
         agent.start()
 
-    # How it is removed
+    def _not_given_back(self, entry: Entry) -> None:
+        """Whoever has died with it, could not reach the database, or did not wait for it, is excused."""
+        asker = entry.request.asker
+        manager = self.managers.get(asker)
+        if manager is None or manager.node in self._apart or entry.id in self.used:
+            return
+        if (entry.id, asker) not in self.database.given:
+            return
+        if manager.up and manager.since < self.world.clock.now - HealingDatabase.OVERDUE - 1.0:
+            raise Violation(f"{manager.name} keeps the grant {entry.id}, and nobody uses it")
 
-    def _topology(self) -> tuple[list[str], list[Ends]]:
+    def send_away(self, name: str) -> None:
+        """The clients of this broker are told to go elsewhere."""
+        self.trace.note("director", f"clients leave {name}")
+        for client in self.clients.values():
+            if client.broker == name and not client.gone:
+                client.move(self.world.elsewhere(name), polite=True)
+
+    def left(self, node: OwnedNode) -> None:
+        """Its broker is out of the overlay: the process ends."""
+        if node.up and node.name not in self._topology()[0]:
+            node.end("it has left the overlay")
+
+    def begin_run(self, steps: list[list[tuple[str, ...]]], care: Care) -> str:
         current = of_type(self.ensemble.nodes.get(LAYOUT.topology), Current)
         assert current is not None
-        return current.brokers, sorted(ends(*link) for link in current.links)
+        self.runs += 1
+        run = Run(
+            id=f"{self.runs}-heal",
+            sha256="",
+            kind="tree",
+            steps=steps,
+            seconds=min(1.0, care.seconds),
+            attempts=care.attempts,
+        )
+        self.trace.note("director", f"heals: {steps}")
+        self._write(run, [[[change] for change in step] for step in steps], current)
+        return run.id
 
-    def _heal(self) -> None:
-        """When no run is under way: remove a deputy, or append who has come back."""
-        run = of_type(self.ensemble.nodes.get(LAYOUT.plan), Run)
-        assert run is not None
+    # Who starts processes
+
+    def _look(self) -> None:
+        """Who is out of the overlay may come back, with nothing; the appended broker gets its manager."""
+        self.database.sweep()
         brokers, _ = self._topology()
         nodes = {name: self.world.brokers[name] for name in self.world.owners}
-        deputies = [name for name in brokers if self._is_deputy(nodes.get(name))]
-        self.world.living = sorted(set(brokers) - set(deputies) - {EXTRA})
-        for name, node in nodes.items():
-            if name not in brokers and self._is_deputy(node) and node.up:
-                assert isinstance(node, OwnedNode)
-                node.end("removed")
-        if run.state == RUNNING or self.fate.random() < 0.8:
-            return
-        if deputies:
-            self._begin(self._removal(self.fate.choice(sorted(deputies))))
-        elif self.fate.random() < self.returns and (gone := sorted(nodes.keys() - {*brokers, EXTRA})):
-            self._come_back(self.fate.choice(gone))
+        deputies = {name for name in brokers if self._is_deputy(nodes.get(name))}
+        self.world.living = sorted(set(brokers) - deputies - {EXTRA})
+        extra = self.world.brokers[EXTRA]
+        assert isinstance(extra, OwnedNode)
+        manager = self.managers.get(EXTRA)
+        if EXTRA in brokers and extra.up and extra.host is None and (manager is None or not manager.up):
+            self._manage(extra)
+        elif EXTRA not in brokers and manager is not None and manager.up and manager.node is extra:
+            for each in self.hosted(extra):
+                if each is not extra:
+                    each.end("its host has left")
+            manager.stop()
+        if self.world.clock.now > DURATION + OPERATOR:
+            self._operate(brokers)
+        if not self.world.ensemble.away:
+            for name in sorted(self.world.waiting):
+                self._begin_again(name, brokers)
+            last = self.world.owners[EXTRA].holder if EXTRA in self.world.owners else None
+            if EXTRA not in brokers and last is not None and last.dead and not self._is_back(EXTRA):
+                self._begin_with_nothing(EXTRA)
+        if not self.world.ensemble.away and self.fate.random() < 0.2 * self.returns:
+            gone = sorted(nodes.keys() - {*brokers, EXTRA})
+            if away := [name for name in gone if not self._is_back(name)]:
+                self._come_back(self.fate.choice(away))
+        self.world.clock.after(LOOK, self._look)
+
+    def _operate(self, brokers: list[str]) -> None:
+        """Somebody starts the process of a dead broker that nobody stands in for: if too few are left to
+        agree on anything, or if it was about to leave, and nobody has it for a neighbour any more."""
+        voters = [name for name in self.world.living if self.world.brokers[name].up]
+        watched = {near for each in self.world.nodes if each.up for near in each.core.tables.sides}
+        for name in brokers:
+            if self.world.brokers[name].up or (2 * len(voters) > len(brokers) and name in watched):
+                continue
+            last = [each for each in self.world.nodes if each.name == name and each.host is None][-1]
+            if last.dead:
+                self.trace.fault("operator", name)
+                last.dead = False
+                last.start()
+
+    def _begin_again(self, name: str, brokers: list[str]) -> None:
+        """A process that was started again and has a deputy waits until that has died, or has left."""
+        holder = self.world.owners[name].holder
+        if name not in brokers:
+            if not self._is_back(name):
+                self.world.waiting.discard(name)
+                self._come_back(name)
+        elif holder is not None and holder.host is None:  # another process of it was faster
+            self.world.waiting.discard(name)
+        elif holder is not None and not holder.up:
+            self.world.waiting.discard(name)
+            near = {each for link in self._topology()[1] if name in link for each in link} - {name}
+            node = OwnedNode(self.world, name, self._remembered(name, sorted(near)))
+            self.trace.fault("takes itself back", name)
+            node.take()
+            self._adopt(node)
+            node.start()
+
+    def _is_back(self, name: str) -> bool:
+        """It runs, or its last owner has not ended yet."""
+        return any(each.up for each in self.world.nodes if each.name == name)
 
     @staticmethod
     def _is_deputy(node: BrokerNode | None) -> bool:
         return isinstance(node, OwnedNode) and node.host is not None
 
-    def _removal(self, name: str) -> list[tuple[str, ...]]:
-        """The links of the join, from its leaves inwards, then the last one goes."""
-        brokers, links = self._topology()
-        topology = Topology(tuple(map(Broker, brokers)), tuple(Link(pair) for pair in links), "tree")
-        joined = join(topology, [name])
-        assert isinstance(joined, Join)
-        near = sorted(topology.neighbours[name])
-        if not near:
-            return []
-        changes: list[tuple[str, ...]] = []
-        rest = {each: {b if a == each else a for a, b in joined.links if each in (a, b)} for each in near}
-        while len(rest) > 1:
-            leaf = next(each for each in sorted(rest) if len(rest[each]) == 1)
-            (other,) = rest.pop(leaf)
-            rest[other].discard(leaf)
-            changes.append(("shift", leaf, name, other))
-        return [*changes, ("detach", name, next(iter(rest)))]
-
     def _come_back(self, name: str) -> None:
-        """With nothing, as a new broker; it is appended when we look again."""
-        if self.world.brokers[name].up:
-            brokers, _ = self._topology()
-            self._begin([("append", name, self.fate.choice(brokers))])
-            return
-        node = OwnedNode(self.world, name, [])
-        node.settings = replace(self.world.settings, joining=True)
-        node.owner.values = {}
-        node.take()
-        self._adopt(node)
-        node.start()
+        """It asks to join."""
+        self._begin_with_nothing(name)
         client = self.fate.choice(list(self.clients.values()))
         if not client.gone:  # it has the broker's address from before
             client.move(name, polite=False)
             for at in (0.2, 0.4, 0.6):
                 self.world.clock.after(at, lambda: self._publish_unwanted(client))
 
-    def _begin(self, changes: list[tuple[str, ...]]) -> None:
-        current = of_type(self.ensemble.nodes.get(LAYOUT.topology), Current)
-        if not changes or current is None:
-            return
-        self.runs += 1
-        steps = [[[change]] for change in changes]
-        run = Run(
-            id=f"{self.runs}-heal",
-            sha256="",
-            kind="tree",
-            steps=[[change] for change in changes],
-            seconds=1.0,
-            attempts=3,
-        )
-        self.trace.note("director", f"heals: {changes}")
-        self._write(run, steps, current)
+    def _begin_with_nothing(self, name: str) -> None:
+        """As a new broker."""
+        self.world.waiting.discard(name)
+        node = OwnedNode(self.world, name, [])
+        node.settings = replace(self.world.settings, joining=True)
+        node.owner.values = {}
+        node.take()
+        self._adopt(node)
+        node.start()
+
+    def _topology(self) -> tuple[list[str], list[Ends]]:
+        current = self.current()
+        return current.brokers, sorted(ends(*link) for link in current.links)
 
     # The end
 
     def _want(self, wanted: str) -> None:
-        super()._want(STOP)
+        super()._want(RunOrder.STOP)
 
     def _end_of_trouble(self) -> None:
         self.world.parted, self.world.unheard = set(), set()
         self.world.ensemble.away_until = 0.0
+        self.database.rules = RULES
         self.fatal = 0.0
         self.returns = 1.0 if self.returns else 0.0
         for node in self.world.nodes:
             node.crash_soon = False
-            if not node.up and not node.dead and not node.deposed and node.host is None:
+            if not node.up and not node.dead and node.host is None:
                 node.start()
         super()._end_of_trouble()
 
     def _left(self, most: int) -> str:
         run = of_type(self.ensemble.nodes[LAYOUT.plan], Run)
         assert run is not None
-        if run.state == RUNNING:
+        if run.state == RunState.RUNNING:
             return f"the run is under way: {self._under_way()}"
         brokers, links = self._topology()
         nodes = [self.world.brokers[name] for name in brokers]

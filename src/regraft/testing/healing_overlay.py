@@ -7,14 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from regraft.app.healing.processes import (
-    DatabaseProcesses,
-    NodeProcesses,
-    put_seed_rules,
-    sqlite_stores,
-    write_topology,
-)
-from regraft.app.healing.settings import NodeSettings, reaching
 from regraft.broker.io.configuration import Configuration as BrokerConfiguration
 from regraft.coord import Configuration, Coord, Ensemble, Layout
 from regraft.coord.typed import read
@@ -23,6 +15,14 @@ from regraft.deploy.records import Current
 from regraft.heal.database.client import DatabaseClient
 from regraft.heal.database.records import Adaptation
 from regraft.model import Topology
+from regraft.node.healing.processes import (
+    DatabaseProcesses,
+    NodeProcesses,
+    put_seed_rules,
+    sqlite_stores,
+    write_topology,
+)
+from regraft.node.healing.settings import NodeSettings, reaching
 
 
 @dataclass

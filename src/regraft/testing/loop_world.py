@@ -11,11 +11,13 @@ from regraft.loop import commands as c
 from regraft.loop import events as e
 from regraft.loop.goals import Verdict
 from regraft.loop.judging import Comparison
+from regraft.loop.phases import Phase
 from regraft.loop.policy import Mode, Policy
 from regraft.loop.state import State, first_state
 from regraft.loop.step import step
-from regraft.loop.values import Candidate, Ended, Planned, Window
+from regraft.loop.values import PROPOSAL_STATES, Candidate, Ended, Planned, ProposalState, Window
 from regraft.model.intents import Delete
+from regraft.model.transitions import Machine
 
 PARTS = ("measure", "coordination", "design", "plan", "deploy", "disk")
 RUNS = (c.Deploy, c.Resume)
@@ -38,6 +40,8 @@ class World:
         self.under_way: c.Deploy | c.Resume | None = None
         self.approved: set[str] = set()
         """By people, while the proposal waited."""
+        self.proposals: dict[str, Machine[ProposalState]] = {}
+        """By their plans."""
         self.deployed = 0
         self.epoch = 1
         self.serial = 0
@@ -56,6 +60,8 @@ class World:
         problem = check_state(self.state)
         if problem is not None:
             self._broken(problem)
+        for command in commands:
+            self._follow_proposal(command)
 
     def _is_fresh(self, plan: str) -> bool:
         proposal = self.state.proposal
@@ -72,6 +78,15 @@ class World:
             self.waiting.append(command)
         elif hasattr(command, "ticket") or isinstance(command, c.Probe):
             self.waiting.append(command)
+
+    def _follow_proposal(self, command: c.Command) -> None:
+        """Raises `IllegalTransition` if a proposal becomes what it cannot become."""
+        if isinstance(command, c.Propose):
+            state = ProposalState.SHOWN if command.proposal.observed else ProposalState.WAITING
+            plan = command.proposal.planned.plan
+            self.proposals[plan] = Machine(PROPOSAL_STATES, state, f"the proposal {plan}")
+        elif isinstance(command, c.Settle) and command.plan in self.proposals:
+            self.proposals[command.plan].become(command.state)
 
     def _check_run(self, command: c.Deploy | c.Resume) -> None:
         running = command.running
@@ -268,15 +283,15 @@ def check_state(state: State) -> str | None:
     """What is wrong with a state; None: nothing."""
     proposal, candidate = state.proposal, state.candidate
     wrong = {
-        "a run and the phase deploying belong together": (state.phase == "deploying")
+        "a run and the phase deploying belong together": (state.phase == Phase.DEPLOYING)
         != (state.running is not None),
         "Intents are repaired while planning or deploying": bool(state.repairing)
-        and state.phase not in ("planning", "deploying"),
+        and state.phase not in (Phase.PLANNING, Phase.DEPLOYING),
         "a proposal is for the topology of now": proposal is not None
         and proposal.planned.epoch != state.epoch,
         "a candidate is for the topology of now": candidate is not None and candidate.epoch != state.epoch,
         "nothing waits for approval while something is carried out": proposal is not None
-        and state.phase == "deploying",
+        and state.phase == Phase.DEPLOYING,
         "in mode observe a plan is only shown": state.mode == "observe"
         and proposal is not None
         and not proposal.observed,

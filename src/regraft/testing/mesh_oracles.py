@@ -1,4 +1,4 @@
-"""The kTCO seed's algorithms straight from their pseudocode, and optima by trying everything: slow, plain.
+"""kTCO's algorithms straight from their pseudocode, and optima by trying everything: slow, plain.
 
 Ties are broken as the fast versions do it: the smaller pair in the order of the nodes given.
 """

@@ -8,29 +8,31 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-_CLONE_NEWNET = 0x4000_0000
-_PR_SET_PDEATHSIG, _SIGKILL = 1, 9
+CLONE_NEWNET = 0x4000_0000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _call(name: str, *arguments: int) -> None:
+def call(name: str, *arguments: int | bytes | None) -> None:
+    """A function of the C library that returns 0 or sets `errno`."""
     if getattr(_libc, name)(*arguments) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
 
 
 class Namespace:
-    """A network namespace of its own, empty but for a loopback that is down."""
+    """A network namespace of its own, empty but for a loopback that is down; or one that exists already."""
 
-    def __init__(self) -> None:
+    def __init__(self, descriptor: int | None = None) -> None:
+        if descriptor is not None:
+            self.descriptor = descriptor
+            return
         own = _current()
         try:
-            _call("unshare", _CLONE_NEWNET)
+            call("unshare", CLONE_NEWNET)
             self.descriptor = _current()
         finally:
-            _call("setns", own, _CLONE_NEWNET)
+            call("setns", own, CLONE_NEWNET)
             os.close(own)
 
     @property
@@ -43,10 +45,10 @@ class Namespace:
         """What this thread opens or starts meanwhile belongs to the namespace."""
         own = _current()
         try:
-            _call("setns", self.descriptor, _CLONE_NEWNET)
+            call("setns", self.descriptor, CLONE_NEWNET)
             yield
         finally:
-            _call("setns", own, _CLONE_NEWNET)
+            call("setns", own, CLONE_NEWNET)
             os.close(own)
 
     def ip(self, *lines: str) -> None:
@@ -56,6 +58,17 @@ class Namespace:
 
     def close(self) -> None:
         os.close(self.descriptor)
+
+
+def unavailable() -> str | None:
+    """Why network namespaces or TUN devices cannot be made here, or None."""
+    try:
+        Namespace().close()
+        with open("/dev/net/tun", "rb"):
+            pass
+    except OSError as fault:
+        return f"network namespaces or /dev/net/tun are not permitted here ({fault}); run as root"
+    return None
 
 
 def _current() -> int:
@@ -71,16 +84,3 @@ def run(command: list[str], given: str = "", environment: dict[str, str] | None 
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
     return done.stdout
-
-
-def start(command: list[str], log: Path, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
-    """A process that dies with the thread that started it, at the latest."""
-    with log.open("ab") as output:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=environment,
-            preexec_fn=lambda: _call("prctl", _PR_SET_PDEATHSIG, _SIGKILL),  # noqa: PLW1509
-        )

@@ -15,7 +15,8 @@ from random import Random
 from typing import Protocol
 
 from regraft.protocol.messages import AnyMessage
-from regraft.protocol.wire import HEADER, BadFrame, Wire
+from regraft.wire.frames import HEADER, BadFrame
+from regraft.wire.numbered import Wire
 
 BEAT = 0.5
 """An end that has sent nothing for so long sends an empty frame."""

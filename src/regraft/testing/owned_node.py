@@ -1,9 +1,10 @@
 """A broker whose journal is in ZooKeeper, and which may have been replaced without knowing it.
 
-What is stored waits while ZooKeeper can not be reached, with everything that is to leave after it. A store by
+What is stored waits while ZooKeeper cannot be reached, with everything that is to leave after it. A store by
 a broker that has been deposed fails, and ends it. Answers to clients leave within the lease.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from regraft.broker.core.effects import Effect, Store
@@ -19,6 +20,8 @@ SESSION = 1.0
 SURE = 0.75 * SESSION
 """A broker may rely on its session for so long after it has sent something that was answered."""
 RENEWAL = 0.15
+AGAIN = 0.5
+"""A process that has ended by itself is started again after so long."""
 
 
 @dataclass
@@ -47,6 +50,11 @@ class OwnedWorld(World):
     nodes: "list[OwnedNode]" = field(default_factory=list)
     living: list[str] = field(default_factory=list)
     """Where clients may go."""
+    waiting: set[str] = field(default_factory=set)
+    """Brokers whose processes run again, and which have deputies."""
+    started: "Callable[[OwnedNode], None]" = lambda node: None
+    ended: "Callable[[OwnedNode], None]" = lambda node: None
+    """Told of brokers that begin, and that are gone."""
 
     def find(self, caller: Node, name: str) -> BrokerNode:
         """Addresses may be old: of several that can be reached it is any."""
@@ -103,6 +111,8 @@ class OwnedNode(BrokerNode):
         if self.owner.holder is None:
             self.take()
         elif self.deposed or self.dead or (self.host is not None and not self.host.up):
+            if self.host is None and not self.dead:
+                self.world.waiting.add(self.name)
             return
         elif self.life:
             self.take()
@@ -112,11 +122,13 @@ class OwnedNode(BrokerNode):
         self._renewed()
         super().start()
         self._renew(self.life)
+        self.world.started(self)
 
     def crash(self) -> None:
         super().crash()
+        self.world.ended(self)
         for node in self.world.nodes:
-            if node.host is self and node.up:
+            if node.host is self and not node.dead:
                 node.end("its host is gone")
 
     def end(self, why: str) -> None:
@@ -125,6 +137,14 @@ class OwnedNode(BrokerNode):
         self.dead = True
         if self.up:
             self.crash()
+
+    def _give_up(self, why: str) -> None:
+        """A deputy ends; a process ends and is started again, by whoever starts processes."""
+        if self.host is not None:
+            return self.end(why)
+        self.world.trace.note(self.name, f"life {self.life} gives up: {why}")
+        self.crash()
+        return self.world.clock.after(AGAIN, self.start)
 
     def stages(self) -> dict[str, str] | None:
         return None if self._stalled or not self.reaches_zookeeper else super().stages()
@@ -142,7 +162,7 @@ class OwnedNode(BrokerNode):
         if self.up and self.life == life:
             if self.reaches_zookeeper:
                 if self.deposed:  # it sees that in its owner node
-                    return self.end("another has taken its place")
+                    return self._give_up("another has taken its place")
                 self._renewed()
             self.world.clock.after(RENEWAL, lambda: self._renew(life))
         return None
@@ -161,7 +181,7 @@ class OwnedNode(BrokerNode):
         try:
             super()._do(effects)
         except Deposed:
-            self.end("it has been replaced, and can not store")
+            self._give_up("it has been replaced, and cannot store")
 
     def _carry_out(self, effects: list[Effect]) -> list[End]:
         first = next((at for at, effect in enumerate(effects) if isinstance(effect, Store)), len(effects))

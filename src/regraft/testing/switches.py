@@ -21,7 +21,9 @@ from pathlib import Path
 
 from regraft.flows.block import Family
 from regraft.flows.wiring import Wiring
-from regraft.testing.netns import Namespace, run, start
+from regraft.processes.programs import end_programs, start_program
+from regraft.testing import netns
+from regraft.testing.netns import Namespace, run
 
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 EVENT_PORT = 5683
@@ -33,13 +35,7 @@ def unavailable() -> str | None:
     missing = [each for each in ("ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ip") if not _program(each)]
     if missing or not SCHEMA.exists():
         return f"{', '.join(missing) or SCHEMA} missing; as root: apt-get install openvswitch-switch iproute2"
-    try:
-        Namespace().close()
-        with open("/dev/net/tun", "rb"):
-            pass
-    except OSError as fault:
-        return f"network namespaces or /dev/net/tun are not permitted here ({fault}); run as root"
-    return None
+    return netns.unavailable()
 
 
 class OpenVSwitch:
@@ -85,19 +81,13 @@ class OpenVSwitch:
         return f"unix:{self.directory}/{bridge}.mgmt"
 
     def close(self) -> None:
-        for process in reversed(self.processes):
-            process.terminate()
-        for process in reversed(self.processes):
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        end_programs(self.processes[::-1])
         self.namespace.close()
 
     def _start(self, command: list[str], sign: str) -> None:
         log = self.directory / f"{Path(command[0]).name}.log"
-        process = start(command, log, self.environment)
+        with log.open("ab") as output:
+            process = start_program(command, output, environment=self.environment)
         self.processes.append(process)
         for _ in range(600):
             if (self.directory / sign).exists():

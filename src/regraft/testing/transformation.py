@@ -15,10 +15,11 @@ from random import Random
 import msgspec
 
 from regraft.coord import Record
-from regraft.deploy.changes import apply, concerned, taken_back
 from regraft.deploy.deployer_core import Put
-from regraft.deploy.records import DONE, ROLL_BACK, RUNNING, STOP, Current, Doing, Run
+from regraft.deploy.records import Current, Doing, Run
+from regraft.deploy.states import ActionState, RunOrder, RunState
 from regraft.model import Ends, ends
+from regraft.model.changes import apply, concerned, taken_back
 from regraft.testing.deployment import LAYOUT, AgentNode, DeployerNode, of_type
 from regraft.testing.ensemble import Ensemble
 from regraft.testing.final_state import remains
@@ -129,15 +130,16 @@ class Transformation(Simulation):
         for _ in range(random.choice((0, 0, 1, 2))):
             clock.after(random.uniform(0.5, DURATION - 1), self._expire)
         if random.random() < 0.3:
-            clock.after(random.uniform(1.0, DURATION), lambda: self._want(STOP))
+            clock.after(random.uniform(1.0, DURATION), lambda: self._want(RunOrder.STOP))
         elif random.random() < 0.3:
-            clock.after(random.uniform(1.0, DURATION), lambda: self._want(ROLL_BACK))
+            clock.after(random.uniform(1.0, DURATION), lambda: self._want(RunOrder.ROLL_BACK))
 
     def _kill_somebody(self) -> None:
         busy = [
             name
             for held in self.ensemble.nodes.values()
-            if isinstance(held.record, Doing) and held.record.state not in ("pending", DONE)
+            if isinstance(held.record, Doing)
+            and held.record.state not in (ActionState.PENDING, ActionState.DONE)
             for name in held.record.change.brokers
         ]
         name = self.random.choice(busy or list(self.world.brokers))
@@ -162,7 +164,7 @@ class Transformation(Simulation):
     def _want(self, wanted: str) -> None:
         run = of_type(self.ensemble.nodes[LAYOUT.plan], Run)
         assert run is not None
-        if run.state == RUNNING and not run.back:
+        if run.state == RunState.RUNNING and not run.back:
             self.trace.note("operator", wanted)
             self._replace_run(msgspec.structs.replace(run, wanted=wanted))
 
@@ -185,9 +187,9 @@ class Transformation(Simulation):
         current = of_type(self.ensemble.nodes[LAYOUT.topology], Current)
         assert run is not None
         assert current is not None
-        if run.state == RUNNING:
+        if run.state == RunState.RUNNING:
             return f"the run is under way: {self._under_way()}"
-        if run.wanted == ROLL_BACK and not run.back:
+        if run.wanted == RunOrder.ROLL_BACK and not run.back:
             self._roll_back(run, current)
             return "the run is rolled back"
         there = [(client.core, client.broker) for client in self.clients.values() if not client.gone]
@@ -199,7 +201,8 @@ class Transformation(Simulation):
         return [
             f"{held.record.change.id} {held.record.change} {held.record.state} {held.record.reason}"
             for held in self.ensemble.nodes.values()
-            if isinstance(held.record, Doing) and held.record.state not in ("pending", DONE)
+            if isinstance(held.record, Doing)
+            and held.record.state not in (ActionState.PENDING, ActionState.DONE)
         ]
 
     def _roll_back(self, run: Run, current: Current) -> None:
@@ -209,11 +212,16 @@ class Transformation(Simulation):
             nodes = sorted(self.ensemble.nodes.items())
             records = [held.record for path, held in nodes if path.startswith(prefix)]
             doings = [each for each in records if isinstance(each, Doing)]
-            done.append([each.changes if each.state == DONE else each.changes[: each.at] for each in doings])
+            done.append(
+                [
+                    each.changes if each.state == ActionState.DONE else each.changes[: each.at]
+                    for each in doings
+                ]
+            )
         steps = [[[change] for change in step] for step in taken_back(done)]
         back = msgspec.structs.replace(
             run, id="2-back", steps=[[c for cs in s for c in cs] for s in steps], back=True, wanted="run",
-            state=RUNNING if steps else DONE, step=1, reason="", attempts=100,
+            state=RunState.RUNNING if steps else RunState.DONE, step=1, reason="", attempts=100,
         )  # fmt: skip
         self._write(back, steps, current)
 
@@ -226,9 +234,9 @@ class Transformation(Simulation):
         if len(links) != len(current.brokers) - 1:
             yield f"{len(links)} links between {len(current.brokers)} brokers are not a tree"
         reached = (sorted(current.brokers), sorted(links))
-        if run.state == DONE and not run.back and reached != self.goal:
+        if run.state == RunState.DONE and not run.back and reached != self.goal:
             yield f"the run is done, and the goal is not reached: {reached} instead of {self.goal}"
-        if run.state == DONE and run.back and reached != self.start_topology:
+        if run.state == RunState.DONE and run.back and reached != self.start_topology:
             yield f"the run was rolled back to {reached} instead of {self.start_topology}"
 
 

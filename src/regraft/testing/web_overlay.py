@@ -2,13 +2,20 @@
 
 from random import Random
 
-from regraft.app import views as v
-from regraft.evaluate.assess import assess, compare
+from regraft.evaluate.assess import assess
+from regraft.loop.goals import Limits
+from regraft.loop.policy import Policy
 from regraft.model import Broker, Infeasible, Link, Plan, Topology, ends
+from regraft.model import Limits as PlanLimits
 from regraft.model.traffic import Traffic, TrafficClass
 from regraft.model.workload import Workload
 from regraft.plan.make import make_plan
 from regraft.plan.verify import effect
+from regraft.serve import views as v
+from regraft.serve.designing import TopologyDesigner
+from regraft.serve.history import plan_document
+from regraft.serve.network import Network
+from regraft.serve.previews import preview
 from regraft.testing.trees import changed_tree, random_tree
 
 NUMBERS = ("routing-cost", "degree", "load")
@@ -122,37 +129,9 @@ def broker_view(topology: Topology, id: str, load: float | None, alive: bool) ->
 
 
 def plan_view(plan: Plan, current: Topology, goal: Topology, workload: Workload) -> v.PlanView:
-    steps = [_step(0, (), current, workload, None)]
-    topology = current
-    for number, step in enumerate(plan.steps, 1):
-        before = steps[-1].numbers["routing_cost"]
-        topology = after(topology, goal, step)
-        steps.append(_step(number, step, topology, workload, before))
-    compared = compare(current, goal, workload, ("routing-cost",))
-    gains, losses = (
-        tuple(
-            v.ClassView(members=each.members, demand=each.demand, before=each.before, after=each.after)
-            for each in changes
-        )
-        for changes in (compared.gains, compared.losses)
-    )
-    return v.PlanView(
-        sha256=plan.sha256,
-        kind=plan.kind,
-        initial=plan.initial,
-        goal=plan.goal,
-        planner=plan.planner,
-        optimal=plan.optimal,
-        bound_steps=plan.bounds.steps,
-        bound_actions=plan.bounds.actions,
-        steps=tuple(steps),
-        gains=gains,
-        losses=losses,
-        better=compared.better,
-        worse=compared.worse,
-        same=compared.same,
-        document=plan.as_json() | {"sha256": plan.sha256},
-    )
+    """As the service shows it, of a window of a second."""
+    designer = TopologyDesigner(Network(goal), Limits(), Policy(), PlanLimits())
+    return preview(plan_document(plan, current, None), workload, 1.0, designer)
 
 
 def after(topology: Topology, goal: Topology, step: tuple[object, ...]) -> Topology:
@@ -174,35 +153,6 @@ def without(topology: Topology, dead: str) -> Topology:
     links += [Link(ends(around[0], other), 12.0) for other in around[1:]]
     brokers = tuple(broker for broker in topology.brokers if broker.id != dead)
     return Topology(brokers, tuple(links), topology.kind)
-
-
-def _step(
-    number: int, step: tuple[object, ...], topology: Topology, workload: Workload, before: float | None
-) -> v.StepView:
-    found = numbers(topology, workload)
-    cost = found["routing_cost"]
-    actions = []
-    for action in step:
-        change = effect(action)  # type: ignore[arg-type]
-        actions.append(
-            v.ActionView(
-                operation=action.operation,  # type: ignore[attr-defined]
-                brokers=action.brokers,  # type: ignore[attr-defined]
-                text=str(action),
-                added=(change.adds,) if change.adds else (),
-                removed=(change.removes,) if change.removes else (),
-                messages_per_second=40.0,
-            )
-        )
-    return v.StepView(
-        step=number,
-        actions=tuple(actions),
-        links=tuple(topology.by_ends),
-        brokers=topology.ids,
-        numbers=found,
-        cost_change=cost - before if cost is not None and before is not None else None,
-        buffered=2.0 * len(actions),
-    )
 
 
 def _tree(brokers: tuple[Broker, ...], links: frozenset[tuple[int, int]], rng: Random) -> Topology:

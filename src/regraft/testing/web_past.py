@@ -3,13 +3,13 @@
 import time
 from random import Random
 
-from regraft.app import views as v
-from regraft.app.ledger import compared
 from regraft.evaluate.assess import assess
 from regraft.loop.goals import Limits, Seen
 from regraft.loop.judging import compare
 from regraft.model import Plan, Topology
 from regraft.model.workload import Workload
+from regraft.serve import views as v
+from regraft.serve.history import compared
 from regraft.testing import web_overlay as made
 
 WINDOW = 10.0

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from regraft.app.interface import ServiceInterface
+from regraft.serve.interface import ServiceInterface
 from regraft.web.serving import serving
 from regraft.web.settings import WebSettings
 

@@ -1,4 +1,4 @@
-"""A service in memory: what `regraft.app.service.Service` answers, without brokers, ZooKeeper or Spark."""
+"""A service in memory: what `regraft.serve.service.Service` answers, without brokers, ZooKeeper or Spark."""
 
 import asyncio
 import time
@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from regraft.app import views as v
 from regraft.model import Topology
 from regraft.model.workload import Workload
+from regraft.serve import views as v
 from regraft.testing import web_overlay as made
 from regraft.testing.web_past import PAST, WINDOW, changed, healed, past, proposed, snapshot
 

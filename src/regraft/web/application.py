@@ -16,8 +16,8 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from regraft import __version__
-from regraft.app.interface import ServiceInterface
 from regraft.model import BadInput, RegraftError
+from regraft.serve.interface import ServiceInterface
 from regraft.web.api import control, decisions, events, overlay, plans
 from regraft.web.api.parts import Needs
 from regraft.web.audit import Audit

@@ -1,6 +1,6 @@
 """Who changed what: one JSON object on a line for every request that changes something, and its answer.
 
-The line `asked` is on disk before anything is done, the line `answered` after; if the first can not be
+The line `asked` is on disk before anything is done, the line `answered` after; if the first cannot be
 written (a full disk), the request is refused, so that nothing is ever done without a record. Failed attempts
 to be recognised are written too.
 """
@@ -20,7 +20,7 @@ KEPT = 4
 
 
 class AuditAway(RegraftError):
-    """The audit log can not be written."""
+    """The audit log cannot be written."""
 
 
 class Audit:
@@ -36,7 +36,7 @@ class Audit:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._open()
             except OSError as fault:
-                raise AuditAway(f"{path}: the audit log can not be opened: {fault.strerror}") from None
+                raise AuditAway(f"{path}: the audit log cannot be opened: {fault.strerror}") from None
 
     def write(self, entry: Mapping[str, Any]) -> None:
         if self._path is None:
@@ -49,7 +49,7 @@ class Audit:
             self._append(line.encode("utf-8", "surrogatepass"))
             os.fsync(self._file)
         except OSError as fault:
-            raise AuditAway(f"{self._path}: the audit log can not be written: {fault.strerror}") from None
+            raise AuditAway(f"{self._path}: the audit log cannot be written: {fault.strerror}") from None
 
     def _append(self, line: bytes) -> None:
         """All of it or nothing: a disk that becomes full takes a part, and says nothing."""

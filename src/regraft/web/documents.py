@@ -11,7 +11,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from regraft.app import views as v
+from regraft.serve import views as v
 from regraft.web.problems import Problem, refusal
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ _SCHEMAS, _COMPONENTS = msgspec.json.schema_components(
 SCHEMA_OF = dict(zip(ANSWERS, _SCHEMAS, strict=True))
 Responses = dict[int | str, dict[str, Any]]
 NOES = {
-    400: "The body can not be read.",
+    400: "The body cannot be read.",
     401: "Not recognised.",
     403: "The role does not allow it, or a page of another origin asked.",
     404: "There is no such thing.",

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from regraft.app.views import Refused
+from regraft.serve.views import Refused
 
 STATUS = {"unknown": 404, "stale": 409, "again": 409, "busy": 409, "mode": 409, "bad": 422, "away": 503}
 """Of a `Refused`, by its code."""

@@ -13,11 +13,12 @@ import uvicorn
 from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from regraft.app.interface import ServiceInterface
 from regraft.model import BadInput, RegraftError
+from regraft.serve.configuration import WebSection
+from regraft.serve.interface import ServiceInterface
 from regraft.web.application import application
 from regraft.web.guard import CERTIFICATE
-from regraft.web.settings import WebConfiguration, WebSettings, is_loopback, settings_of
+from regraft.web.settings import WebSettings, is_loopback, settings_of
 
 log = logging.getLogger("regraft.web")
 LAST_SECONDS = 3
@@ -36,9 +37,7 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(
-    service: ServiceInterface, settings: WebConfiguration | WebSettings
-) -> AsyncIterator[Serving]:
+async def serving(service: ServiceInterface, settings: WebSection | WebSettings) -> AsyncIterator[Serving]:
     """Serves while the context is open. `BadInput` if the settings are unsafe or the address is taken."""
     own = settings if isinstance(settings, WebSettings) else settings_of(settings)
     app = application(service, own)
@@ -107,7 +106,7 @@ def _listening(settings: WebSettings) -> socket.socket:
     except OSError as fault:
         listening.close()
         place = f"{settings.host}:{settings.port}"
-        raise BadInput(place, f"can not listen there: {fault.strerror or fault}") from None
+        raise BadInput(place, f"cannot listen there: {fault.strerror or fault}") from None
     except BadInput:
         listening.close()
         raise

@@ -8,42 +8,15 @@ import ipaddress
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from regraft.model import BadInput
+from regraft.serve.configuration import WEB_TOKENS, WebSection
 from regraft.web.rate import Rate
 from regraft.web.roles import ROLES
 from regraft.web.users import Users, read_users
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 READS, CHANGES, FAILURES = Rate(10.0, 200), Rate(1.0, 30), Rate(0.1, 10)
-
-
-class WebConfiguration(Protocol):
-    """The part `[web]` of the configuration, as `regraft.app` reads it."""
-
-    @property
-    def host(self) -> str: ...
-    @property
-    def port(self) -> int: ...
-    @property
-    def certificate(self) -> Path | None: ...
-    @property
-    def key(self) -> Path | None: ...
-    @property
-    def ca(self) -> Path | None: ...
-    @property
-    def tokens_variable(self) -> str: ...
-    @property
-    def tokens_file(self) -> Path | None: ...
-    @property
-    def requests_per_minute(self) -> float: ...
-    @property
-    def audit_log(self) -> Path | None: ...
-    @property
-    def plain_http(self) -> bool: ...
-    @property
-    def hosts(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -106,10 +79,10 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def settings_of(configuration: WebConfiguration) -> WebSettings:
+def settings_of(configuration: WebSection) -> WebSettings:
     """The settings that a configuration asks for, with the secrets from file and environment."""
     users = read_users(configuration.tokens_file) if configuration.tokens_file else Users()
-    users = _from_environment(users, configuration.tokens_variable)
+    users = _from_environment(users, WEB_TOKENS)
     per_second = configuration.requests_per_minute / 60
     settings = WebSettings(
         host=configuration.host,

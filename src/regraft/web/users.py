@@ -6,7 +6,7 @@ One user on a line, `#` begins a comment:
     alice     admin     sha256:9f86d0…    a token with this digest
     ops-1     operator  certificate       a client certificate with this common name
 
-The file holds digests, so that who reads it can not act as anybody. Tokens are long random strings
+The file holds digests, so that who reads it cannot act as anybody. Tokens are long random strings
 (`new_token`): one round of SHA-256 is enough for them, unlike for a password.
 """
 

@@ -39,6 +39,16 @@ def test_nothing_is_heard_after_a_goodbye_not_even_a_hello(core: type[Broker] | 
     assert broker.received(1, [LinkHello("b1", 1)], 0.0) == []
 
 
+def test_a_broker_that_has_been_replaced_is_not_taken_back_by_its_neighbours() -> None:
+    """It may not know yet: of two with one id, the one with the higher life is right."""
+    broker = Broker("b0", ["b1"], Settings(fenced=True))
+    broker.received(1, [LinkHello("b1", 1)], 0.0)
+    broker.received(2, [LinkHello("b1", 2)], 1.0)
+    effects = broker.received(3, [LinkHello("b1", 1)], 2.0)
+    assert effects == [Close(3, "'b1' has been replaced by a deputy")]
+    assert broker.forwarding.links["b1"].connection == 2
+
+
 @pytest.mark.parametrize("core", [Broker, MeshBroker])
 def test_nothing_is_heard_after_a_fault(core: type[Broker] | type[MeshBroker]) -> None:
     broker = core("b0", ["b1"])

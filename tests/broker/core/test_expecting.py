@@ -6,6 +6,7 @@ import pytest
 
 from regraft.broker.core import Broker, Send, Store
 from regraft.broker.core.mesh import MeshBroker
+from regraft.broker.core.peers import SessionState
 from regraft.protocol.messages import ClientHello, InPlace, Refused, Settled, Welcome
 
 FILTERS = [(f"s{n}", f"topic = 't{n}'") for n in range(40)]
@@ -38,10 +39,11 @@ def test_a_session_whose_hello_never_comes_ends_like_any_other_that_is_away(kind
     core = kind("b0", [])
     for _ in core.sessions.expecting(hello(), 0.0):
         pass
-    assert "@c" in core.sessions.all
+    session = core.sessions.all["@c"]
+    assert (session.state, session.connection) == (SessionState.EXPECTED, None)
     core.tick(61.0)
     assert not core.sessions.all
-    assert not core.sessions.expected
+    assert session.state is SessionState.ENDED
 
 
 @pytest.mark.parametrize("kind", [Broker, MeshBroker])

@@ -32,6 +32,13 @@ def test_the_pieces_of_a_cut_run_are_released_one_by_one() -> None:
     assert one.waiting == {"c": 0}
 
 
+def test_what_came_several_ways_comes_from_where_it_came_last_after_a_shift() -> None:
+    """From i, then from elsewhere, then from k: it comes from k, or two brokers wait for each other."""
+    several = Held(Run("p#1", [1], [b"1"], 0), ["i", "elsewhere", "k"], {})
+    several.rename("i", "k")
+    assert several.sources == ["elsewhere", "k"]
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=6, unique=True), max_size=8),

@@ -11,7 +11,8 @@ from regraft.client.core import Acknowledged, Client, Delivered, Happening, Plac
 from regraft.filters import parse
 from regraft.protocol import events
 from regraft.protocol.messages import AnyMessage, Flood, LinkHello, Received, Update
-from regraft.protocol.wire import HEADER, Wire
+from regraft.wire.frames import HEADER
+from regraft.wire.numbered import Wire
 
 
 class Wires:

@@ -5,7 +5,6 @@ import pytest
 from regraft.broker.core.effects import Close, Effect, Send, Store
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
 from regraft.broker.core.mesh_outbox import MOST_BYTES
-from regraft.broker.core.sessions import NAME_BYTES
 from regraft.protocol import events
 from regraft.protocol.messages import (
     AnyMessage,
@@ -22,7 +21,8 @@ from regraft.protocol.messages import (
     Update,
     Withdraw,
 )
-from regraft.protocol.wire import Wire
+from regraft.protocol.names import NAME_BYTES
+from regraft.wire.numbered import Wire
 
 SOON = MeshSettings(patience=0.0)
 SUBSCRIBED = events.encode([{}, {"s1": "topic = 'red'"}])
@@ -247,3 +247,30 @@ def test_what_goes_on_without_a_predecessor_comes_after_what_is_there() -> None:
     begun_anew = [Flood("p#1/red", 0, 0, [seq], [numbered(seq)], 0) for seq in (3, 5)]
     broker.received(1, [known, *begun_anew], 20.0)
     assert delivered(broker.tick(21.0)) == [2, 3, 5]
+
+
+def test_a_topic_that_began_with_us_does_not_make_a_latecomer_believed() -> None:
+    """Neighbours that are away have promised what comes before: it is waited for."""
+    broker = MeshBroker("c", ["a", "b", "w"], SOON)
+    broker.received(9, [ClientHello("s", [], [("s1", "topic = 'red'")])], 0.0)
+    red = Update(subscriptions=[("red", "1")], all_subscriptions=True)
+    for connection, name in ((1, "a"), (2, "b")):
+        asking = Positions([("red", "1")], known=False)
+        broker.received(connection, [LinkHello(name, 1), red, asking], 0.0)
+    broker.received(3, [LinkHello("w", 1), Update(all_subscriptions=True), Positions([("red", "1")])], 0.0)
+    broker.tick(1.0)
+    assert broker.interest.own["red"].anew
+    for connection in (1, 2):
+        broker.received(connection, [Positions([("red", "1")])], 1.0)
+        broker.closed(connection, 2.0)
+    late = Positions([("red", "1")], [("p#1/red", 5, [5, 6])])
+    six = Flood("p#1/red", 5, 0, [6], [numbered(6)], 0)
+    assert delivered(broker.received(3, [red, late, six], 3.0)) == []
+    everything = Flood("p#1/red", 0, 0, [*range(1, 7)], [numbered(seq) for seq in range(1, 7)], 0)
+    back: list[AnyMessage] = [
+        LinkHello("a", 1),
+        red,
+        Positions([("red", "1")], [("p#1/red", 0, [5, 6])]),
+        everything,
+    ]
+    assert delivered(broker.received(4, back, 4.0)) == [*range(1, 7)]

@@ -12,9 +12,8 @@ from regraft.broker.io.overlay import Overlay
 from regraft.broker.io.running import run
 from regraft.broker.io.server import BrokerServer
 from regraft.model import Topology
-from regraft.protocol.framing import Reader
 from regraft.protocol.messages import AnyMessage, ClientHello, Refused
-from regraft.protocol.wire import Wire
+from regraft.wire.numbered import Reader, Wire
 
 T = TypeVar("T")
 HASTY = Allowed(heartbeat_seconds=0.05, hello_seconds=0.3, silent_seconds=30.0)

@@ -10,12 +10,12 @@ import trustme
 from tests.broker.io.peers import HASTY, at, broker, chain, finish, overlay, raw_peer
 
 from regraft.broker.io.admission import refusal
-from regraft.broker.io.configuration import Configuration, Tls, Tokens
+from regraft.broker.io.configuration import Configuration, Tokens
 from regraft.broker.io.overlay import Overlay
-from regraft.broker.io.tls import accepting
 from regraft.client import Event, Refused, Unreachable, connect
 from regraft.model import BadInput
 from regraft.protocol.messages import ClientHello, LinkHello
+from regraft.wire.identity import Tls, accepting
 
 ASK = Configuration("b0", tokens=Tokens("overlay", {"desk": "d", "*": "any"}))
 

@@ -14,7 +14,7 @@ from regraft.broker.io.intake import COSTLY_AT_ONCE, DIRECT
 from regraft.broker.io.turns import Turns, prepare
 from regraft.filters import Filter
 from regraft.protocol.messages import AnyMessage, Bye, ClientHello, Confirm, Run, Subscribe
-from regraft.protocol.wire import Wire
+from regraft.wire.numbered import Wire
 
 
 class Recording:

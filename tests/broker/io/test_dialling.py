@@ -9,7 +9,7 @@ from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.dialling import FIRST_PAUSE, LONGEST_PAUSE, MANY, pause
 from regraft.broker.io.server import BrokerServer
 from regraft.protocol.messages import LinkHello
-from regraft.protocol.wire import Wire
+from regraft.wire.numbered import Wire
 
 
 def test_pauses_double_up_to_a_limit() -> None:

@@ -8,10 +8,11 @@ import pytest
 from tests.broker.io.peers import chain, finish
 
 from regraft.broker.io.__main__ import from_json, to_json
-from regraft.broker.io.configuration import Allowed, Configuration, Telemetry, Tls, Tokens
+from regraft.broker.io.configuration import Allowed, Configuration, Telemetry, Tokens
 from regraft.broker.io.processes import Processes
 from regraft.client import Event, connect
 from regraft.model import RegraftError
+from regraft.wire.identity import Tls
 
 
 def where(running: Processes, id: str) -> str:

@@ -15,11 +15,11 @@ from tests.broker.io.peers import at, chain, finish, overlay
 from regraft.broker.core import Report, Store, shift
 from regraft.broker.io.configuration import Configuration, Telemetry
 from regraft.broker.io.owed import Owed, squeezed
-from regraft.broker.io.records import Interest
 from regraft.broker.io.spool import Spool
 from regraft.broker.io.telemetry import Observer
 from regraft.client import Event, connect
 from regraft.model import Topology
+from regraft.protocol.telemetry import Interest
 
 
 def records(folder: Path, kind: str) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from regraft.broker.core.effects import Close, Dial, Effect, Send, Store
 from regraft.broker.core.forwarding import Fact, Forwarding
 from regraft.broker.core.peers import Link, Session
 from regraft.broker.core.relink import Relink
-from regraft.broker.core.sessions import NAME_BYTES, Sessions
+from regraft.broker.core.sessions import Sessions
 from regraft.broker.core.settings import (
     NEIGHBOURS,
     TURNED_AWAY,
@@ -44,6 +44,7 @@ from regraft.protocol.messages import (
     Update,
     Withdraw,
 )
+from regraft.protocol.names import check_client_name
 
 
 class Broker(Conversing):
@@ -197,8 +198,7 @@ class Broker(Conversing):
         self.relink.reconnected(link)
 
     def _client_hello(self, connection: int, hello: ClientHello) -> None:
-        if not 0 < len(hello.client.encode()) <= NAME_BYTES or "#" in hello.client or "/" in hello.client:
-            raise BadInput("hello", f"a client's name has 1 to {NAME_BYTES} bytes, and no '#' or '/'")
+        check_client_name(hello.client, "hello")
         if reason := self._closed_to_clients():
             self._send_away(connection, reason)
             return

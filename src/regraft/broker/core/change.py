@@ -1,18 +1,20 @@
-"""A change of links, and one broker's part in it, which is remembered beyond a crash.
+"""A change of links, and one broker's part in it, which survives a crash. What the parts do is in `relink`.
 
 | operation | brokers | the links afterwards |
 |---|---|---|
 | shift | i, j, k | i–j has become i–k; j–k is there and stays |
 | append | i, j | i, which had no links, is linked to j |
-| detach | i, j | the leaf i, which has no clients any more, is not linked to j |
+| detach | i, j | the leaf i, which has no clients any more, is no longer linked to j |
 """
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
 
 from regraft.model import BadInput
+from regraft.model.transitions import Machine, Transitions
 from regraft.protocol.messages import AnyMessage
 
 RECORD = "change/"
@@ -51,11 +53,11 @@ class Role(NamedTuple):
     """Which links of one participant a change concerns."""
 
     frozen: tuple[str, ...] = ()
-    """Neighbours with which publications stand still until it is over."""
+    """Neighbours with which no publications are exchanged until the change is over."""
     new: str = ""
-    """The neighbour to be."""
+    """The neighbour that this change adds."""
     gone: str = ""
-    """The neighbour that will be none."""
+    """The neighbour that this change removes."""
 
 
 COUNTS = {"shift": 3, "append": 2, "detach": 2}
@@ -80,40 +82,99 @@ def role_of(broker: str, change: Change) -> Role:
     return roles[broker]
 
 
+class PartStage(StrEnum):
+    """How far one broker is with its part in a change. The agent is told these strings.
+
+    ● ─┬──the agent says prepare──▶ PREPARED ─┬──all that it needs has come──▶ READY
+       │                                      └──the agent says abort──▶ ABORTED
+       ├──it had crashed before the commit──▶ IN_DOUBT ─┬──the agent says commit──▶ COMMITTED
+       │                                                └──the agent says abort──▶ ABORTED
+       └──it had crashed after the commit──▶ COMMITTED
+
+    READY ─┬──the agent says commit──▶ COMMITTED ─┬──▶ DONE
+           └──the agent says abort──▶ ABORTED     └──k of a shift has told j──▶ TOLD ──j has answered──▶ DONE
+
+    PREPARED ─┐
+    READY ────┤
+    IN_DOUBT ─┴──j of a shift hears `Moved`──▶ DONE
+
+    A j that is not in doubt does nothing at the commit: it is through when k says `Moved`. By the protocol it
+    is READY then; a neighbour that says so earlier is believed.
+    """
+
+    PREPARED = "prepared"
+    READY = "ready"
+    IN_DOUBT = "in doubt"
+    COMMITTED = "committed"
+    TOLD = "told"
+    DONE = "done"
+    ABORTED = "aborted"
+
+
+_S = PartStage
+PART_STAGES = Transitions(
+    {_S.PREPARED, _S.IN_DOUBT, _S.COMMITTED},
+    {
+        _S.PREPARED: {_S.READY, _S.ABORTED, _S.DONE},
+        _S.READY: {_S.COMMITTED, _S.ABORTED, _S.DONE},
+        _S.IN_DOUBT: {_S.COMMITTED, _S.ABORTED, _S.DONE},
+        _S.COMMITTED: {_S.TOLD, _S.DONE},
+        _S.TOLD: {_S.DONE},
+        _S.DONE: {},
+        _S.ABORTED: {},
+    },
+)
+
+
 @dataclass
 class Part:
     """This broker's part in one change."""
 
     change: Change
     role: Role
-    in_doubt: bool = False
-    """It was prepared in an earlier life: the links concerned stay down until it is decided."""
+    stages: Machine[PartStage]
     heard: set[str] = field(default_factory=set)
     """Neighbours from which nothing more will come."""
     frozen: dict[str, int] = field(default_factory=dict)
-    """Neighbours that were told so, on which connection."""
+    """Neighbours that were told that nothing more comes from us, and the epoch of the connection."""
     connection: int | None = None
-    """To the neighbour to be."""
+    """The connection to the neighbour that this change adds."""
     new_life: int = 0
-    """Of that one."""
+    """The life of that neighbour."""
     early: list[AnyMessage] = field(default_factory=list)
-    """What that one, which has committed before us, has said."""
-    ready: bool = False
-    committed: bool = False
+    """What that neighbour has said, if it has committed before us."""
+    said_ready: bool = False
+    """The agent was told that we are ready. After a crash that may be so of a part that is committed."""
     homes: list[str] = field(default_factory=list)
     """We are k: brokers behind i whose clients have filters, as j knew them when it was frozen."""
     life: int = 0
-    """And j's life: if it grows, j has forgotten what it sent us."""
-    told: bool = False
-    """We are k and have told j (2)."""
+    """We are k: the life of j. If it grows, j has forgotten what it sent us."""
+
+    def become(self, stage: PartStage) -> None:
+        self.stages.become(stage)
 
     @property
-    def stage(self) -> str:
-        if self.committed:
-            return "committed"
-        if self.in_doubt:
-            return "in doubt"
-        return "ready" if self.ready else "prepared"
+    def in_doubt(self) -> bool:
+        """It was prepared in an earlier life: the links concerned stay down until it is decided."""
+        return self.stages.state is PartStage.IN_DOUBT
+
+    @property
+    def committed(self) -> bool:
+        return self.stages.state in (PartStage.COMMITTED, PartStage.TOLD)
+
+    @property
+    def told(self) -> bool:
+        """We are k and have told j (2)."""
+        return self.stages.state is PartStage.TOLD
+
+    @property
+    def stage(self) -> PartStage:
+        """As the agent is told it: whether k has told j is of no interest to it."""
+        return PartStage.COMMITTED if self.told else self.stages.state
+
+
+def new_part(change: Change, role: Role, stage: PartStage = PartStage.PREPARED) -> Part:
+    return Part(change, role, Machine(PART_STAGES, stage, f"{change.id}, {change}"))
 
 
 class Record(msgspec.Struct, array_like=True):
@@ -134,14 +195,14 @@ def to_record(part: Part) -> bytes:
 
 
 def parts_of(broker: str, stored: dict[str, bytes]) -> dict[str, Part]:
-    """The parts of the life before; what was not committed is in doubt."""
+    """The parts of the life before; those that were not committed are in doubt."""
     parts = {}
     for key, value in stored.items():
         if key.startswith(RECORD):
             id = key.removeprefix(RECORD)
             record = _decode(value)
             change = Change(id, record.operation, record.brokers)
-            part = Part(change, role_of(broker, change), in_doubt=not record.committed)
-            part.committed, part.homes = record.committed, record.homes
-            parts[id] = part
+            stage = PartStage.COMMITTED if record.committed else PartStage.IN_DOUBT
+            parts[id] = new_part(change, role_of(broker, change), stage)
+            parts[id].homes = record.homes
     return parts

@@ -6,12 +6,14 @@
    before may still be on its way to the old broker, or wait behind a broken link: every broker tells
    each neighbour `Flushed` once all others have told it, after everything that it holds for that
    neighbour. A broker that has the session and has heard `Flushed` from everywhere answers with what it
-   holds for it (`Handover`); it goes on holding it and whatever else comes for the client. Every broker
+   holds for it (`Handover`), and still keeps that and whatever else comes for the client. Every broker
    answers for itself and for those behind it.
 3. The new broker delivers what was handed over and what has waited, each publisher's in order, one copy
    each.
 4. When the client has confirmed all of it, the old broker ends the session (`Claimed`). Until then it
    keeps everything: if the new broker dies, the next one claims again.
+
+The states of a session while this happens are in `peers.SessionState`.
 """
 
 from collections.abc import Callable
@@ -22,21 +24,21 @@ import msgspec
 from regraft.broker.core.effects import Close, Effect, Send
 from regraft.broker.core.forwarding import Forwarding
 from regraft.broker.core.held import Held
-from regraft.broker.core.peers import Session
+from regraft.broker.core.peers import Session, SessionState
 from regraft.broker.core.sessions import Sessions
 from regraft.protocol.messages import AnyMessage, Claim, Claimed, Flushed, Handover, Run
 
 AGAIN = 1.0
-"""A claim is repeated after so many seconds."""
+"""Seconds after which a claim is repeated."""
 FORGOTTEN = 5
-"""A claim that was not repeated so many times is that of a broker that has forgotten it."""
+"""A claim that should have been repeated this many times, and was not, is forgotten by its broker."""
 HANDED = "!"
-"""Begins the source of a run that was handed over: there is no upstream to confirm it to."""
+"""Prefix of the source of a run that was handed over: there is no upstream to confirm it to."""
 
 
 @dataclass
 class Asked:
-    """A claim that is being answered here: for a neighbour, or (`back` is empty) for ourselves."""
+    """A claim that is being answered here: for the neighbour `back`, or (if that is empty) for ourselves."""
 
     claim: Claim
     back: str
@@ -45,9 +47,9 @@ class Asked:
     missing: set[str]
     """Neighbours that have not answered."""
     flushed: set[str] = field(default_factory=set)
-    """Neighbours from which everything older than the claim has come."""
+    """Neighbours that have sent everything older than the claim."""
     told: set[str] = field(default_factory=set)
-    """Neighbours that were told `Flushed` on the present connection."""
+    """Neighbours that were told `Flushed` on the current connection."""
     mine: bool = False
     """Whether our own part is in the answer."""
     newest: int = 0
@@ -55,7 +57,7 @@ class Asked:
     broken: dict[str, int] = field(default_factory=dict)
     answer: Handover | None = None
     at: float = 0.0
-    """When it was last asked."""
+    """When it was last asked for."""
 
     @property
     def unheard(self) -> set[str]:
@@ -72,18 +74,18 @@ class Claims:
         self.forwarding = forwarding
         self.asked: dict[tuple[str, int], Asked] = {}
         self.outstanding: dict[str, set[tuple[str, int]]] = {}
-        """By source of handed-over runs: what the client has not confirmed."""
+        """By the source of handed-over runs: those that the client has not confirmed."""
         self.waiting: set[str] = set()
         """Sessions that claim, until they have been served."""
         self.number = 0
         self.settled: dict[Claimed, float] = {}
-        """What is over, and since when: told again to neighbours that reconnect."""
+        """Claims that are over, and since when: neighbours that reconnect are told again."""
         self.now = 0.0
         self.out: list[Effect] = []
         self.life = 0
 
     def restore(self, now: float) -> None:
-        """After a start: fetch what was not fetched; of the others, say again that their past is over."""
+        """After a start: claim again what was not fetched; for the others, say again that it is over."""
         self.now = now
         for session in self.sessions.all.values():
             if session.fetching:
@@ -95,9 +97,9 @@ class Claims:
     # Asking
 
     def begin(self, session: Session) -> None:
-        """The session claims; the question itself waits until its filters are in place."""
+        """The session claims what others hold; the `Claim` itself waits until its filters are in place."""
         self._forget(session.client, ours=True)
-        session.claiming = session.fetching = True
+        session.become(SessionState.CLAIMING)
         self.waiting.add(session.target)
 
     def ask(self, in_place: Callable[[Session], bool]) -> None:
@@ -221,12 +223,13 @@ class Claims:
         if not asked.back or session is None:
             return
         asked.newest = max(asked.newest, session.visit)
-        if session.visit > asked.claim.visit or (session.visit == asked.claim.visit and not session.moved):
+        moved = session.state is SessionState.MOVED
+        if session.visit > asked.claim.visit or (session.visit == asked.claim.visit and not moved):
             return
         if session.connection is not None:
             self.out.append(Close(session.connection, f"the client is at {asked.claim.by} now"))
         session.lost(self.now)
-        session.moved, session.claiming = True, False
+        session.become(SessionState.MOVED)
         session.visit = asked.claim.visit
         self.outstanding.pop(f"{HANDED}{session.client}", None)
         self._forget(session.client, ours=True)
@@ -240,9 +243,10 @@ class Claims:
         if session is None:
             return
         if asked.newest > session.visit or not session.claiming:
-            # The client has gone on to another broker, which claims for itself what we hold.
+            # The client has moved on to another broker, which claims for itself what we hold.
             del self.asked[claim.by, claim.number]
-            session.claiming = False
+            if session.claiming:
+                session.become(SessionState.FETCHING)
             return
         self._distrust(session, asked.broken)
         source = f"{HANDED}{claim.client}"
@@ -253,7 +257,7 @@ class Claims:
             for at, seq in enumerate(run.seqs):
                 self._take(run.one(at), source, session)
                 rest.add((run.publisher, seq))
-        session.claiming = False
+        session.become(SessionState.FETCHING)
         self.forwarding.resume(session)
         if not rest:
             self._done(claim)
@@ -274,11 +278,11 @@ class Claims:
         else:
             held = stream.within(run.seqs[0], run.seqs[0])[0]
             held.waiting.setdefault(session.target, 0)
-            if held.run.visit < run.visit:  # we have it of an earlier one, which may be distrusted
+            if held.run.visit < run.visit:  # ours is of an earlier visit, which may be distrusted
                 held.trusted = (*held.trusted, session.target)
 
     def confirmed(self, client: str, publisher: str, ranges: list[int]) -> None:
-        """The client has confirmed something: perhaps the last that was handed over."""
+        """The client has confirmed something, perhaps the last run that was handed over."""
         rest = self.outstanding.get(f"{HANDED}{client}")
         if rest is None:
             return
@@ -291,7 +295,7 @@ class Claims:
                     self._done(asked.claim)
 
     def left(self, session: Session) -> None:
-        """The client has said goodbye: nobody need keep anything for it."""
+        """The client has said goodbye: no broker has to keep anything for it."""
         if session.fetching:
             self._forget(session.client, ours=True)
             self._done(self._claim(session))
@@ -301,6 +305,8 @@ class Claims:
         session = self.sessions.all.get(f"@{claim.client}")
         if session is not None and session.fetching:
             session.fetching = False
+            if session.state is SessionState.FETCHING:
+                session.become(SessionState.HERE)
             self.sessions.store(session)
         self._settle(Claimed(claim.client, claim.by, claim.number, claim.visit), "")
 
@@ -308,14 +314,14 @@ class Claims:
         """The client has everything: the old session may go."""
         if claimed not in self.settled:
             session = self.sessions.all.get(f"@{claimed.client}")
-            if session is not None and (
-                session.visit < claimed.visit or (session.moved and session.visit == claimed.visit)
-            ):
-                self.sessions.end(session)
+            if session is not None:
+                moved = session.state is SessionState.MOVED and session.visit == claimed.visit
+                if moved or session.visit < claimed.visit:
+                    self.sessions.end(session)
             self._settle(claimed, source)
 
     def _forget(self, client: str, *, ours: bool) -> None:
-        """Claims for the client that a later one has overtaken."""
+        """Drop claims for the client that a later one has overtaken."""
         for key, asked in list(self.asked.items()):
             if asked.claim.client == client and (not asked.back if ours else asked.back and asked.answer):
                 del self.asked[key]
@@ -329,7 +335,7 @@ class Claims:
                 self._tell(name, claimed)
 
     def tick(self, now: float, seconds: float) -> None:
-        """Ask again what was not answered; forget what nobody asks any more and what is long over."""
+        """Ask again what was not answered; forget what no broker asks any more, and what is long over."""
         self.now = now
         for key, asked in list(self.asked.items()):
             if asked.back and now - asked.at > FORGOTTEN * AGAIN:
@@ -342,7 +348,7 @@ class Claims:
         self.settled = {each: at for each, at in self.settled.items() if now - at < seconds}
 
     def relinked(self) -> None:
-        """Our links have changed: begin anew what was not answered; whoever asked us asks again."""
+        """Our links have changed: what was not answered begins again; those who asked us ask again."""
         for key, asked in list(self.asked.items()):
             if asked.back or asked.answer is None:
                 del self.asked[key]

@@ -1,14 +1,15 @@
 """Publications: where they go, for whom they are kept, when they are confirmed.
 
-A publication that comes again (its upstream or the path to it has changed) is recognised by its number.
-If it is still held, only whom to confirm it to changes; if the path changed, also those who do not have
-it yet get it. If it is no longer held, it travels on once more, so that everybody behind can confirm;
-clients drop what they have seen.
+A publication that comes again (because its upstream or the path to it has changed) is recognised by its
+number. If it is still held, only the peer that is owed the confirmation changes; if the path has changed,
+targets that do not have it yet get it as well. If it is no longer held, it is forwarded once more, so that
+everybody downstream can confirm it; clients drop what they have seen.
 
-A publisher that connects anew, perhaps elsewhere, sends again all that is not acknowledged, in order, on its
-new visit. As soon as a broker learns that this visit is behind a neighbour, it keeps nothing of earlier ones
-for that neighbour. If it let go only what has come again from there, then after a crash the rest, which is
-later in the stream, could reach a subscriber first, and what comes again would be taken for old.
+A publisher that connects again, perhaps elsewhere, sends again everything that is not acknowledged, in
+order, on its new visit. As soon as a broker learns that this visit is behind a neighbour, it keeps nothing
+of earlier visits for that neighbour. If it released only what has come again from there, then after a crash
+the rest, which is later in the stream, could reach a subscriber first, and what comes again would be taken
+for old.
 """
 
 from typing import NamedTuple
@@ -23,7 +24,8 @@ from regraft.protocol.messages import Confirm, Run, Settled
 CACHED_ROUTES = 4096
 GIVE_UP_AFTER = 64
 GIVE_UP_FOR = 4096
-"""So many events are looked at as usual after so many whose attributes had not been seen."""
+"""After GIVE_UP_AFTER events whose attributes had not been seen, the cache learns nothing from the rest of
+GIVE_UP_FOR such events."""
 
 
 class Fact(NamedTuple):
@@ -61,7 +63,7 @@ class Forwarding:
         self.observe = observe
         self.facts: list[Fact] = []
         self.under: dict[str, str] = {}
-        """Neighbour → the change that concerns the link to it now (`relink`)."""
+        """Neighbour → the change that concerns the link to it at present (`relink`)."""
         self._confirms: dict[tuple[str, str, int], list[int]] = {}
         self._routes: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._routed_at = -1
@@ -87,7 +89,7 @@ class Forwarding:
                 self._again(stream.within(seq, seq)[0], source, run.one(at))
 
     def _visited(self, stream: Stream, peer: str, visit: int) -> None:
-        """The publisher is behind this peer, on this visit: nothing of earlier ones goes there any more."""
+        """The publisher is behind this peer, on this visit: nothing of earlier ones is sent there."""
         stream.visits[peer] = visit
         stream.latest = max(stream.latest, visit)
         if peer not in self.links:
@@ -98,14 +100,14 @@ class Forwarding:
                 self.release(held, peer)
 
     def _in_time(self, stream: Stream, run: Run, source: str) -> tuple[tuple[str, ...], tuple[int, str]]:
-        """Those targets that do not get it on a later visit; the latest of these visits, and behind whom."""
+        """The targets that do not get it by a later visit; the latest such visit, and its peer."""
         targets = self.targets(run.events[0], source)
         late = [each for each in targets if stream.later(each, run.visit, source)]
         overtaken = max(((stream.visits[each], each) for each in late), default=(0, ""))
         return tuple(each for each in targets if each not in late), overtaken
 
     def _again(self, held: Held, source: str, run: Run) -> None:
-        """It comes from there (too), perhaps because its publisher sends it from another broker now.
+        """The run comes from `source` as well, perhaps because its publisher is at another broker now.
 
         The later visit decides which way is downstream: two brokers that got it from different sides
         must not wait for each other, and one of them must.
@@ -158,8 +160,8 @@ class Forwarding:
     def _ways(self, run: list[bytes], source: str) -> list[tuple[str, ...]]:
         """The targets of each event.
 
-        Many events have the same attributes, byte for byte: what begins like one that was seen goes
-        the same way, without being decoded. Where all differ, that is given up for a while.
+        Many events have the same attributes, byte for byte: an event that begins like a known one takes the
+        same way without being decoded. Where all events differ, this is given up for a while.
         """
         if not self.tables.index.attributes:
             return [self.targets(run[0], source)] * len(run)
@@ -266,7 +268,7 @@ class Forwarding:
                 self.offer(held, link.name)
 
     def rename(self, old: str, new: str) -> None:
-        """Another neighbour takes the place of one: it gets what that one had not confirmed."""
+        """Neighbour `new` takes the place of `old`: it gets what `old` had not confirmed."""
         del self.links[old]
         self.links[new] = Link(new)
         for held in self.store:
@@ -276,7 +278,7 @@ class Forwarding:
         self.succeed(old, new)
 
     def succeed(self, old: str, new: str) -> None:
-        """What is behind one neighbour, or part of it, is behind another now."""
+        """What was behind neighbour `old`, or part of it, is behind `new` now."""
         for stream in self.store.streams.values():
             if old in stream.visits:
                 stream.visits[new] = max(stream.visits[old], stream.visits.get(new, 0))
@@ -317,13 +319,13 @@ class Forwarding:
             self._visited(stream, target, confirm.visit)
 
     def release(self, held: Held, target: str) -> None:
-        """The target needs it no more."""
+        """The target no longer needs the run."""
         del held.waiting[target]
         if not held.waiting:
             self.complete(held)
 
     def forget(self, target: str) -> None:
-        """Nobody will ever confirm for this target again."""
+        """This target will never confirm anything again."""
         self._heads.pop(target, None)
         for held in self.store.waiting_for(target):
             self.release(held, target)
@@ -343,7 +345,7 @@ class Forwarding:
                 ranges += (first, last)
 
     def take_sends(self) -> list[Send]:
-        """What has to leave: publications first, then confirmations."""
+        """What has to be sent: publications first, then confirmations."""
         sends, self.sends = self.sends, []
         confirms, self._confirms = self._confirms, {}
         for (source, publisher, visit), ranges in confirms.items():

@@ -61,7 +61,7 @@ from dataclasses import dataclass
 from regraft.broker.core.conversing import Conversing
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.forwarding import Fact
-from regraft.broker.core.mesh_checks import check_hello, check_known, check_roster
+from regraft.broker.core.mesh_checks import check_known, check_roster
 from regraft.broker.core.mesh_delivery import Delivery
 from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_interest import Interest, MeshLink
@@ -92,6 +92,7 @@ from regraft.protocol.messages import (
     Update,
     Withdraw,
 )
+from regraft.protocol.names import check_client_name
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,7 @@ class MeshBroker(Conversing):
         self._out += [Send(connection, word) for word in self.pressures.told.values()]
 
     def _client_hello(self, connection: int, hello: ClientHello) -> None:
-        check_hello(hello)
+        check_client_name(hello.client, "hello")
         self._epoch += 1
         self._peers[connection] = self.sessions.hello(connection, hello, self._epoch, self.now)
 

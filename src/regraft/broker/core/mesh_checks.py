@@ -9,21 +9,15 @@ from regraft.broker.core.mesh_roster import State
 from regraft.broker.core.mesh_streams import UNSURE
 from regraft.broker.core.mesh_topics import topic_of
 from regraft.broker.core.peers import Session
-from regraft.broker.core.sessions import NAME_BYTES
 from regraft.model import BadInput
 from regraft.protocol import events
-from regraft.protocol.messages import ClientHello, Confirm, Flood, Known, Positions, Roster, Run
+from regraft.protocol.messages import Confirm, Flood, Known, Positions, Roster, Run
+from regraft.protocol.names import NAME_BYTES
 
 LARGEST: Final = 2**63 - 1
 """Of numbers: what is one above still fits into a message."""
 LARGEST_ROSTER: Final = 2**64 - 2**32
 LIFE_DIGITS: Final = 20
-
-
-def check_hello(hello: ClientHello) -> None:
-    name = hello.client
-    if not 0 < len(name.encode()) <= NAME_BYTES or "#" in name or "/" in name:
-        raise BadInput("hello", f"a client's name has 1 to {NAME_BYTES} bytes, and no '#' or '/'")
 
 
 def check_run(session: Session, run: Run) -> None:

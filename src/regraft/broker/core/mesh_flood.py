@@ -95,7 +95,7 @@ class Flooding:
         if sender:
             copy.has.add(sender)
         self.streams.keep(copy)
-        if stream.position == 0 and self.interest.own[topic].anew and len(stream.copies) == 1:
+        if stream.position == 0 and len(stream.copies) == 1 and self.interest.may_begin(stream.name, sender):
             stream.position = previous
         elif stream.position is not None and previous < stream.position:
             stream.expect(copy)

@@ -60,6 +60,11 @@ class MeshLink(Link):
             self.promises[topic] = self._parts.pop(topic)
             (self.partial.add if message.partial else self.partial.discard)(topic)
 
+    def promised(self, topic: str, stream: str) -> int | None:
+        """After which number it sends all of the stream; None if it may have forgotten the stream."""
+        promise = self.promises.get(topic, {}).get(stream, None if topic in self.partial else 0)
+        return None if promise == UNSURE else promise
+
 
 class Topic:
     """A topic in which this broker is interested."""
@@ -293,11 +298,21 @@ class Interest:
             for name in self.wanting(topic) & state.known
             if (link := self.links[name]).connection is not None
         ]
-        promises = [
-            link.promises.get(topic, {}).get(stream, None if topic in link.partial else 0) for link in here
-        ]
-        said = [promise for promise in promises if promise is not None and promise != UNSURE]
+        promises = [link.promised(topic, stream) for link in here]
+        said = [promise for promise in promises if promise is not None]
         return min(said, default=None if promises else 0)
+
+    def may_begin(self, stream: str, sender: str) -> bool:
+        """Whether a stream begins with what this neighbour sends first of it: in a topic that began with us,
+        unless another neighbour, here or away, has promised to send more."""
+        topic = topic_of(stream)
+        state = self.own[topic]
+        if not state.anew:
+            return False
+        links = {name: self.links[name] for name in self.wanting(topic) & state.known}
+        first = (links[sender].promised(topic, stream) if sender in links else 0) or 0
+        promises = [link.promised(topic, stream) for link in links.values()]
+        return all(promise is None or promise >= first for promise in promises)
 
 
 _NOBODY: set[str] = set()

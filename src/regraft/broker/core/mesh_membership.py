@@ -130,20 +130,20 @@ class Membership:
         if self._judged_at == before:
             return
         self._judged_at = before
-        for topic in [each for each in self._unsettled if self.interest.was_told(each)]:
+        for topic in [each for each in sorted(self._unsettled) if self.interest.was_told(each)]:
             self._settle(topic)
         if self.rosters.informed:
             for topic in [each for each in self._said if self._is_known(each)]:
                 self._decide(topic)
-            for topic in [each for each in self._relays if not self.connected.needs_relay(each)]:
+            for topic in [each for each in sorted(self._relays) if not self.connected.needs_relay(each)]:
                 self._become(topic, State.LEAVING)
         if self._changed:
             self._say(now)
 
     def _say(self, now: float) -> None:
-        changed = {topic: self._named(topic) for topic in self._changed}
+        changed = {topic: self._named(topic) for topic in sorted(self._changed)}
         number = self.rosters.say(changed)
-        for topic in self._changed:
+        for topic in sorted(self._changed):
             if self.states.get(topic) in (State.JOINING, State.LEAVING):
                 self._said[topic] = number
         self._said_at = now

@@ -209,7 +209,7 @@ class Rosters:
             self.informed = True
             self.answers += 1
         if self.informed:
-            for name in self._unsaid:
+            for name in sorted(self._unsaid):
                 self._answers.setdefault((name, self.entries[name].number), set()).add(self.broker)
             self._unsaid.clear()
         answers, self._answers = self._answers, {}

@@ -1,6 +1,6 @@
-"""Clients of a mesh broker: their filters, their comings and goings.
+"""Clients of a mesh broker: their filters, how they come and go.
 
-When a filter is in place, `mesh_placing` says; what a client publishes before that waits. An advertisement
+`mesh_placing` says when a filter is in place; what a client publishes before that waits. An advertisement
 need not name its topics: the topics of what is published under it are advertised as it comes. A session
 stays with its broker: only there, and among its neighbours, is it known what the publisher's last number on
 each topic was.
@@ -17,8 +17,8 @@ from regraft.broker.core.mesh_membership import Membership
 from regraft.broker.core.mesh_placing import Key, Placing
 from regraft.broker.core.mesh_publishing import Publishing
 from regraft.broker.core.mesh_topics import TOPIC, topics_of
-from regraft.broker.core.peers import Session
-from regraft.broker.core.sessions import FILTER_BYTES, NAME_BYTES, is_long
+from regraft.broker.core.peers import Session, SessionState
+from regraft.broker.core.sessions import FILTER_BYTES, is_long
 from regraft.filters import Filter, parse
 from regraft.model import BadInput
 from regraft.protocol.events import Value
@@ -32,10 +32,11 @@ from regraft.protocol.messages import (
     Welcome,
     Withdraw,
 )
+from regraft.protocol.names import NAME_BYTES
 
 
 class Stored(msgspec.Struct, array_like=True):
-    """What is remembered of a session beyond a crash."""
+    """What is stored of a session, so that it survives a crash."""
 
     advertisements: dict[str, str]
     subscriptions: dict[str, str]
@@ -72,8 +73,6 @@ class MeshSessions:
         self.all = delivery.sessions
         self.out: list[Effect] = []
         self._dirty: dict[str, Session] = {}
-        self.expected: set[str] = set()
-        """Targets of the sessions whose first hello is about to come."""
         self._topics: dict[Key, set[str]] = {}
         self._advertised: dict[Key, Filter] = {}
         self._open: set[Key] = set()
@@ -107,9 +106,8 @@ class MeshSessions:
         session = self.all.get(f"@{hello.client}")
         if session is None:
             if hello.home not in ("", SOMEWHERE, self.broker):
-                return  # which will be said to the hello
-            session = self.all[f"@{hello.client}"] = Session(hello.client, now)
-            self.expected.add(session.target)
+                return  # the hello will be refused
+            session = self.all[f"@{hello.client}"] = Session(hello.client, now, SessionState.EXPECTED)
         for wanted, filters in (
             (hello.advertisements, session.advertisements),
             (hello.subscriptions, session.subscriptions),
@@ -122,8 +120,9 @@ class MeshSessions:
 
     def hello(self, connection: int, hello: ClientHello, epoch: int, now: float) -> Session:
         session = self.all.get(f"@{hello.client}")
-        known = session is not None and session.target not in self.expected
-        self.expected.discard(f"@{hello.client}")
+        known = session is not None and session.state is not SessionState.EXPECTED
+        if session is not None and not known:
+            session.become(SessionState.HERE)
         if session is None:
             if hello.home not in ("", SOMEWHERE, self.broker):
                 raise BadInput("hello", f"in a mesh a session stays with its broker, which is {hello.home!r}")
@@ -153,7 +152,7 @@ class MeshSessions:
             self._remove(session, id)
         self.delivery.forget(session)
         del self.all[session.target]
-        self.expected.discard(session.target)
+        session.become(SessionState.ENDED)
         self.publishing.forget(session.client)
         self.out.append(Store(f"session/{session.client}", None))
         if session.connection is not None:

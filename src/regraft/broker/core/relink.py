@@ -1,18 +1,18 @@
 """A participant's part in a change of links (IPITT §III-C): shift(i, j, k) turns i–j into i–k; j–k stays.
 
 i moves with everything behind it (its subtree). Brokers other than i, j and k notice nothing: for them
-nobody changes direction. The three participants buffer what would cross the links concerned, exchange
-what they know about the subtree, and go on:
+everybody stays in the same direction. The three participants buffer what would cross the links concerned,
+exchange what they know about the subtree, and continue. The stages are those of `change.PartStage`:
 
 | stage | i | j | k |
 |---|---|---|---|
-| prepare | remembers it, freezes j, calls k | remembers it, freezes i and k; *veils* i from k | as i |
+| prepare | stores its part, freezes j, calls k | stores its part, freezes i and k; *veils* i from k | as i |
 | | sends `Frozen` to j | sends `Frozen` to i, and to k with the subtree's homes | sends `Frozen` to j |
-| ready | on `Frozen` from j | on `Frozen` from i and k | on `Frozen` from j: remembers the homes |
+| ready | on `Frozen` from j | on `Frozen` from i and k | on `Frozen` from j: stores the homes |
 | abort | thaws: nothing has changed | thaws, lifts the veil | thaws |
 | commit | k takes j's place: what came from j is k's | (waits) | what j told of the homes is i's |
 | 1 | tells k its table | | tells i its table |
-| 2 | | | knows the subtree: has told j of it, says `Moved`; thaws j |
+| 2 | | | knows the subtree: tells j about it, says `Moved`; thaws j |
 | 3 | | forgets i; sends k what was on its way to the subtree, answers `Moved`: **done** | |
 | 4 | sends k what is unconfirmed: **done** | | |
 | 5 | | | sends i what is held for it; thaws i: **done** |
@@ -22,58 +22,57 @@ both of its ends. The veil: from prepare on j tells k nothing new about i's subt
 hidden because something of the subtree covers it. So all that k knows through j is either of the subtree
 (its home says so) or complete without it, and k can tell i everything else.
 
-**Crashes.** A part is remembered from prepare to done. Who finds one after a start, prepared but not
-committed, is in doubt: the links concerned stay down until the agent says commit or abort; nothing is known
-then, so that committing is a change of names. Who finds one committed goes on where the table says, with
-empty tables. j then takes nothing that k calls "all" for all before `Moved`: k may have been told of the
-commit later, and not have counted the subtree. Nobody waits for what a crash has taken, and no two wait for
-each other: k waits for what i tells (until then it drops nothing of j's, which may have forgotten the
-subtree); i waits for what k tells; j for k's `Moved`, which is said again on every connection. If j has
-forgotten what was on its way to the subtree, it comes again from behind j; k then waits with its own copies
-until they come again too, so that i gets all of it in order.
+**Crashes.** A part is stored from prepare to done. A broker that starts and finds one that is prepared but
+not committed is in doubt: the links concerned stay down until the agent says commit or abort. It knows
+nothing of its neighbours then, so to commit it only has to rename one. A broker that finds a committed part
+continues where the table says, with empty tables. j then does not believe k's "all" before `Moved`: k may
+have been told of the commit later, and not have counted the subtree. No broker waits for what a crash has
+destroyed, and no two brokers wait for each other: k waits for what i tells (until then it drops nothing of
+what j told, because j may have forgotten the subtree); i waits for what k tells; j waits for k's `Moved`,
+which is said again on every connection. If j has forgotten what was on its way to the subtree, that comes
+again from behind j. k then holds its own copies back until they come again too, so that i gets all of it in
+order (`subtree_runs`).
 """
 
-from regraft.broker.core.change import RECORD, Change, Part, parts_of, role_of, to_record
+from regraft.broker.core.change import RECORD, Change, Part, PartStage, new_part, parts_of, role_of, to_record
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Report, Send, Store
 from regraft.broker.core.forwarding import Forwarding
 from regraft.broker.core.peers import Link
+from regraft.broker.core.subtree_runs import SubtreeRuns
 from regraft.broker.core.tables import Tables
 from regraft.model import BadInput
 from regraft.protocol.messages import AnyMessage, Frozen, Moved, Run
 
 EARLY = 64
 APART = "apart"
-SERVED = "!"
-"""Before a neighbour's name, as a target: what waits until it is known whether it goes there. No broker's
-name begins so."""
-FORGETFUL = "!"
-"""Before a neighbour's name, as a source: it has crashed since, and sends this again."""
 
 
 class Relink:
-    """The changes of links in which this broker takes part; each concerns other links."""
+    """The changes of links in which this broker takes part. No two of them concern the same link."""
 
     def __init__(self, broker: str, tables: Tables, forwarding: Forwarding, stored: dict[str, bytes]) -> None:
         self.broker = broker
         self.tables = tables
         self.forwarding = forwarding
+        self.runs = SubtreeRuns(tables, forwarding)
         self.parts = parts_of(broker, stored)
         self.apart = APART in stored
-        """This broker is not in the overlay: it has been detached, or was not appended yet. Who publishes
-        here reaches nobody, so clients have to go elsewhere."""
+        """This broker is not in the overlay: it has been detached, or was not appended yet. Publications here
+        would reach nobody, so clients have to go elsewhere."""
         self.out: list[Effect] = []
         self.stores: list[Store] = []
-        """What has to be on the disk before anything else of this leaves."""
+        """What has to be on the disk before any other effect leaves."""
         self.heard_early: dict[str, dict[str, tuple[int, list[str]]]] = {}
-        """Neighbours that are frozen for a change that we have not been told of yet: their life and homes."""
+        """Neighbours that are frozen for a change of which we have not been told yet: their lives and
+        homes."""
         self.unanswered: dict[str, str] = {}
-        """Changes and the neighbour that has said `Moved`."""
+        """Changes, and the neighbour that has said `Moved` and waits for the answer."""
         self.changed = False
-        """Whether the set of our links has changed since the broker looked."""
+        """Whether our set of links has changed since the broker last looked."""
         self.after: list[Send] = []
-        """What must not overtake the tables."""
+        """Messages that must not overtake the tables."""
         self.adopted: list[tuple[int, Link, list[AnyMessage]]] = []
-        """Connections that have become links, and what came on them before."""
+        """Connections that have become links, and the messages that came on them before."""
         for part in self.parts.values():
             self._mark(part)
             if part.committed:
@@ -100,7 +99,7 @@ class Relink:
         self._ready(part)
 
     def _freeze(self, part: Part) -> None:
-        """Tell neighbours that nothing more comes, when we know what is behind each of ours."""
+        """Tell neighbours that nothing more comes, once we know what is behind each neighbour of ours."""
         if part.in_doubt or part.committed or not all(map(self._knows, self.tables.sides)):
             return
         for name in part.role.frozen:
@@ -120,10 +119,11 @@ class Relink:
         return sorted({each.home for each in (*side.advertisements.values(), *side.subscriptions.values())})
 
     def abort(self, id: str) -> None:
-        """Back to the state before: nothing but buffering has happened."""
+        """Return to the state before the change: nothing but buffering has happened."""
         part = self._known(id)
         if part.committed:
-            raise BadInput(id, "is being carried out and can not be aborted any more")
+            raise BadInput(id, "is being carried out and cannot be aborted any more")
+        part.become(PartStage.ABORTED)
         self._forget_part(part)
         if part.role.new:
             self.out.append(Hangup(part.role.new))
@@ -139,20 +139,20 @@ class Relink:
             self._dial(name)
             self.thaw(name)
         self._unmark(part)
-        self.out.append(Report(id, "aborted"))
+        self.out.append(Report(id, PartStage.ABORTED.value))
 
     def commit(self, id: str) -> None:
-        """It was decided. j waits until k tells it, unless it has forgotten everything."""
+        """Carry the change out. j waits until k tells it to, unless a crash has made it forget everything."""
         part = self._known(id)
         if part.committed or (self._is(part, "shift", 1) and not part.in_doubt):
             return
-        if not part.ready and not part.in_doubt:
+        if part.stage not in (PartStage.READY, PartStage.IN_DOUBT):
             raise BadInput(id, "is not ready")
-        part.committed = self.changed = True
+        part.become(PartStage.COMMITTED)
+        self.changed = True
         self._remember(part)
         if part.change.operation in ("append", "detach") and part.change.i == self.broker:
             self.set_apart(part.change.operation == "detach")
-        part.in_doubt = False
         self._change_links(part)
         for name in part.role.frozen:
             self._dial(name)
@@ -168,7 +168,7 @@ class Relink:
 
     def stages(self) -> dict[str, str]:
         """How far each change is here."""
-        return {id: part.stage for id, part in self.parts.items()}
+        return {id: part.stage.value for id, part in self.parts.items()}
 
     @property
     def leaving(self) -> bool:
@@ -208,7 +208,8 @@ class Relink:
         self.unanswered[message.change] = link.name
 
     def _answer(self) -> None:
-        """Everything for the subtree has gone to the neighbour, or (if we have forgotten it) will come."""
+        """We are j: everything for the subtree has gone to k, or (if we have forgotten it) will come
+        again."""
         for change, name in list(self.unanswered.items()):
             link = self.forwarding.links.get(name)
             if link is None or link.connection is None:
@@ -218,29 +219,16 @@ class Relink:
                 self.forwarding.sends.append(Send(link.connection, Moved(change, True)))
 
     def reconnected(self, link: Link) -> None:
-        """What was said on the connection before may be lost."""
+        """What was said on the connection before this one may be lost."""
         assert link.connection is not None
         for id, part in self.parts.items():
             if not self._is(part, "shift", 2) or link.name != part.change.j:
                 continue
             if part.life and link.life != part.life:
-                self._await_again(part)
+                self.runs.await_again(part.change.i, part.change.j)
                 part.life = link.life
             if part.told:
                 self.after.append(Send(link.connection, Moved(id)))
-
-    def _await_again(self, part: Part) -> None:
-        """We are k: j has forgotten what it sent us, and what it had for the subtree alone. All of it comes
-        again, in order, and nothing that comes by this way goes to the subtree before that."""
-        i, j = part.change.i, part.change.j
-        for held in list(self.forwarding.store):
-            if held.sources[-1] != j:
-                continue
-            held.sources[-1] = FORGETFUL + j
-            held.waiting.pop(i, None)
-            held.waiting.pop(SERVED + i, None)
-            if not held.waiting:
-                self.forwarding.complete(held)
 
     def barred(self, name: str) -> bool:
         """Whether the link to this neighbour is in doubt and stays down."""
@@ -249,17 +237,18 @@ class Relink:
         )
 
     def expects(self, name: str) -> bool:
-        """Whether the broker is a neighbour to be."""
+        """Whether a change that is not committed adds this broker as a neighbour."""
         return any(name == part.role.new != "" and not part.committed for part in self.parts.values())
 
     def joined(self, name: str, life: int, connection: int) -> None:
-        """The neighbour to be is connected."""
+        """The neighbour that a change adds is connected."""
         part = next(each for each in self.parts.values() if each.role.new == name and not each.committed)
         part.connection, part.new_life, part.early = connection, life, []
         self._ready(part)
 
     def early(self, connection: int, message: AnyMessage) -> bool:
-        """Whether this comes from a neighbour to be; it is kept until that is one."""
+        """Whether this comes from a neighbour that a change adds; it is kept until the change is
+        committed."""
         part = next((each for each in self.parts.values() if each.connection == connection), None)
         if part is None or part.committed:
             return False
@@ -271,10 +260,10 @@ class Relink:
             if part.connection == connection and not part.committed:
                 part.connection, part.early = None, []
 
-    # Going on
+    # Continuing
 
     def advance(self) -> None:
-        """Go on with what the last event made possible."""
+        """Continue with what the last event made possible."""
         for part in list(self.parts.values()):
             if not part.committed:
                 self._freeze(part)
@@ -294,32 +283,25 @@ class Relink:
         rest = self.tables.sides[j]
         if part.told or not self.tables.sides[i].heard_all or not rest.knows_advertisements:
             return
-        part.told = True
+        part.become(PartStage.TOLD)
         rest.patient = False
         self.tables.believe(j)
         self.tables.unveil(j)
         link = self.forwarding.links[j]
         if link.connection is not None:
             self.after.append(Send(link.connection, Moved(part.change.id)))
-        self._add_target(i, j)
+        self.runs.add_target(i, j)
         self.thaw(j)
 
     def arrived(self, run: Run, source: str) -> None:
-        """We are k: what j sends now is on its way to the subtree, also if we have had it before."""
+        """We are k: what j sends now is on its way to the subtree, even if we had it before."""
         for part in self.parts.values():
-            if not part.told or not self._is(part, "shift", 2) or source != part.change.j:
-                continue
-            i, stream = part.change.i, self.forwarding.store.stream(run.publisher)
-            for seq, event in zip(run.seqs, run.events, strict=True):
-                held = stream.find(seq)
-                if held is None or i in held.waiting or i in held.sources:
-                    continue
-                if i in self.forwarding.targets(event, source) and not stream.later(i, run.visit, source):
-                    stream.within(seq, seq)[0].waiting[i] = 0
+            if part.told and self._is(part, "shift", 2) and source == part.change.j:
+                self.runs.arrived(run, part.change.i, source)
 
     def _serve(self, part: Part) -> None:
         """We are k (5): what was on its way from j to the subtree has come, or j has forgotten it."""
-        self.forwarding.forget(SERVED + part.change.i)
+        self.runs.served(part.change.i)
         self.tables.sides[part.change.j].elsewhere = None
         self.thaw(part.change.i)
         self._done(part)
@@ -329,65 +311,24 @@ class Relink:
         i, k = part.change.i, part.change.k
         self.changed = True
         self._leave(i)
-        for held in list(self.forwarding.store):
-            from_subtree = held.sources[-1] == i
-            held.rename(i, k)
-            wanted = held.waiting.pop(i, None) is not None
-            if from_subtree:
-                held.waiting.pop(k, None)
-            elif wanted and held.sources[-1] != k:
-                held.waiting[k] = 0  # again, if it has it: it may have left the subtree out (`_add_target`)
-            if not held.waiting:
-                self.forwarding.complete(held)
-        self.tables.remove_side(i, heir=k)
+        self.runs.hand_over(i, k)
+        self.tables.remove_side(i, successor=k)
         self.forwarding.succeed(i, k)
         del self.forwarding.links[i]
         self.thaw(k)
         self._done(part)
 
-    def _add_target(self, name: str, old: str) -> None:
-        """What is held and wanted there waits for it too, so that nothing is confirmed without it. Which way
-        it came last decides, if it came by several. What came from its old neighbour may have been published
-        there: then it is sent again from there, and must not come there before that. Or its publisher has
-        gone from there to behind the old neighbour, which knows that, and sends it again (`arrived`): until
-        then it is not confirmed. What came from nobody who is there (it was handed over to a client, or j
-        has forgotten it), or on an earlier visit, is not the next of its stream there: that comes again."""
-        behind = self._publishers(name)
-        for held in list(self.forwarding.store):
-            source = held.sources[-1]
-            if name in held.sources or name in held.waiting or not self._is_there(source):
-                continue
-            if self.forwarding.store.stream(held.run.publisher).later(name, held.run.visit, source):
-                continue
-            if source == old and behind.get(held.run.publisher.partition("#")[0], True):
-                held.waiting[SERVED + name] = 0
-                continue
-            for piece in self.forwarding.store.pieces(held):
-                if name in self.forwarding.targets(piece.run.events[0], source):
-                    piece.waiting[name] = 0
-
-    def _is_there(self, source: str) -> bool:
-        return source in self.forwarding.links or source in self.forwarding.sessions
-
-    def _publishers(self, name: str) -> dict[str, bool]:
-        """Of every client that advertises: whether it does so behind this neighbour. Of one that does not
-        advertise any more nothing can be acknowledged."""
-        behind: dict[str, bool] = {}
-        for entry in self.tables.advertisements.values():
-            behind[entry.client] = behind.get(entry.client, False) or entry.origin == name
-        return behind
-
-    # Parts of it
+    # Steps of the protocol
 
     def thaw(self, name: str) -> None:
-        """Publications go again, in order, beginning with what has waited."""
+        """Publications are sent again, in order, beginning with those that have waited."""
         link = self.forwarding.links[name]
         link.frozen = False
         if link.open:
             self.forwarding.send_unsent(link)
 
     def _change_links(self, part: Part) -> None:
-        """The links afterwards; after a crash some of it may have been done before."""
+        """Change our links. After a crash, some of it may have been done in the life before."""
         role, links = part.role, self.forwarding.links
         if self._is(part, "shift", 0):
             if role.gone in links:
@@ -440,7 +381,7 @@ class Relink:
             raise BadInput(change.id, f"{self.broker!r} has links already")
         if change.operation == "detach" and self.broker == change.i and len(links) > 1:
             raise BadInput(change.id, f"{self.broker!r} is not a leaf")
-        return Part(change, role)
+        return new_part(change, role)
 
     def _known(self, id: str) -> Part:
         if id not in self.parts:
@@ -451,18 +392,20 @@ class Relink:
         return part.change.operation == operation and part.change.brokers[place] == self.broker
 
     def _ready(self, part: Part) -> None:
-        if part.ready or part.in_doubt or (part.role.new and part.connection is None):
+        if part.said_ready or part.in_doubt or (part.role.new and part.connection is None):
             return
         if part.heard >= set(part.role.frozen) and not (self._is(part, "detach", 0) and self._busy()):
-            part.ready = True
-            self.out.append(Report(part.change.id, "ready"))
+            part.said_ready = True
+            if part.stage is PartStage.PREPARED:
+                part.become(PartStage.READY)
+            self.out.append(Report(part.change.id, PartStage.READY.value))
 
     def _busy(self) -> bool:
         """Whether there is still something here that would be lost without links."""
         return bool(self.forwarding.sessions) or next(iter(self.forwarding.store), None) is not None
 
     def _mark(self, part: Part) -> None:
-        """For the telemetry: what goes to these neighbours before the part is over has waited for it."""
+        """For the telemetry: what is sent to these neighbours before the part is over has waited for it."""
         self.forwarding.under.update(dict.fromkeys((*part.role.frozen, part.role.new), part.change.id))
 
     def _unmark(self, part: Part) -> None:
@@ -470,9 +413,10 @@ class Relink:
             self.forwarding.under.pop(name, None)
 
     def _done(self, part: Part) -> None:
+        part.become(PartStage.DONE)
         self._unmark(part)
         self._forget_part(part)
-        self.out.append(Report(part.change.id, "done"))
+        self.out.append(Report(part.change.id, PartStage.DONE.value))
 
     def _remember(self, part: Part) -> None:
         self.stores.append(Store(RECORD + part.change.id, to_record(part)))

@@ -1,8 +1,8 @@
-"""Clients: their filters, their publications, their comings and goings.
+"""Clients: their filters, their publications, how they come and go.
 
 A session lives from the client's first hello until its `Bye`, until it has been away for longer than
-allowed, or until another broker has taken it over. Its filters are stored, so that a broker that comes
-back from a crash keeps what its clients are owed.
+allowed, or until another broker has taken it over (`peers.SessionState` draws it). Its filters are stored, so
+that a broker that comes back from a crash keeps what its clients are owed.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ import msgspec
 
 from regraft.broker.core.effects import Close, Effect, Send, Store
 from regraft.broker.core.forwarding import Forwarding
-from regraft.broker.core.peers import Session
+from regraft.broker.core.peers import Session, SessionState
 from regraft.broker.core.tables import Tables
 from regraft.filters import BadFilter, Filter, parse
 from regraft.model import BadInput
@@ -29,18 +29,19 @@ from regraft.protocol.messages import (
     Welcome,
     Withdraw,
 )
+from regraft.protocol.names import is_name
 
-EVERYTHING = parse("TRUE")
+EVERYTHING = "TRUE"
+"""The text of the filter that lets every event pass. Not parsed: a broker without filters needs no parser."""
 FILTER_BYTES = 2**20
-"""All filters of a client together: its hello, which names them, must fit into a frame too."""
-NAME_BYTES = 255
+"""Most bytes of all filters of a client: its hello, which names them, must fit into a frame as well."""
 FEW_FILTERS = 8
 MOST_WINDOW = 65_536
-"""Of a client that subscribes, whatever it asks for."""
+"""The largest window of a client that subscribes, whatever it asks for."""
 
 
 class Stored(msgspec.Struct, array_like=True):
-    """What is remembered of a session beyond a crash."""
+    """What is stored of a session, so that it survives a crash."""
 
     advertisements: dict[str, str]
     subscriptions: dict[str, str]
@@ -53,15 +54,10 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Stored).decode
 
 
-def is_client(name: str) -> bool:
-    """Whether a client may be called so: names are put together with '#' and '/'."""
-    return 0 < len(name.encode()) <= NAME_BYTES and "#" not in name and "/" not in name
-
-
 def is_long(hello: ClientHello) -> bool:
-    """Whether hearing it takes so long that its filters should be there before."""
+    """Whether it takes so long to handle that its filters should be in the tables before."""
     many = len(hello.advertisements) + len(hello.subscriptions) > FEW_FILTERS
-    return many and hello.version == VERSION and is_client(hello.client)
+    return many and hello.version == VERSION and is_name(hello.client)
 
 
 class Sessions:
@@ -76,8 +72,6 @@ class Sessions:
         self.all = forwarding.sessions
         self.out: list[Effect] = []
         self.dirty: dict[str, Session] = {}
-        self.expected: set[str] = set()
-        """Targets of the sessions whose first hello is about to come."""
         self.held_back: set[str] = set()
         """Targets of the sessions whose inbox is not empty."""
         self.claim: Callable[[Session], None] = lambda session: None
@@ -110,21 +104,23 @@ class Sessions:
             return
         session = self.all.get(f"@{hello.client}")
         if session is None:
-            session = self.all[f"@{hello.client}"] = Session(hello.client, now)
-            self.expected.add(session.target)
+            session = self.all[f"@{hello.client}"] = Session(hello.client, now, SessionState.EXPECTED)
         for wanted, advertisement in ((hello.advertisements, True), (hello.subscriptions, False)):
             for id, text in wanted:
-                gone = session.moved or self.all.get(session.target) is not session
+                moved = session.state is SessionState.MOVED
+                gone = moved or self.all.get(session.target) is not session
                 if gone or hello.visit < session.visit:
-                    return  # that happened meanwhile, or it will be said to the hello
+                    return  # it has moved or ended in the meantime, or the hello will be refused
                 self._add(session, id, text, advertisement=advertisement, says=False)
                 yield
 
     def hello(self, connection: int, hello: ClientHello, epoch: int, now: float) -> Session:
         session = self.all.get(f"@{hello.client}")
-        known = session is not None and not session.moved and session.target not in self.expected
-        self.expected.discard(f"@{hello.client}")
-        # Nobody else can have greeted it since it was last here.
+        before = session.state if session is not None else SessionState.EXPECTED
+        known = before not in (SessionState.EXPECTED, SessionState.MOVED)
+        if session is not None and before is SessionState.EXPECTED:
+            session.become(SessionState.HERE)
+        # Then no other broker can have had a visit of this client since it was last here.
         continued = known and session is not None and session.visit == hello.visit - 1
         if session is None:
             session = self.all[f"@{hello.client}"] = Session(hello.client, now)
@@ -142,15 +138,14 @@ class Sessions:
         self.out.append(Send(connection, Welcome(self.broker, self.window, known)))
         self._agree(session, hello.advertisements, advertisement=True)
         self._agree(session, hello.subscriptions, advertisement=False)
-        if session.moved or (hello.home and not continued):
-            session.moved = False
+        if before is SessionState.MOVED or (hello.home and not continued):
             self.claim(session)
         self.store(session)
         self.forwarding.resume(session)
         return session
 
     def _agree(self, session: Session, wanted: list[Named], *, advertisement: bool) -> None:
-        """The client says which filters it has: add what is missing here, drop what it has no more."""
+        """The client says which filters it has: add what is missing here, drop what it no longer has."""
         filters = session.advertisements if advertisement else session.subscriptions
         names = {id for id, _ in wanted}
         for id in [each for each in filters if each not in names]:
@@ -163,11 +158,11 @@ class Sessions:
         self.remove_filters(session)
         self.forwarding.forget(session.target)
         del self.all[session.target]
-        self.expected.discard(session.target)
+        session.become(SessionState.ENDED)
         self.out.append(Store(f"session/{session.client}", None))
         if session.connection is not None:
             self.out.append(Close(session.connection, "the session has ended"))
-            session.connection = None  # what still comes on it is nobody's
+            session.connection = None  # whatever still comes on it is ignored
 
     def remove_filters(self, session: Session) -> None:
         for id in list(session.advertisements):
@@ -233,7 +228,7 @@ class Sessions:
             self.tables.unsubscribe(self._name(session, id))
 
     def placed(self) -> None:
-        """Tell clients which of their filters are in place, and take publications that waited for that."""
+        """Tell clients which of their filters are in place."""
         placed, self.tables.placed_here = self.tables.placed_here, []
         for entry in dict.fromkeys(placed):
             session = self.all.get(entry.origin)
@@ -243,7 +238,7 @@ class Sessions:
     # Publications
 
     def publish(self, session: Session, run: Run) -> None:
-        """Route the run, or keep it until everybody who may want it is known."""
+        """Keep the run until everybody who may want it is known; `admit` routes it."""
         if run.publisher.partition("#")[0] != session.client:
             raise BadInput("run", f"{run.publisher[:80]!r} is not a publisher of this client")
         if max(map(len, run.check().events)) > events.EVENT_BYTES:
@@ -252,20 +247,20 @@ class Sessions:
         self.held_back.add(session.target)
 
     def settle(self, session: Session, message: Settled) -> None:
-        """The client has sent again everything; it counts when that has been routed."""
+        """The client has sent everything again; it counts as settled when all of that has been routed."""
         session.resent = True
         self.held_back.add(session.target)
 
     @property
     def unsettled(self) -> bool:
-        """Whether a client is about to send again what may be older than anything else of it."""
+        """Whether a client is about to send something again that is older than all we have of it."""
         return any(
             not session.settled and session.connection is not None and bool(session.advertisements)
             for session in self.all.values()
         )
 
     def admit(self) -> None:
-        """Route what clients published, if everybody who may want it is known."""
+        """Route what clients have published, if everybody who may want it is known."""
         if self.tables.ready:
             for target in sorted(self.held_back):
                 if (session := self.all.get(target)) is not None:
@@ -287,8 +282,8 @@ class Sessions:
             session.settled, session.broken = True, -1
 
     def _advertised(self, session: Session, run: Run, filters: list[Filter]) -> Iterator[Run]:
-        """The run without what may not be published or was not advertised, which is refused."""
-        everything = EVERYTHING in filters
+        """The run without those events that may not be published or were not advertised: they are refused."""
+        everything = any(filter.text == EVERYTHING for filter in filters)
         if everything and not any(map(events.refusal, run.events)):
             yield run
             return
@@ -309,7 +304,7 @@ class Sessions:
             yield Run(run.publisher, seqs, bodies, run.at, run.visit)
 
     def _name(self, session: Session, id: str) -> str:
-        """Unique in the overlay, also while the session is moving from one broker to another."""
+        """Unique in the overlay, even while the session moves from one broker to another."""
         return f"{self.broker}/{session.client}/{id}"
 
     def _say(self, session: Session, message: InPlace | Refused) -> None:
@@ -317,7 +312,7 @@ class Sessions:
             self.out.append(Send(session.connection, message))
 
     def store(self, session: Session) -> None:
-        """What is known of the session is to be remembered, once for all that happens now."""
+        """The session is to be stored, once for everything that this event changes in it."""
         self.dirty[session.target] = session
 
     def stores(self) -> list[Effect]:

@@ -5,13 +5,13 @@ Rules (IPITT §III-A, OCBR §2, and what makes them hold across crashes):
 - Advertisements are told to every neighbour; subscriptions to the neighbours from which an
   overlapping advertisement came, unless covered (`showing`).
 - A filter is *in place* when all neighbours that were told of it have it in place behind them; a
-  subscription not before the advertisements of all sides are known. An
-  advertisement is reported in place only after the subscriptions that overlap it were told, so that a
-  publisher whose advertisement is in place reaches everybody.
-- What a neighbour told before its connection broke stays valid until it has told everything again:
-  `doubtful` holds what it has not repeated yet, and goes when the neighbour says that it was all.
+  subscription also needs the advertisements of all sides to be known. An advertisement is reported in place
+  only after the subscriptions that overlap it were told, so that a publisher whose advertisement is in place
+  reaches everybody.
+- What a neighbour told before its connection broke stays valid until it has told everything again. `doubtful`
+  holds what it has not repeated yet; that is dropped when the neighbour says that it was all.
 - A broker says "all" to a neighbour once it has heard "all" from every other one (in this life). On a
-  tree that begins at the leaves and ends.
+  tree this begins at the leaves and comes to an end.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ from regraft.protocol.messages import Named, Update
 
 
 class Tables:
-    """The routing state of one broker. Changes collect in each `Side` until `updates` takes them."""
+    """The routing state of one broker. Changes collect in each `Side` until `update` takes them."""
 
     def __init__(self, neighbours: Iterable[str]) -> None:
         self.sides: dict[str, Side] = {name: Side() for name in neighbours}
@@ -36,7 +36,7 @@ class Tables:
         self.index = MatchingIndex()
         self.by_key: dict[int, Entry] = {}
         self.version = 0
-        """Grows when a subscription comes or goes: routes computed before are then void."""
+        """Grows when a subscription comes or goes: routes that were computed before are invalid then."""
         self.placed_here: list[Entry] = []
         """Local clients' filters that are in place now and whose client has not been told."""
         self.stirred = True
@@ -67,7 +67,7 @@ class Tables:
                 self._overlap_anew(name, filter)
         if known is not None:
             self._ask_instead(known.origin, origin, filter)
-            # Not before: a subscription for which nobody seems to publish in between would be in place.
+            # Not earlier: a subscription for which nobody seems to publish meanwhile would be in place.
             self._retract(known)
         return self._advertised(entry)
 
@@ -80,8 +80,9 @@ class Tables:
         self._retract(entry)
 
     def _ask_instead(self, old: str, new: str, filter: Filter) -> None:
-        """An advertisement comes from another neighbour now: subscriptions that the old one has not reported
-        in place for it the new one has to, also if it did so while the advertisement was not behind it."""
+        """An advertisement comes from another neighbour now. Subscriptions that the old one has not reported
+        in place must be reported by the new one, even if it did so before the advertisement was behind
+        it."""
         if old == new or new not in self.sides:
             return
         showing = self.sides[new].showing
@@ -94,7 +95,7 @@ class Tables:
         side.removed.add(id)  # it may have been told before
 
     def _retract(self, entry: Entry) -> None:
-        """The advertisement does not come from there any more: some subscriptions need not go there."""
+        """The advertisement no longer comes from there: some subscriptions need not be told there."""
         side = self.sides.get(entry.origin)
         if side is None:
             return
@@ -104,8 +105,8 @@ class Tables:
             self._hide_unwanted(name)
 
     def _interested(self, name: str) -> list[str]:
-        """Who is told of subscriptions that overlap an advertisement of this neighbour: itself, and the
-        one to which its link is being moved."""
+        """The neighbours that are told of subscriptions that overlap an advertisement of this one: itself,
+        and the one to which its link is being moved."""
         return [name, *[other for other, side in self.sides.items() if side.veil == name]]
 
     def _hide_unwanted(self, name: str) -> None:
@@ -167,7 +168,7 @@ class Tables:
         self.version += 1
 
     def _replace(self, known: Entry, origin: str) -> None:
-        """A subscription changes, or (after a link was moved) comes from another neighbour now."""
+        """A subscription changes, or comes from another neighbour because a link was moved."""
         if known.origin != origin and (known.origin not in self.sides or origin not in self.sides):
             raise BadInput(f"subscription {known.id!r}", f"belongs to {known.origin}, not to {origin}")
         self.unsubscribe(known.id)
@@ -183,7 +184,7 @@ class Tables:
             del self.sides[entry.origin].subscriptions[id]
 
     def _subscribed(self, entry: Entry) -> None:
-        """Report it in place, if it is: also those who may publish for it must all be known."""
+        """Report the subscription in place, if it is: all who may publish for it must be known, too."""
         if entry.owed and not entry.waiting and self._publishers_known(entry.origin):
             entry.owed = False
             if entry.origin in self.sides:
@@ -199,7 +200,7 @@ class Tables:
         return any(overlaps(each.filter, filter) for each in (*side.advertisements.values(), *moving))
 
     def _hide(self, name: str, id: str) -> None:
-        """`name` need not have `id` any more; what it hid may come into sight."""
+        """`name` no longer needs `id`; subscriptions that it covered may have to be told instead."""
         in_place = self.sides[name].showing.drop(id)
         for each in [*in_place, id]:
             entry = self.subscriptions.get(each)
@@ -237,7 +238,7 @@ class Tables:
         self._placed(name, update)
 
     def aware(self, name: str) -> None:
-        """The neighbour knows of everything that is behind it: what it has called all was all."""
+        """The neighbour knows everything that is behind it, so what it has called "all" was all."""
         self.stirred = True
         side = self.sides[name]
         side.unaware = False
@@ -246,7 +247,7 @@ class Tables:
         self.believe(name)
 
     def learn(self, name: str) -> None:
-        """Whether all that is behind the neighbour is known now, for the first time in our life."""
+        """Note if everything behind the neighbour is known, for the first time in our life."""
         self.stirred = True
         side = self.sides[name]
         if not side.knows_advertisements and side.complete(ADVERTISEMENTS):
@@ -256,7 +257,7 @@ class Tables:
         side.knows_subscriptions |= side.complete(SUBSCRIPTIONS)
 
     def believe(self, name: str) -> None:
-        """What the neighbour has not repeated is gone, if it has told all."""
+        """Drop what the neighbour has not repeated, if it has told all."""
         self.stirred = True
         side = self.sides[name]
         if side.doubtful_advertisements and (ADVERTISEMENTS, False) in side.heard:
@@ -290,7 +291,7 @@ class Tables:
     # What neighbours are told
 
     def connected(self, name: str) -> None:
-        """A connection to the neighbour begins: everything is told anew."""
+        """A connection to the neighbour begins: everything is told again."""
         self.stirred = True
         side = self.sides[name]
         side.start_again()
@@ -299,7 +300,7 @@ class Tables:
             entry.owed = False  # until it tells it again
 
     def update(self, name: str) -> Update | None:
-        """What there is to tell this neighbour now."""
+        """What this neighbour has to be told now, if anything."""
         side, showing = self.sides[name], self.sides[name].showing
         if side.was_told:
             return None
@@ -345,7 +346,7 @@ class Tables:
     # Changes of links
 
     def rename(self, old: str, new: str) -> None:
-        """Everything that came from one neighbour counts as another's."""
+        """Everything that came from neighbour `old` counts as coming from `new`."""
         self.stirred = True
         side = self.sides[new] = self.sides.pop(old)
         for entry in [*side.advertisements.values(), *side.subscriptions.values()]:
@@ -357,15 +358,15 @@ class Tables:
         self.version += 1
 
     def add_side(self, name: str) -> None:
-        """A new neighbour: an advertisement that is told again is in place only when it is there too."""
+        """Add a neighbour. Advertisements that are told again have to be in place there, too."""
         self.stirred = True
         self.sides[name] = Side()
         for entry in self.advertisements.values():
             entry.waiting.add(name)
 
     def take_over(self, old: str, new: str, homes: set[str]) -> None:
-        """What clients of these brokers advertise and subscribe to, as far as it came from one neighbour,
-        is behind a new one, which has yet to say so."""
+        """Advertisements and subscriptions of clients at these brokers that came from `old` are behind `new`
+        now, which has not said so yet."""
         self.stirred = True
         side = self.sides[old]
         for entry in [each for each in side.subscriptions.values() if each.home in homes]:
@@ -375,9 +376,9 @@ class Tables:
             self.advertise(entry.id, entry.filter, new)
 
     def veil(self, name: str, behind: str) -> None:
-        """Tell `name` nothing more about what is behind another neighbour; what is there now it is told,
-        as if nothing else were, and keeps. Of the rest it is told as if nothing were there, but also what
-        overlaps the advertisements from there."""
+        """Tell `name` nothing more about what is behind the neighbour `behind`. It keeps, and is told, what
+        is there at present, as if nothing else existed. It is told the rest as if nothing were there, and in
+        addition what overlaps the advertisements from there."""
         self.stirred = True
         side = self.sides[name]
         side.veil = behind
@@ -395,7 +396,7 @@ class Tables:
             self._overlap_anew(name, advertisement.filter)
 
     def unveil(self, name: str) -> None:
-        """Tell it all of that again."""
+        """Tell `name` again everything, including what is behind the veiled neighbour."""
         self.stirred = True
         side = self.sides[name]
         entries = self.sides[side.veil].subscriptions.values()
@@ -409,20 +410,20 @@ class Tables:
             self._subscribed(entry)
         side.showing.removed |= known - side.showing.shown.keys()
 
-    def remove_side(self, name: str, heir: str = "") -> None:
-        """The neighbour is none any more, and what it told and nobody else did is gone.
+    def remove_side(self, name: str, successor: str = "") -> None:
+        """The broker is no longer a neighbour. What it told, and no other neighbour did, is gone.
 
-        It may be behind another one now, the heir: what it had not reported in place that one has to.
+        It may be behind another neighbour now, the successor, which then has to report in place what this one
+        has not.
         """
         self.stirred = True
         side = self.sides[name]
-        if heir:
-            taker = self.sides[heir]
-            taker.showing.removed |= (
-                taker.veiled.shown.keys()
-            )  # of which it has heard otherwise, or they are gone
+        if successor:
+            taker = self.sides[successor]
+            # The taker has heard of these by another way, or they are gone.
+            taker.showing.removed |= taker.veiled.shown.keys()
             taker.veil, taker.veiled = "", Showing()
-            self._hide_unwanted(heir)
+            self._hide_unwanted(successor)
         for id in list(side.subscriptions):
             self.unsubscribe(id)
         for id in list(side.advertisements):
@@ -431,15 +432,15 @@ class Tables:
         for entry in [*self.subscriptions.values()]:
             if name in entry.waiting:
                 entry.waiting.discard(name)
-                if heir and entry.owed and self.sides[heir].showing.doubt(entry.id):
-                    entry.waiting.add(heir)
+                if successor and entry.owed and self.sides[successor].showing.doubt(entry.id):
+                    entry.waiting.add(successor)
                 self._subscribed(entry)
         for entry in [*self.advertisements.values()]:
             if name in entry.waiting:
                 entry.waiting.discard(name)
-                if heir and entry.owed and entry.origin != heir:
-                    entry.waiting.add(heir)
-                    self.sides[heir].added[entry.id] = entry.filter
+                if successor and entry.owed and entry.origin != successor:
+                    entry.waiting.add(successor)
+                    self.sides[successor].added[entry.id] = entry.filter
                 self._advertised(entry)
 
     @property

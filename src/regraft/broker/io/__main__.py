@@ -13,7 +13,6 @@ import sys
 import msgspec
 
 from regraft.broker.io.configuration import Address, Configuration
-from regraft.broker.io.orphans import end_with_parent
 from regraft.broker.io.running import run, undisturbed
 from regraft.broker.io.server import BrokerServer
 from regraft.model import BadInput, RegraftError
@@ -70,5 +69,4 @@ def _say(document: dict[str, object]) -> None:
 
 if __name__ == "__main__":
     start_logging()
-    end_with_parent()
     sys.exit(run(undisturbed(main())))

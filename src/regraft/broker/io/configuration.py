@@ -10,6 +10,7 @@ from typing import Literal
 
 from regraft.broker.core import Settings
 from regraft.model import BadInput, Kind
+from regraft.wire.identity import Tls
 
 Address = tuple[str, int]
 
@@ -47,17 +48,6 @@ class Allowed:
 
 
 @dataclass(frozen=True)
-class Tls:
-    """Certificates as PEM files. With an `authority`, brokers show theirs to each other (mutual TLS)."""
-
-    certificate: Path
-    key: Path
-    authority: Path | None = None
-    clients_too: bool = False
-    """Clients must show a certificate of the authority as well."""
-
-
-@dataclass(frozen=True)
 class Tokens:
     """Secrets that a peer must know; an empty one is asked of nobody."""
 
@@ -68,8 +58,8 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Where records are spooled (DESIGN §5). `sampled` keeps one publication in `one_in`, on every broker
-    the same ones."""
+    """Where telemetry records (`regraft.protocol.telemetry`) are spooled. `sampled` keeps one publication in
+    `one_in`, the same ones on every broker."""
 
     folder: Path
     mode: Literal["sampled", "exact"] = "exact"

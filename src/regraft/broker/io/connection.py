@@ -14,9 +14,9 @@ from regraft.broker.io.flood import Unconfirmed
 from regraft.broker.io.intake import Intake
 from regraft.broker.io.turns import Turns
 from regraft.filters import Filter
-from regraft.protocol.framing import Reader, frames
 from regraft.protocol.messages import AnyMessage, ClientHello, Handover, LinkHello, Refused, Run
-from regraft.protocol.wire import BadFrame, Wire
+from regraft.wire.frames import BadFrame
+from regraft.wire.numbered import Reader, Wire, frames
 
 ROOM = 2**16
 """Bytes by which a frame of one event may grow on its way: what a client could send, every broker can

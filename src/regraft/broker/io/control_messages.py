@@ -18,6 +18,8 @@ from typing import Literal
 
 import msgspec
 
+from regraft.wire.frames import Format
+
 Address = tuple[str, int]
 LINE_BYTES = 2**20
 
@@ -60,5 +62,9 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     state: BrokerState | None = None
 
 
-def line(message: Hello | Request | Answer) -> bytes:
-    return msgspec.json.encode(message) + b"\n"
+GREETED: Format[Hello | Request, Answer] = Format(Hello, LINE_BYTES, lines=True)
+"""The broker's end, before the token was given."""
+DRIVEN: Format[Hello | Request, Answer] = Format(Request, LINE_BYTES, lines=True)
+"""The broker's end, afterwards."""
+DRIVING: Format[Answer, Hello | Request] = Format(Answer, LINE_BYTES, lines=True)
+"""The agent's end."""

@@ -5,9 +5,10 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 
-from regraft.broker.io.configuration import Address, Tls
+from regraft.broker.io.configuration import Address
 from regraft.broker.io.connection import Connection
-from regraft.broker.io.tls import dialling
+from regraft.wire.identity import Tls, dialling
+from regraft.wire.streams import dial
 
 log = logging.getLogger("regraft.broker")
 FIRST_PAUSE = 0.01
@@ -103,11 +104,7 @@ class Dialling:
         connection: Connection | None = None
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: self._connection(neighbour),
-                    *address,
-                    ssl=dialling(self._tls) if self._tls is not None else None,
-                )
+                connection = await dial(lambda: self._connection(neighbour), address, dialling(self._tls))
                 await asyncio.wait({connection.ended, connection.known}, return_when=asyncio.FIRST_COMPLETED)
         except Exception as fault:  # also files of certificates that are being replaced, and odd names
             log.info("the call to %s failed: %r", neighbour, fault)

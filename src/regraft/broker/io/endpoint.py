@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from regraft.broker.io.configuration import Address
-from regraft.model import BadInput
+from regraft.wire.streams import address_of, listen
 
 REQUEST_BYTES = 8192
 SECONDS = 5.0
@@ -24,17 +24,15 @@ class Endpoint:
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> None:
-        try:
-            self._server = await asyncio.start_server(self._serve, host, port, limit=REQUEST_BYTES)
-        except (OSError, UnicodeError) as fault:
-            reason = getattr(fault, "strerror", None) or fault
-            raise BadInput(f"{host}:{port}", f"can not be listened on: {reason}") from None
+        self._server = await listen(self._accept, (host, port))
+
+    def _accept(self) -> asyncio.StreamReaderProtocol:
+        return asyncio.StreamReaderProtocol(asyncio.StreamReader(REQUEST_BYTES), self._serve)
 
     @property
     def address(self) -> Address:
         assert self._server is not None
-        host, port = self._server.sockets[0].getsockname()[:2]
-        return host, port
+        return address_of(self._server)
 
     async def stop(self) -> None:
         if self._server is not None:

@@ -6,9 +6,10 @@ The core promises the client a window and the client's core obeys it; this is fo
 from collections import deque
 from collections.abc import Sequence
 
-from regraft.broker.io.admission import NO_ID, is_id
+from regraft.broker.io.admission import NO_ID
 from regraft.broker.io.configuration import Configuration
 from regraft.protocol.messages import Advertise, AnyMessage, Confirm, Refused, Run, Settled, Subscribe
+from regraft.protocol.names import is_name
 
 
 class Unconfirmed:
@@ -44,7 +45,7 @@ class Unconfirmed:
                 self.again = self.count
             elif type(message) is Confirm:
                 self.most_ranges = max(self.most_ranges, len(message.ranges) // 2)
-            elif isinstance(message, Subscribe | Advertise) and not is_id(message.id):
+            elif isinstance(message, Subscribe | Advertise) and not is_name(message.id):
                 self.has_ids = False
 
     def answered(self, messages: Sequence[AnyMessage]) -> int:

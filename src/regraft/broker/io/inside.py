@@ -1,9 +1,11 @@
 """What the shell reports of a core, of a tree or a mesh alike."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from regraft.broker.core import Broker
 from regraft.broker.core.mesh import MeshBroker
+from regraft.broker.core.peers import Link
 
 Core = Broker | MeshBroker
 
@@ -23,20 +25,25 @@ class Inside(NamedTuple):
 def inside(core: Core) -> Inside:
     """Read when somebody asks."""
     if isinstance(core, Broker):
-        links, sessions = dict(core.forwarding.links), core.forwarding.sessions
+        sessions = core.forwarding.sessions
         tables = core.tables
         counts = (len(tables.subscriptions), len(tables.advertisements))
         held, ready = core.forwarding.store.bytes, tables.ready
     else:
-        links, sessions = dict(core.interest.links), core.delivery.sessions
+        sessions = core.delivery.sessions
         counts = (
             sum(len(each.subscriptions) for each in sessions.values()),
             sum(len(each.advertisements) for each in sessions.values()),
         )
         held, ready = held_bytes(core), all(topic.ready for topic in core.interest.own.values())
+    links = links_of(core)
     up = {name: "down" if link.connection is None else "up" for name, link in links.items()}
     connected = sum(each.connection is not None for each in sessions.values())
     return Inside(up, len(sessions), connected, *counts, held, ready)
+
+
+def links_of(core: Core) -> Mapping[str, Link]:
+    return core.forwarding.links if isinstance(core, Broker) else core.interest.links
 
 
 def held_bytes(core: Core) -> int:

@@ -33,7 +33,7 @@ _decode = msgspec.msgpack.Decoder(tuple[str, bytes | None]).decode
 
 
 class Damaged(BadInput):
-    """A journal that can not be trusted."""
+    """A journal that cannot be trusted."""
 
 
 class Journal:
@@ -51,7 +51,7 @@ class Journal:
                 self._lock.close()
                 raise
         except OSError as fault:
-            raise BadInput(str(path), f"can not be used as a journal: {fault.strerror}") from None
+            raise BadInput(str(path), f"cannot be used as a journal: {fault.strerror}") from None
 
     def _start(self) -> None:
         self.values = _last_values(self.path)

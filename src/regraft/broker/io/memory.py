@@ -16,7 +16,7 @@ class Memory(Protocol):
         """Change values, None forgets; durable after `sync`."""
 
     async def sync(self) -> None:
-        """Returns when everything that was appended before is durable. Raises if it can not be: an OSError
+        """Returns when everything that was appended before is durable. Raises if it cannot be: an OSError
         or a RegraftError; the broker gives up then, because it could no longer keep what it promises."""
 
     def close(self) -> None: ...

@@ -12,7 +12,7 @@ and what they held when the disk failed.
 from collections import deque
 from collections.abc import Iterable
 
-from regraft.broker.io.records import Interest
+from regraft.protocol.telemetry import Interest
 
 AT_ONCE = 1000
 """Records that are written together: on a full disk, no more than these are tried again and again."""

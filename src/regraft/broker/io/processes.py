@@ -3,8 +3,7 @@
 import asyncio
 import contextlib
 import json
-import sys
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import Process
 from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
@@ -12,8 +11,8 @@ from typing import Any
 
 from regraft.broker.io.__main__ import to_json
 from regraft.broker.io.configuration import Address, Configuration
-from regraft.broker.io.ending import end_all
 from regraft.model import BadInput, RegraftError, Topology
+from regraft.processes.children import close_input, end_all, kill, start_module
 
 
 class Processes:
@@ -50,14 +49,12 @@ class Processes:
         return f"exit code {await self.running[id].wait()}"
 
     async def stop(self) -> None:
-        await end_all(self.running.values())
+        await end_all(self.running.values(), close_input)
         self.running.clear()
 
     async def kill(self, id: str) -> None:
         """As a crash does: without a word."""
-        process = self.running.pop(id)
-        process.kill()
-        await process.wait()
+        await kill(self.running.pop(id))
 
     async def restart(self, id: str) -> None:
         """After `kill`: on the same ports, with what its journal remembers."""
@@ -73,9 +70,7 @@ class Processes:
         await self._introduce(id)
 
     async def _spawn(self, id: str) -> None:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "regraft.broker.io"), stdin=PIPE, stdout=PIPE, start_new_session=True
-        )
+        process = await start_module("regraft.broker.io")
         self.running[id] = process
         await _tell(process, to_json(self._configurations[id]))
         host, port = (await _answer(process, id))["address"]

@@ -34,11 +34,12 @@ from regraft.broker.io.mesh_changes import MeshChanges, links_in
 from regraft.broker.io.metrics import Counters, healthz, metrics
 from regraft.broker.io.steered import Steered
 from regraft.broker.io.telemetry import Observer, file_name
-from regraft.broker.io.tls import accepting
 from regraft.broker.io.turns import Turns, prepare
 from regraft.filters import Filter
 from regraft.model import BadInput, RegraftError
 from regraft.protocol.messages import AnyMessage, Bye, ClientHello, LinkHello, Run
+from regraft.wire.identity import accepting
+from regraft.wire.streams import address_of, listen
 
 log = logging.getLogger("regraft.broker")
 TICK_SECONDS = 0.25
@@ -84,8 +85,7 @@ class BrokerServer(Steered):
     @property
     def address(self) -> Address:
         assert self._listener is not None
-        host, port = self._listener.sockets[0].getsockname()[:2]
-        return host, port
+        return address_of(self._listener)
 
     @property
     def metrics_address(self) -> Address | None:
@@ -99,21 +99,13 @@ class BrokerServer(Steered):
 
     async def listen(self) -> Address:
         """Take the port; connections wait until `start`."""
-        tls = self.configuration.tls
-        host, port = self.configuration.host, self.configuration.port
-        try:
-            self._listener = await asyncio.get_running_loop().create_server(
-                self._new_connection,
-                host,
-                port,
-                ssl=accepting(tls) if tls is not None else None,
-                ssl_handshake_timeout=self.configuration.allowed.hello_seconds if tls is not None else None,
-                start_serving=False,
-                backlog=1024,
-            )
-        except (OSError, UnicodeError) as fault:
-            reason = getattr(fault, "strerror", None) or fault
-            raise BadInput(f"{host}:{port}", f"can not be listened on: {reason}") from None
+        self._listener = await listen(
+            self._new_connection,
+            (self.configuration.host, self.configuration.port),
+            accepting(self.configuration.tls),
+            handshake_seconds=self.configuration.allowed.hello_seconds,
+            start=False,
+        )
         return self.address
 
     async def start(self) -> None:
@@ -189,7 +181,7 @@ class BrokerServer(Steered):
     def _memory_failed(self, fault: Exception) -> None:
         """Better gone than promising what a crash would undo."""
         if isinstance(fault, OSError | RegraftError):
-            self.give_up(f"the journal can not be written: {fault}")
+            self.give_up(f"the journal cannot be written: {fault}")
         else:
             self._core_failed(fault)
 

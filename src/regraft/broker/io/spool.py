@@ -19,9 +19,9 @@ import msgspec
 
 from regraft.broker.io.configuration import Telemetry
 from regraft.broker.io.owed import Owed
-from regraft.broker.io.records import Interest
 from regraft.broker.io.scribe import SCRIBE
 from regraft.model import BadInput
+from regraft.protocol.telemetry import Interest
 
 log = logging.getLogger("regraft.broker")
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Spool(Generic[T]):
                 if left.name[len(name) + 1 : -len(OPEN)].isdecimal():
                     _finish_left(left)
         except OSError as fault:
-            raise BadInput(str(telemetry.folder), f"can not hold telemetry: {fault.strerror}") from None
+            raise BadInput(str(telemetry.folder), f"cannot hold telemetry: {fault.strerror}") from None
         SCRIBE.serve(self)
 
     @property

@@ -14,7 +14,7 @@ from regraft.broker.io.clock import Clock
 from regraft.broker.io.connection import Connection
 from regraft.broker.io.dialling import Dialling
 from regraft.broker.io.durable import Durable, Outgoing
-from regraft.broker.io.inside import Core, inside
+from regraft.broker.io.inside import Core, links_of
 from regraft.broker.io.mesh_changes import MeshChanges
 from regraft.model import BadInput, RegraftError
 from regraft.protocol.messages import AnyMessage
@@ -53,7 +53,7 @@ class Steered(ABC):
 
     @property
     def neighbours(self) -> set[str]:
-        return set(inside(self._running()).links)
+        return set(links_of(self._running()))
 
     def lease(self, until: float) -> None:
         """Answers to clients may leave until then (`time.monotonic`); before the first call, always."""

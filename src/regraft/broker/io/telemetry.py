@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -19,10 +19,19 @@ from regraft.broker.core import Store
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.io.configuration import Telemetry
 from regraft.broker.io.inside import inside
-from regraft.broker.io.records import Delivery, Health, Hop, Interest, Publication, Record
 from regraft.broker.io.spool import Spool
 from regraft.protocol import events
 from regraft.protocol.messages import Run
+from regraft.protocol.telemetry import (
+    Delivery,
+    Health,
+    Hop,
+    Interest,
+    InterestChange,
+    Publication,
+    Record,
+    Role,
+)
 
 if TYPE_CHECKING:
     from regraft.broker.io.server import BrokerServer
@@ -31,7 +40,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PAGE = resource.getpagesize()
 SESSION = "session/"
 """How the key of a stored session begins; brokers of a mesh remember their links as well."""
-Role = Literal["publisher", "subscriber"]
 
 
 class _Filters(msgspec.Struct, array_like=True):
@@ -192,9 +200,7 @@ class Observer:
             one_in=self._stands_for,
         )
 
-    def _interest(
-        self, client: str, role: Role, filter: str, change: Literal["added", "removed"]
-    ) -> Interest:
+    def _interest(self, client: str, role: Role, filter: str, change: InterestChange) -> Interest:
         at = self._time(time.time_ns() // 1000)
         return Interest(at=at, broker=self.broker, client=client, role=role, filter=filter, change=change)
 

@@ -1,6 +1,6 @@
 """Compiled: a lower bound on the subtree of one class by dual ascent (Wong's for Steiner trees).
 
-Prices are taken off arcs little by little: for a member that the first member can not yet reach along
+Prices are taken off arcs little by little: for a member that the first member cannot yet reach along
 free arcs, all arcs into the set from which the member is reached pay the least of their prices. The sum
 of what was paid is at most the cost of any subtree that joins the members.
 """

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from regraft.design.ocbr.neighbourhoods import TABU, Tabu
 from regraft.design.ocbr.rearrange import Costs, rearrangement
-from regraft.model import Action, RegraftError
+from regraft.model import Action, IllegalTransition
 from regraft.model.traffic import Traffic
 
 
@@ -104,13 +104,9 @@ class Unlock(NamedTuple):
 Command = Wake | Lock | Propose | Unlock
 
 
-class IllegalTransition(RegraftError):
-    """An event that the phase does not allow: the surroundings break the interface."""
-
-
 @dataclass
 class Master:
-    """`handle` takes an event and returns what to do; `delta_t` is the seed's Δt."""
+    """`handle` takes an event and returns what to do; `delta_t` is OCBR's Δt."""
 
     broker: str
     costs: Costs

@@ -1,6 +1,6 @@
 """OCBR in numbers (OCBR §2): brokers, possible links with prices, traffic classes.
 
-`Problem.of` checks what the model's values can not check by themselves: members are known brokers, the
+`Problem.of` checks what the model's values cannot check by themselves: members are known brokers, the
 possible links join all brokers, the tree uses possible links only. Prices are α·C_l and β·C_b.
 """
 

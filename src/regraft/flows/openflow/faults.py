@@ -19,7 +19,7 @@ _CODES = {
     (2, 0): "unknown action type",
     (2, 4): "unknown port",
     (2, 7): "too many actions",
-    (2, 13): "field can not be set",
+    (2, 13): "field cannot be set",
     (2, 14): "bad value for a field",
     (3, 0): "unknown instruction",
     (3, 2): "unknown table to go to",

@@ -9,11 +9,11 @@ import json
 import signal
 import sys
 
-from regraft.broker.io.orphans import end_with_parent
 from regraft.coord import Configuration, Layout
 from regraft.heal.database.node import DatabaseNode, Timing
 from regraft.heal.database.store import store_of
 from regraft.model import BadInput, RegraftError
+from regraft.processes.orphans import end_with_parent
 
 
 def options() -> argparse.Namespace:

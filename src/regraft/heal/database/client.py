@@ -7,8 +7,6 @@ and the next one is asked; when none is left, `DatabasesAway` says what each of 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
-import msgspec
-
 from regraft.coord import Coord, Layout
 from regraft.heal.database.connection import Connection, DatabaseAway
 from regraft.heal.database.metadata import Here, living
@@ -25,7 +23,7 @@ from regraft.heal.database.protocol import (
     Release,
 )
 from regraft.heal.database.records import Adaptation, BrokerRecord, RuleSet, RuleText
-from regraft.heal.grant import Grant, Request
+from regraft.heal.grant import Denied, Grant, Request
 from regraft.heal.rules import Checked, check, parse
 from regraft.model import BadInput, RegraftError
 
@@ -37,12 +35,6 @@ PAUSE = 0.05
 
 class DatabasesAway(RegraftError):
     """No destination database answers."""
-
-
-class Denied(msgspec.Struct, frozen=True):
-    """The expected no of the database."""
-
-    reason: str
 
 
 class DatabaseClient:
@@ -65,10 +57,10 @@ class DatabaseClient:
 
     async def close(self) -> None:
         for connection in self._connections:
-            await connection.close()
+            connection.close()
 
     async def request(self, request: Request, patience: float = 30.0) -> Grant | Denied:
-        """Until it is our turn; `Denied` if that does not come in time, or can not."""
+        """Until it is our turn; `Denied` if that does not come in time, or cannot."""
         deadline = asyncio.get_running_loop().time() + patience
         while True:
             try:
@@ -139,7 +131,7 @@ class DatabaseClient:
                 yield checked_rules(answer.rules)
 
     async def _done(self, ask: Ask) -> Answer:
-        """What can not be refused but for trouble."""
+        """What cannot be refused but for trouble."""
         answer = await self._call(ask)
         if answer.refused:
             raise DatabasesAway(f"the destination database refuses: {answer.refused}")

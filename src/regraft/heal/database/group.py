@@ -1,9 +1,9 @@
 """Which brokers decide about a request (Mimosa Pudica §3.2, §3.3): the path, and whom it concerns. Pure.
 
-The seed's group are the brokers between the publisher and the subscriber of the message that was under way.
-All neighbours of a broker that is to be deleted have to know as well. The seed tolerates f crashes among 2f +
-1 brokers; to a path that is shorter the nearest others are added, so that the living are a majority even if
-one more of them crashes.
+The paper's group are the brokers between the publisher and the subscriber of the message that was under way.
+All neighbours of a broker that is to be deleted have to know as well. The paper tolerates f crashes among
+2f + 1 brokers; to a path that is shorter the nearest others are added, so that the living are a majority
+even if one more of them crashes.
 """
 
 from collections import deque

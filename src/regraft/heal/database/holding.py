@@ -1,6 +1,6 @@
 """Broker records at one database: read, put at two places or more, copied when a place is lost.
 
-On failure: a holder that can not be written to is replaced by another at once, if there is one. A database
+On failure: a holder that cannot be written to is replaced by another at once, if there is one. A database
 that is away for more than `grace` seconds is lost: what it held is copied.
 """
 

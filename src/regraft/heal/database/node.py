@@ -13,10 +13,11 @@ from typing import Any
 from regraft.coord import Configuration, Coord, CoordError, CoordUnreachable, Layout
 from regraft.heal.database.answers import Answers
 from regraft.heal.database.metadata import Here, Metadata
-from regraft.heal.database.protocol import CALLS, Answer, Call, frame, receive
-from regraft.heal.database.records import Garbled
+from regraft.heal.database.protocol import ASKED, Answer, Call
 from regraft.heal.database.replicas import Replicas
 from regraft.heal.database.store import Store
+from regraft.wire.requests import Answering
+from regraft.wire.streams import address_of, listen
 
 MOST_CALLS = 1_000
 """At a time, on one connection."""
@@ -56,7 +57,7 @@ class DatabaseNode:
         self._timing = timing or Timing()
         self._stack = contextlib.AsyncExitStack()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._open: set[Answering[Call, Answer]] = set()
 
     @property
     def faults(self) -> list[str]:
@@ -84,8 +85,8 @@ class DatabaseNode:
         self._replicas = Replicas(self.id, self._store, self._metadata)
         self._stack.push_async_callback(self._replicas.close)
         self._answers = Answers(self._replicas, self._metadata, self._timing.grant, self._timing.lost)
-        server = await asyncio.start_server(self._serve, self.host, self.port)
-        self.port = server.sockets[0].getsockname()[1]
+        server = await listen(self._accept, (self.host, self.port))
+        self.port = address_of(server)[1]
         self._stack.callback(server.close)
         await self._replicas.sweep()
         here = Here(host=self.host, port=self.port, region=self.region, store=self._store.name)
@@ -98,8 +99,8 @@ class DatabaseNode:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for writer in list(self._writers):
-            writer.close()
+        for asker in list(self._open):
+            asker.close()
         await self._stack.aclose()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
@@ -115,33 +116,17 @@ class DatabaseNode:
             except CoordError as fault:
                 self._metadata.note(str(fault))
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        peer = f"caller {writer.get_extra_info('peername')}"
-        room = asyncio.Semaphore(MOST_CALLS)
+    async def _answer(self, call: Call) -> Answer:
         try:
-            while True:
-                call: Call = await receive(reader, CALLS, peer)
-                await room.acquire()
-                self._begin(self._answer(call, writer, room))
-        except Garbled as fault:
-            self._metadata.note(str(fault))
-            writer.write(frame(Answer(number=0, refused=fault.reason)))
-        except (EOFError, OSError):
-            pass
-        finally:
-            self._writers.discard(writer)
-            writer.close()
-
-    async def _answer(self, call: Call, writer: asyncio.StreamWriter, room: asyncio.Semaphore) -> None:
-        try:
-            answer = await self._answers.to(call.number, call.ask)
+            return await self._answers.to(call.number, call.ask)
         except CoordUnreachable as fault:
-            answer = Answer(number=call.number, refused=str(fault), again=True)
+            return Answer(number=call.number, refused=str(fault), again=True)
         except CoordError as fault:
-            answer = Answer(number=call.number, refused=str(fault))
-        finally:
-            room.release()
-        with contextlib.suppress(OSError):
-            writer.write(frame(answer))
-            await writer.drain()
+            return Answer(number=call.number, refused=str(fault))
+
+    def _refuse(self, peer: str, reason: str) -> Answer:
+        self._metadata.note(f"caller {peer}: {reason}")
+        return Answer(number=0, refused=reason)
+
+    def _accept(self) -> Answering[Call, Answer]:
+        return Answering(ASKED, self._open, self._answer, self._begin, self._refuse, MOST_CALLS)

@@ -1,20 +1,14 @@
-"""What brokers ask a destination database, and databases ask each other: frames of msgpack on TCP.
+"""What brokers ask a destination database, and databases ask each other.
 
-A frame is its length in four bytes and a `Call` or an `Answer`; an answer has the number of its call. Garbage
-ends the connection with a reason.
+A frame is a `Call` or an `Answer`; an answer has the number of its call. Garbage ends the connection with a
+reason.
 """
-
-import asyncio
-import struct
-from typing import Any, TypeVar
 
 import msgspec
 
-from regraft.heal.database.records import Adaptation, BrokerRecord, Garbled, RuleSet
+from regraft.heal.database.records import Adaptation, BrokerRecord, RuleSet
 from regraft.heal.grant import Grant, Request
-
-MAX_FRAME = 8 << 20
-_LENGTH = struct.Struct(">I")
+from regraft.wire.frames import Format
 
 
 class _Ask(msgspec.Struct, frozen=True, kw_only=True, tag_field="ask"):
@@ -115,30 +109,8 @@ def trouble(reason: str) -> Answer:
     return Answer(number=0, refused=reason, again=True)
 
 
-T = TypeVar("T")
-
-
-def frame(message: Call | Answer) -> bytes:
-    body = msgspec.msgpack.encode(message)
-    return _LENGTH.pack(len(body)) + body
-
-
-async def receive(reader: asyncio.StreamReader, decoder: "msgspec.msgpack.Decoder[T]", place: str) -> T:
-    """The next message; `Garbled` if it is none, EOFError at the end of the connection."""
-    try:
-        (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-        if length > MAX_FRAME:
-            raise Garbled(place, f"a frame of {length} bytes, where {MAX_FRAME} are allowed")
-        body = await reader.readexactly(length)
-    except asyncio.IncompleteReadError:
-        raise EOFError(place) from None
-    try:
-        return decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        raise Garbled(place, f"not a message: {str(fault).splitlines()[0]}") from None
-    except Exception as fault:  # a constructor's own check, such as that of Request
-        raise Garbled(place, f"not a message: {fault}") from None
-
-
-CALLS: Any = msgspec.msgpack.Decoder(Call)
-ANSWERS: Any = msgspec.msgpack.Decoder(Answer)
+LARGEST = 8 << 20
+ASKED: Format[Call, Answer] = Format(Call, LARGEST)
+"""The end of a database."""
+ASKING: Format[Answer, Call] = Format(Answer, LARGEST)
+"""The end of those who ask it."""

@@ -1,6 +1,6 @@
 """What the destination database keeps (Mimosa Pudica §3.2): brokers, the map of paths, rules, adaptations.
 
-The second layer holds these as JSON; a record that does not decode, or says what can not be, is `Garbled`: it
+The second layer holds these as JSON; a record that does not decode, or says what cannot be, is `Garbled`: it
 is refused with the reason, and another replica is asked.
 """
 

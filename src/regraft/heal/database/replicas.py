@@ -68,7 +68,7 @@ class Replicas:
         return merged(found, {}).records.get(id)
 
     async def own(self, ids: Sequence[str]) -> dict[str, BrokerRecord]:
-        """What is stored here, without what can not be believed; nothing while the store does not answer.
+        """What is stored here, without what cannot be believed; nothing while the store does not answer.
 
         No ids: all that is here.
         """
@@ -231,4 +231,4 @@ class Replicas:
 
     async def close(self) -> None:
         for connection in self._peers.values():
-            await connection.close()
+            connection.close()

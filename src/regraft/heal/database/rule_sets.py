@@ -29,7 +29,7 @@ class RuleSets:
             if not await self._metadata.news(seen, deadline):
                 return Answer(number=0)
         found = await self._rule_set()
-        return Answer(number=0, rules=found) if found else trouble("the rules can not be found")
+        return Answer(number=0, rules=found) if found else trouble("the rules cannot be found")
 
     async def _rule_set(self) -> RuleSet | None:
         head = self._head
@@ -46,7 +46,7 @@ class RuleSets:
         """Checked here as well; stored everywhere, then made the ones that hold."""
         before = await self._rule_set()
         if before is None:
-            return trouble("the rules that hold now can not be found")
+            return trouble("the rules that hold now cannot be found")
         if before.version != ask.expected:
             return Answer(number=0, refused=f"the rules are at version {before.version}, not {ask.expected}")
         try:

@@ -146,7 +146,9 @@ class SqliteStore:
     async def _run(self, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
         try:
-            return await asyncio.wait_for(loop.run_in_executor(self._thread, work), SECONDS)
+            # Not wait_for: in Python 3.11 that swallows a cancellation that comes together with the result.
+            async with asyncio.timeout(SECONDS):
+                return await loop.run_in_executor(self._thread, work)
         except TimeoutError:
             raise StoreFailed(f"{self.name}: no answer within {SECONDS:g} s") from None
         except (sqlite3.Error, OSError, RuntimeError) as fault:

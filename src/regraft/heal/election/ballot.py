@@ -6,7 +6,7 @@
         +--the timer ends, or the leader is suspected: next view ------- DECIDED from a member -------+
 
 Algorithm 1 with two changes (decision 15). Who leads a view follows from the view alone: the candidates in
-the order of their distance from the publisher, each in turn, which is the seed's criteria a, c and d; who
+the order of their distance from the publisher, each in turn, which is the paper's criteria a, c and d; who
 suspects a view's leader (b) moves on to the next view at once. And a leader acts only when a majority has
 accepted its decision; votes carry what their senders accepted, and a later leader proposes the latest of that
 again. A vote in a view is thus a promise not to accept anything of an earlier one, any two majorities share a

@@ -14,7 +14,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """A majority follows us: find out what is to be done (F of the seed) and call `chosen`."""
+    """A majority follows us: find out what is to be done (F of the paper) and call `chosen`."""
 
     election: str
     view: int

@@ -123,7 +123,7 @@ def _declared(each: Declaration) -> Type:
 
 
 def _event_arguments(rule: Rule) -> dict[str, Bound]:
-    """By position, as the seed writes them; their names are the rule's own."""
+    """By position, as the paper writes them; their names are the rule's own."""
     known = EVENTS.get(rule.on.name)
     if known is None:
         raise Misfit(rule.on.at, f"unknown event {rule.on.name!r}; there are {', '.join(EVENTS)}")
@@ -216,7 +216,7 @@ class _Types:
             ("number", "text") if node.operator not in ("==", "!=") else ("number", "text", "truth", "broker")
         )
         if left != right or left not in ordered:
-            raise Misfit(node.at, f"`{node.operator}` can not compare a {left} with a {right}")
+            raise Misfit(node.at, f"`{node.operator}` cannot compare a {left} with a {right}")
         return "truth"
 
     def _need(self, node: Expression, wanted: Type, operator: str) -> None:

@@ -1,4 +1,4 @@
-"""Two rules that can not both hold, and rules that never do: reported when they are stored.
+"""Two rules that cannot both hold, and rules that never do: reported when they are stored.
 
 Conditions are compared through intervals: each is a disjunction of conjunctions of `name op number` and
 `name op name`; what is neither (products, texts) counts as "may be", so a conflict is rather reported once

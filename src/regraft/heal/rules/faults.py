@@ -5,7 +5,7 @@ from regraft.model import BadInput
 
 
 class BadRule(BadInput):
-    """A rule that does not parse, or says what can not be; `place` ends in line:column."""
+    """A rule that does not parse, or says what cannot be; `place` ends in line:column."""
 
 
 class Misfit(BadRule):

@@ -8,7 +8,7 @@
     priority  NUMBER;}
 
 Clauses stand in any order, `when` and `priority` may be missing; `inst oblig` reads the same. The rules that
-the seed prints parse as they stand: the arguments of an event may be parted by `,`, `;` or `,;`, `User
+the paper prints parse as they stand: the arguments of an event may be parted by `,`, `;` or `,;`, `User
 Defined` is a value still to be given, and the last brace of a rule may be missing (decision 14).
 
 The parser is a table with a stack of its own, and length, number and nesting have limits.

@@ -1,4 +1,4 @@
-"""The four rules of Mimosa Pudica §4.3, with the seed's punctuation."""
+"""The four rules of Mimosa Pudica §4.3, punctuated as printed there."""
 
 SEED_RULES = """\
 type oblig deleteBrokerRules(target database, Broker<T> broker){

@@ -1,6 +1,6 @@
 """What rules may speak of: events with their arguments, actions, measured values, and the types of all these.
 
-Types are those of the seed's declarations, by what they mean here: `Broker<T>` is one broker,
+Types are those of the paper's declarations, by what they mean here: `Broker<T>` is one broker,
 `Broker<List<T>>` several, `target` the destination database. A new event or action is one line here and one
 case in `actions`.
 """
@@ -44,7 +44,7 @@ MEASURES: Final = (*_MEASURED, "max_input_rate", "min_output_rate", "clients")
 _LOAD: Final = tuple(Argument(name, "number") for name in _MEASURED)
 
 EVENTS: Final[dict[str, tuple[Argument, ...]]] = {
-    # The seed's four.
+    # The paper's four.
     "deleteBrokerRequest": (),
     "addBrokerRequest": (),
     "migrateBrokerRequest": (
@@ -80,7 +80,7 @@ CONTRADICTORY: Final = frozenset(
         frozenset({"goBroker", "cloneBroker"}),
     }
 )
-"""Two that can not both be done to the same broker at the same event."""
+"""Two that cannot both be done to the same broker at the same event."""
 
 ATTRIBUTES: Final[dict[Type, dict[str, Type]]] = {
     "broker": {**dict.fromkeys(MEASURES, "number"), "degree": "number", "dead": "truth", "id": "text"},
@@ -88,7 +88,7 @@ ATTRIBUTES: Final[dict[Type, dict[str, Type]]] = {
     "brokers": {"count": "number"},
 }
 METHODS: Final[dict[Type, dict[str, Type]]] = {
-    # The seed compares it with a bound: how many brokers these are.
+    # The paper compares it with a bound: how many brokers these are.
     "brokers": {"getBrokersID": "number"},
     "broker": {"getBrokerID": "text"},
 }

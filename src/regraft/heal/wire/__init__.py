@@ -1,6 +1,6 @@
 """How managers talk to each other: one connection for each two that have something to say."""
 
-from regraft.heal.wire.connections import Address, Connections
+from regraft.heal.wire.connections import Connections
 from regraft.heal.wire.messages import (
     Answer,
     AskJoin,
@@ -17,7 +17,6 @@ from regraft.heal.wire.messages import (
 )
 
 __all__ = [
-    "Address",
     "Answer",
     "AskJoin",
     "AskReach",

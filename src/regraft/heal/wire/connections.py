@@ -7,17 +7,16 @@ nothing.
 """
 
 import asyncio
-import hmac
 import logging
 import ssl
 from collections.abc import Callable
-from typing import cast
 
-from regraft.heal.wire.messages import Frames, Hello, Message, frame
-from regraft.model import BadInput
+from regraft.heal.wire.messages import FORMAT, Hello, Message
+from regraft.wire.frames import BadFrame
+from regraft.wire.identity import same_secret
+from regraft.wire.streams import Address, Stream, address_of, dial, listen
 
 log = logging.getLogger("regraft.heal")
-Address = tuple[str, int]
 HELLO_SECONDS = 2.0
 CONNECT_SECONDS = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
@@ -25,69 +24,36 @@ UNSENT_BYTES = 4 << 20
 """A peer that reads so little is gone."""
 
 
-class Connection(asyncio.Protocol):
-    """One; `peer` is empty until it has said who it is."""
+class Connection(Stream[Message, Message]):
+    """One connection; `expected` is the peer that we have called."""
 
     def __init__(self, all: "Connections", expected: str = "") -> None:
-        self.peer = ""
+        super().__init__(FORMAT, all.open, patience=HELLO_SECONDS, most_unsent=UNSENT_BYTES)
         self.expected = expected
-        self.transport: asyncio.Transport | None = None
-        self.known: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._all = all
-        self._frames = Frames()
-        self._patience: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)
-        self._patience = asyncio.get_running_loop().call_later(HELLO_SECONDS, self.abort)
+    def opened(self) -> None:
         if self.expected:
             self.send(self._all.hello)
-        self._all.open.add(self)
 
-    def data_received(self, data: bytes) -> None:
-        try:
-            for message in self._frames.add(data):
-                self._heard(message)
-        except BadInput as fault:
-            log.warning("%s: connection of %s ends: %s", self._all.hello.id, self.peer or "a stranger", fault)
-            self.abort()
-
-    def _heard(self, message: Message) -> None:
-        if self.peer:
+    def heard(self, message: Message) -> None:
+        if self.id:
             if not isinstance(message, Hello):
-                self._all.heard(self.peer, message)
-            return
-        if not isinstance(message, Hello) or not self._all.admits(message, self.expected):
+                self._all.heard(self.id, message)
+        elif isinstance(message, Hello) and self._all.admits(message, self.expected):
+            if not self.expected:
+                self.send(self._all.hello)
+            self.introduced(message.id)
+            self._all.introduced(self)
+        else:
             self.abort()
-            return
-        if self._patience is not None:
-            self._patience.cancel()
-        self.peer = message.id
-        if not self.expected:
-            self.send(self._all.hello)
-        if not self.known.done():
-            self.known.set_result(True)
-        self._all.introduced(self)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-        self.transport = None
-        if not self.known.done():
-            self.known.set_result(False)
+    def garbled(self, fault: BadFrame) -> None:
+        log.warning("%s: connection of %s ends: %s", self._all.hello.id, self.id or "a stranger", fault)
+        self.abort()
+
+    def ended(self) -> None:
         self._all.ended(self)
-
-    def send(self, message: Message) -> None:
-        if self.transport is None:
-            return
-        if self.transport.get_write_buffer_size() > UNSENT_BYTES:
-            self.abort()
-            return
-        self.transport.write(frame(message))
-
-    def abort(self) -> None:
-        if self.transport is not None:
-            self.transport.abort()
 
 
 class Connections:
@@ -119,16 +85,13 @@ class Connections:
         self._stopped = False
 
     async def listen(self, host: str, port: int = 0) -> Address:
-        loop = asyncio.get_running_loop()
-        try:
-            self._server = await loop.create_server(
-                lambda: Connection(self), host, port, ssl=self._accepting, backlog=256
-            )
-        except (OSError, UnicodeError) as fault:
-            reason = getattr(fault, "strerror", None) or fault
-            raise BadInput(f"{host}:{port}", f"can not be listened on: {reason}") from None
-        found = self._server.sockets[0].getsockname()
-        return found[0], found[1]
+        self._server = await listen(lambda: Connection(self), (host, port), self._accepting)
+        return address_of(self._server)
+
+    @property
+    def peers(self) -> frozenset[str]:
+        """Those that are connected."""
+        return frozenset(self._by_peer)
 
     def connected(self, peer: str) -> bool:
         return peer in self._by_peer
@@ -168,29 +131,28 @@ class Connections:
     # What connections tell
 
     def admits(self, hello: Hello, expected: str) -> bool:
-        if not hmac.compare_digest(hello.token.encode(), self.hello.token.encode()):
+        if not same_secret(self.hello.token, hello.token):
             log.warning("%s: somebody who calls itself %r has the wrong token", self.hello.id, hello.id)
             return False
         return hello.id != self.hello.id and expected in ("", hello.id)
 
     def introduced(self, connection: Connection) -> None:
-        first = connection.peer not in self._by_peer
-        self._by_peer.setdefault(connection.peer, []).append(connection)
-        for message in self._waiting.pop(connection.peer, []):
+        first = connection.id not in self._by_peer
+        self._by_peer.setdefault(connection.id, []).append(connection)
+        for message in self._waiting.pop(connection.id, []):
             connection.send(message)
         if first:
-            self._up(connection.peer)
+            self._up(connection.id)
 
     def ended(self, connection: Connection) -> None:
-        self.open.discard(connection)
-        there = self._by_peer.get(connection.peer, [])
+        there = self._by_peer.get(connection.id, [])
         if connection in there:
             there.remove(connection)
             if not there:
-                del self._by_peer[connection.peer]
+                del self._by_peer[connection.id]
                 if not self._stopped:
-                    self._again(connection.peer)
-                    self._down(connection.peer)
+                    self._again(connection.id)
+                    self._down(connection.id)
 
     def _again(self, peer: str) -> None:
         if (task := self._kept.get(peer)) is not None and task.done():
@@ -219,10 +181,7 @@ class Connections:
             return False
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: Connection(self, peer), *address, ssl=self._dialling
-                )
-                return await connection.known
+                return await (await dial(lambda: Connection(self, peer), address, self._dialling)).known
         except (OSError, TimeoutError, UnicodeError) as fault:
             log.info("%s: the manager of %s does not answer: %r", self.hello.id, peer, fault)
             return False

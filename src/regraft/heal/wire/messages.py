@@ -1,4 +1,4 @@
-"""What managers say to each other, and its bytes: a length in four bytes, then MessagePack.
+"""What managers say to each other, as frames of MessagePack.
 
 | message | says |
 |---|---|
@@ -13,15 +13,10 @@
 | SendAway, Answer | clients are to leave the broker |
 """
 
-import struct
-
 import msgspec
 
-from regraft.model import BadInput
 from regraft.model.facts import Event, Load
-
-MAX_FRAME = 2 << 20
-LENGTH = struct.Struct(">I")
+from regraft.wire.frames import Format
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="m", array_like=True):
@@ -104,38 +99,4 @@ Message = (
     Hello | Ping | Pong | Ballot | Cause | Here | CarriedOut | AskReach | Reach | AskJoin | SendAway | Answer
 )
 
-_ENCODE = msgspec.msgpack.Encoder().encode
-_DECODER: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
-
-
-def frame(message: Message) -> bytes:
-    body = _ENCODE(message)
-    return LENGTH.pack(len(body)) + body
-
-
-class Frames:
-    """Bytes as they come → messages; `BadInput` if they are none."""
-
-    def __init__(self) -> None:
-        self._kept = bytearray()
-
-    def add(self, data: bytes) -> list[Message]:
-        self._kept += data
-        found: list[Message] = []
-        while len(self._kept) >= LENGTH.size:
-            (length,) = LENGTH.unpack_from(self._kept)
-            if length > MAX_FRAME:
-                raise BadInput("manager", f"a frame of {length} bytes, where {MAX_FRAME} are allowed")
-            if len(self._kept) < LENGTH.size + length:
-                break
-            body = bytes(self._kept[LENGTH.size : LENGTH.size + length])
-            del self._kept[: LENGTH.size + length]
-            found.append(_message(body))
-        return found
-
-
-def _message(body: bytes) -> Message:
-    try:
-        return _DECODER.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        raise BadInput("manager", f"not a message: {str(fault).splitlines()[0]}") from None
+FORMAT: Format[Message, Message] = Format(Message, largest=2 << 20)

@@ -39,7 +39,7 @@ class Seen:
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """`kept`: None if it can not be said; of a soft goal, always True. `number` is to be small."""
+    """`kept`: None if it cannot be said; of a soft goal, always True. `number` is to be small."""
 
     goal: str
     hard: bool
@@ -73,7 +73,7 @@ def within(goal: str, what: str, number: Number, limit: float | None, unit: str 
         return None
     if number is None:
         return Verdict(
-            goal=goal, hard=True, kept=None, reason=f"{what} can not be said (at most {limit:g}{unit})"
+            goal=goal, hard=True, kept=None, reason=f"{what} cannot be said (at most {limit:g}{unit})"
         )
     kept = number <= limit
     reason = f"{what} is {number:.6g}{unit}, {'at most' if kept else 'above the limit of'} {limit:g}{unit}"

@@ -1,4 +1,4 @@
-"""Hard: the overlay is what it claims to be. A tree can not be built otherwise; a mesh joins all topics."""
+"""Hard: the overlay is what it claims to be. A tree cannot be built otherwise; a mesh joins all topics."""
 
 from dataclasses import dataclass
 

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from regraft.measure.counting.groups import weights
 from regraft.measure.counting.pieces import Columns, Stored, Task, counted, read, tasks
-from regraft.measure.schemas import REQUIRED
+from regraft.measure.record_fields import REQUIRED
 from regraft.measure.transforms.broker_load import BY_BROKER
 
 KINDS = tuple(sorted(REQUIRED.keys() - {"hop", "delivery"}))

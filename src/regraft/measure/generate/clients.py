@@ -21,7 +21,7 @@ CLASSES = 10
 LARGEST = 1000.0
 ZIPF = 1.1
 DEFAULT_LATENCY_MS = 30.0
-"""Of a link that does not say; the middle of the seed's 10 to 50."""
+"""Of a link that does not say; the middle of IPITT's 10 to 50."""
 
 
 class Subscriber(NamedTuple):

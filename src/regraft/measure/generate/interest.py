@@ -2,7 +2,7 @@
 
 Each node subscribes to topic t with probability p(t) until it has its number of topics: draws that
 repeat a topic do not count. With few topics the same law is had at once: each topic gets an exponential
-waiting time of rate p(t), and the first ones win. The seed does not say how steep Expo is; here the most
+waiting time of rate p(t), and the first ones win. kTCO does not say how steep Expo is; here the most
 popular fifth of the topics has four fifths of the interest, the "80-20" of kTCO §VII.
 """
 

@@ -14,9 +14,10 @@ from pyspark.sql import functions as f
 
 from regraft.measure.conform import conform
 from regraft.measure.faults import one_line
-from regraft.measure.schemas import RECORD_VERSION, RECORDS
+from regraft.measure.schemas import RECORDS
 from regraft.model import BadInput
 from regraft.model.files import shown
+from regraft.protocol.telemetry import RECORD_VERSION
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TAXI = [

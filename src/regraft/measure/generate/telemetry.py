@@ -21,8 +21,9 @@ from regraft.measure.generate.clients import (
     matches_per_publication,
 )
 from regraft.measure.generate.draws import uniform, word
-from regraft.measure.schemas import RECORD_VERSION, RECORDS
+from regraft.measure.schemas import RECORDS
 from regraft.model import BadInput, Topology
+from regraft.protocol.telemetry import RECORD_VERSION
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TRANSFORMATION = "change-1"
@@ -31,7 +32,7 @@ HEALTH_SECONDS = 10
 
 @dataclass(frozen=True)
 class Settings:
-    """The seed's: 20 publishers with 5 publications a second each. `rows` is met within a few per cent."""
+    """IPITT's: 20 publishers with 5 publications a second each. `rows` is met within a few per cent."""
 
     rows: int
     subscribers: int = 1000

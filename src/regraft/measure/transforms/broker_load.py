@@ -4,7 +4,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from regraft.measure.conform import all_for, conform, stands_for
-from regraft.measure.schemas import NUMBER, REQUIRED, TABLES, TEXT, TIME, WHOLE, struct
+from regraft.measure.record_fields import REQUIRED
+from regraft.measure.schemas import NUMBER, TABLES, TEXT, TIME, WHOLE, struct
 
 BY_BROKER = struct(
     window=TIME,

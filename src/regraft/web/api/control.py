@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from regraft.app import views as v
+from regraft.serve import views as v
 from regraft.web.api.parts import Admin, Operator, Service, Viewer, noted, visit_of
 from regraft.web.documents import LogIn, ModeChange, Pause, Responses, RulesChange, Who, documented, reply
 from regraft.web.gate import COOKIE, SESSION_SECONDS, Gate

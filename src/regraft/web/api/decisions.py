@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
-from regraft.app import views as v
+from regraft.serve import views as v
 from regraft.web.api.parts import Admin, Before, Limit, Service, Viewer
 from regraft.web.audit import Audit
 from regraft.web.documents import AuditEntry, Items, documented, reply, reply_items

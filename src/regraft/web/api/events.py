@@ -11,8 +11,8 @@ from fastapi import APIRouter, Header, Request, Response
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from regraft.app.interface import ServiceInterface
-from regraft.app.views import EventView
+from regraft.serve.interface import ServiceInterface
+from regraft.serve.views import EventView
 from regraft.web.api.parts import LARGEST, Before, Service, Viewer, visit_of
 from regraft.web.documents import NOES, SCHEMA_OF, Responses, documented
 from regraft.web.metrics import Metrics

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from regraft.app import views as v
+from regraft.serve import views as v
 from regraft.web.api.parts import Limit, Name, Service, Time, Viewer
 from regraft.web.documents import Items, documented, reply, reply_items
 

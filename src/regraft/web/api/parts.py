@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, HTTPException, Path, Query, Request
 
-from regraft.app.interface import ServiceInterface
+from regraft.serve.interface import ServiceInterface
 from regraft.web.guard import Visit
 from regraft.web.roles import Principal, Role
 

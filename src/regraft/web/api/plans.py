@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from regraft.app import views as v
+from regraft.serve import views as v
 from regraft.web.api.parts import Limit, Operator, Service, Sha256, Viewer, noted
 from regraft.web.documents import Items, Rejection, documented, reply, reply_items
 

@@ -1,0 +1,216 @@
+"""What the loop needs of a running network, and nothing more.
+
+An estate knows its topology, measures its traffic, and carries plans out. It belongs to one loop at a time:
+`probe` gets the right to change it back when that was lost. Faults have three kinds, and the loop treats them
+differently: `Away` (nobody answers, or the right to change the network is lost), `DiskFull`, and every other
+`RegraftError`, which concerns only what was asked. `BadInput` refuses a request; then nothing was touched.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+from regraft.estate.windows import Measured, MeasuredWindow
+from regraft.loop.values import Ended
+from regraft.model import Plan, RegraftError, Topology
+from regraft.model.intents import Intent
+from regraft.model.outcome import Outcome
+
+WantedOfRun = Literal["run", "pause", "stop", "roll back"]
+
+
+class Away(RegraftError):
+    """The estate does not answer, or somebody else may change it now."""
+
+
+class AnotherLoop(Away):
+    """Another loop has the right to change it."""
+
+
+class DiskFull(RegraftError):
+    """Less room than the settings ask for."""
+
+
+class Known(NamedTuple):
+    """The topology and its epoch, which grows with every change."""
+
+    topology: Topology
+    epoch: int
+
+
+@dataclass(frozen=True)
+class BrokerFacts:
+    """What a broker says about itself; None: nothing."""
+
+    alive: bool = False
+    host: str | None = None
+    port: int | None = None
+    life: int | None = None
+    clients: int | None = None
+    sessions: int | None = None
+    queue_bytes: int | None = None
+    publications_per_second: float | None = None
+    bytes_in_per_second: float | None = None
+    bytes_out_per_second: float | None = None
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Neighbour → up or down."""
+
+
+@dataclass(frozen=True)
+class Guarantees:
+    """What subscribers see while the network is changed."""
+
+    delivery: Literal["exactly once", "at least once", "at most once"]
+    order: Literal["publisher", "none"]
+    duplicates: str = "none"
+    """What bounds their number, in words."""
+
+
+@dataclass(frozen=True)
+class ChangeLimits:
+    """How many changes of links are made at a time, in all and at one broker; None: no limit."""
+
+    at_once: int | None = None
+    per_broker: int | None = None
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """How far a run is. `step` is the one that is being carried out, from 1."""
+
+    run: str
+    step: int
+    steps: int
+    actions: int
+    actions_done: int
+    paused: bool
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The last run that was begun. `back`: it takes an earlier run back."""
+
+    run: str
+    plan: str
+    state: str
+    back: bool
+
+
+@dataclass(frozen=True)
+class HealingRule:
+    """A rule of healing, as people write it."""
+
+    name: str
+    text: str
+    version: int
+
+
+@dataclass(frozen=True)
+class HealingRules:
+    """`note` says why there are none, if there are none."""
+
+    version: int = 0
+    rules: tuple[HealingRule, ...] = ()
+    definitions: Mapping[str, float | str | bool] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class HealingRecord:
+    """One adaptation of healing: its cause, how long its parts took, and how it ended."""
+
+    id: str
+    kind: str
+    cause: str
+    at: float
+    rules: tuple[str, ...]
+    leader: str
+    intents: tuple[Intent, ...]
+    timeout_ms: float
+    vote_ms: float
+    election_ms: float
+    adaptation_ms: float
+    outcome: str
+    reason: str
+
+
+TellProgress = Callable[[RunProgress], None]
+
+
+class Estate(Protocol):
+    """All methods are called on one event loop."""
+
+    @property
+    def guarantees(self) -> Guarantees: ...
+    @property
+    def limits(self) -> ChangeLimits: ...
+    @property
+    def known(self) -> Known | None:
+        """The topology as it was told last."""
+        ...
+
+    async def refresh(self) -> Known:
+        """The topology as it is now."""
+        ...
+
+    async def probe(self) -> Known:
+        """The same, after the right to change the network was regained if it had been lost."""
+        ...
+
+    async def follow(self, changed: Callable[[Known], None], failed: Callable[[str], None]) -> None:
+        """Tells every change of the topology and every loss of the right to change it; until cancelled."""
+        ...
+
+    async def brokers(self) -> Mapping[str, BrokerFacts]:
+        """All brokers that can be told something, also those that wait to be part of the network."""
+        ...
+
+    async def warm(self) -> None:
+        """What measuring needs is started before the first window is over."""
+        ...
+
+    async def measure(self, start: float, end: float) -> MeasuredWindow: ...
+    async def read_window(self, start: float, end: float) -> Measured:
+        """A window that was measured before; `BadInput` if it is no longer kept."""
+        ...
+
+    def check_disk(self) -> None:
+        """`DiskFull` if there is too little room to measure."""
+        ...
+
+    async def carry_out(self, plan: Plan, tell: TellProgress) -> Outcome:
+        """`BadInput` if the plan does not start from the current topology, or another run is under way."""
+        ...
+
+    async def resume(self, plan: Plan | None, back: bool, tell: TellProgress) -> Outcome | Ended:
+        """The interrupted run to its end; if it has ended meanwhile, how; `BadInput` if it never began."""
+        ...
+
+    async def roll_back(self, tell: TellProgress) -> Outcome:
+        """What the last run has changed is changed back."""
+        ...
+
+    async def ask(self, wanted: WantedOfRun) -> None:
+        """Tells the run that is under way to continue, pause, stop or go back; `BadInput` if none is."""
+        ...
+
+    async def interrupted(self) -> str | None:
+        """sha256 of the plan of a run that has not ended, and that nobody carries out."""
+        ...
+
+    async def last_run(self) -> LastRun | None: ...
+
+    async def tell_healing(self, measured: Measured, network: Topology | None) -> None:
+        """The traffic measured last, and what links cost: a repair chooses links by them."""
+        ...
+
+    async def rules(self) -> HealingRules: ...
+    async def put_rules(
+        self, rules: Mapping[str, str], definitions: Mapping[str, float | str | bool]
+    ) -> HealingRules:
+        """Adds these and replaces those of the same name; `BadInput` if one breaks a rule of the language."""
+        ...
+
+    async def adaptations(self, limit: int) -> tuple[HealingRecord, ...]:
+        """The last ones, the newest first; none if the network does not heal by itself."""
+        ...

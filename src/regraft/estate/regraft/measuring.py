@@ -1,0 +1,192 @@
+"""Spark, kept warm: one session for as long as the loop runs, used by one thread, started anew if it dies."""
+
+import contextlib
+import shutil
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regraft.estate.protocol import DiskFull
+from regraft.estate.regraft.idle_check import IdleCheck
+from regraft.estate.regraft.spark_warmup import warm_up
+from regraft.estate.regraft.tables import TABLES, read_window
+from regraft.estate.settings import SparkSection, TelemetrySection
+from regraft.estate.windows import Measured, MeasuredWindow, nothing
+from regraft.model import BadInput, RegraftError
+from regraft.model.snapshot import Counts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+MOST_BYTES = 32 << 20
+"""Taken in at a time: after an outage much has to be read, and whoever starves may be ended in the middle."""
+
+
+class Measurer:
+    """`measure` and `warm` are called one at a time, from a thread that is not the event loop's."""
+
+    def __init__(
+        self,
+        telemetry: TelemetrySection,
+        spark: SparkSection,
+        out: Path,
+        width: float,
+        least_free: int = 0,
+        session: "SparkSession | None" = None,
+        tables: frozenset[str] = TABLES,
+        windows: int | None = None,
+    ) -> None:
+        """A `session` that is given is somebody else's: it is not ended here. `windows`: so many are kept."""
+        self._telemetry = telemetry
+        self._spark = spark
+        self._out = out
+        self._width = width
+        self._least_free = least_free
+        self._tables = tables
+        self._windows = windows
+        self._idle_check = IdleCheck(telemetry.folder)
+        self._session = session
+        self._is_ours = session is None
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+
+    def warm(self) -> None:
+        """The session runs, and its Java has seen the code of a measurement."""
+        with self._lock:
+            warm_up(self._started(), self._tables)
+
+    def measure(self, start: float, end: float) -> MeasuredWindow:
+        """What is new in the telemetry is taken in; the tables of this window are read back.
+
+        If nothing was published, Spark is not asked.
+        """
+        from regraft.measure.run import Job, run  # noqa: PLC0415 — loads pyspark
+
+        self.check_disk()
+        if self._idle_check.is_idle():
+            return MeasuredWindow(nothing(start, end), Counts())
+        width = round(self._width * 1e6)
+        job = Job(
+            self._telemetry.folder,
+            self._out,
+            width,
+            top=self._telemetry.top,
+            tables=self._tables,
+            most_bytes=MOST_BYTES,
+            keep=None if self._windows is None else self._windows * width,
+        )
+        with self._lock:
+            try:
+                ran = run(job, self._started())
+            except BadInput:
+                raise
+            except Exception as fault:
+                has_ended = self._is_ours and _java_has_ended()
+                self._forget()
+                if has_ended:
+                    raise RegraftError("Spark has gone: its Java has ended; it is started anew") from fault
+                raise
+        self._idle_check.measured()
+        self._remove_spools()
+        return MeasuredWindow(read_window(ran.snapshot, start, end), ran.counts)
+
+    def _remove_spools(self) -> None:
+        """Those that were read, and are older than they are to be kept."""
+        from regraft.measure.retention import remove_spools  # noqa: PLC0415
+        from regraft.measure.state import load  # noqa: PLC0415
+
+        if self._telemetry.keep is not None:
+            read = load(self._out, round(self._width * 1e6)).spools
+            remove_spools(self._telemetry.folder, read, time.time() - self._telemetry.keep)
+
+    def read(self, start: float, end: float) -> Measured:
+        """A window that was measured before, from its tables."""
+        from regraft.model.snapshot import read_snapshot  # noqa: PLC0415
+
+        return read_window(read_snapshot(self._out), start, end)
+
+    def check_disk(self) -> None:
+        folder = self._out if self._out.exists() else self._out.parent
+        free = shutil.disk_usage(folder).free
+        if free < self._least_free:
+            raise DiskFull(f"{free // 10**6} MB are left, at least {self._least_free // 10**6} MB are needed")
+
+    def abandon(self) -> None:
+        """A measurement takes too long: its session is ended under it."""
+        self._forget()
+
+    def stop(self) -> None:
+        """For good: politely, unless a measurement is under way, or a session that starts."""
+        self._stopped.set()
+        if self._session is not None and self._is_ours and not self._lock.locked():
+            with contextlib.suppress(Exception):
+                self._session.stop()
+        self._forget()
+
+    def wait(self) -> None:
+        """Until what was under way when it was stopped has noticed that."""
+        with self._lock:
+            pass
+
+    def _started(self) -> "SparkSession":
+        if self._stopped.is_set():
+            raise RegraftError("Spark has been stopped")
+        if self._session is None:
+            from regraft.measure.session import SMALL, start  # noqa: PLC0415
+
+            local = self._spark.master.startswith("local")
+            settings = SMALL if self._spark.small and local else {}
+            self._session = start(
+                self._spark.master, memory=self._spark.memory, settings=settings, humble=True
+            )
+            _hush()
+            if self._stopped.is_set():  # while it started: nobody else would end it
+                self._forget()
+                raise RegraftError("stopped while Spark started")
+        return self._session
+
+    def _forget(self) -> None:
+        """Without waiting for anything that may be dead. One that is still starting has a Java as well."""
+        if not self._is_ours or (self._session is None and not self._lock.locked()):
+            return
+        self._session = None
+        if not self._spark.master.startswith("sc://"):
+            _end_java()
+
+
+def _hush() -> None:
+    """Java may end in the middle of something; pyspark would print where."""
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda request, address: None
+
+
+def _java_has_ended() -> bool:
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    return process is not None and process.poll() is not None
+
+
+def _end_java() -> None:
+    """The next session starts a Java of its own; pyspark would go on with the one that may be dead."""
+    from pyspark import SparkContext  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    gateway = SparkContext._gateway
+    server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    process = getattr(gateway, "proc", None)
+    if process is not None:  # first: what is asked of a Java that hangs would hang as well
+        process.kill()
+        process.wait()
+    if gateway is not None:
+        with contextlib.suppress(Exception):
+            gateway.shutdown()
+    if server is not None:  # a thread with a socket: one more for every Java, if nobody ended it
+        threading.Thread(target=server.shutdown, name="ending", daemon=True).start()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None

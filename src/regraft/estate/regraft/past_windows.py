@@ -1,0 +1,67 @@
+"""Windows of the past, measured on Spark from the telemetry that is still there."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regraft.estate.regraft.tables import TABLES, read_rows, read_window
+from regraft.estate.windows import Measured
+from regraft.model import BadInput, Topology, ends
+from regraft.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Past:
+    """The windows of a period, in order; those without traffic are among them."""
+
+    snapshot: Snapshot
+    width: float
+    starts: tuple[float, ...]
+
+    def windows(self) -> Iterator[Measured]:
+        for start in self.starts:
+            yield read_window(self.snapshot, start, start + self.width)
+
+
+def measured_past(
+    session: "SparkSession", telemetry: Path, out: Path, width: float, begin: float, end: float
+) -> Past:
+    """`BadInput` if nothing was recorded in the period."""
+    from regraft.measure.run import Job, run  # noqa: PLC0415 — loads pyspark
+
+    snapshot = run(Job(telemetry, out, round(width * 1e6), tables=TABLES | {"link_load"}), session).snapshot
+    known = [moment(start, "windows") for start in snapshot.windows]
+    within = [start for start in known if begin <= start and start + width <= end]
+    if not within:
+        span = f"; there are records from {snapshot.windows[0]} on" if known else ""
+        raise BadInput(str(telemetry), f"nothing was recorded between --from and --to{span}")
+    count = round((max(within) - min(within)) / width) + 1
+    return Past(snapshot, width, tuple(min(within) + width * number for number in range(count)))
+
+
+def topology_then(past: Past) -> Topology:
+    """The tree whose links carried something in the first window; `BadInput` if that is no tree."""
+    pairs = set()
+    for start in past.starts:
+        for row in read_rows(past.snapshot, "link_load", start, ("from", "to")):
+            pairs.add(ends(row["from"], row["to"]))
+        if pairs:
+            break
+    try:
+        return Topology.of(sorted(pairs), sorted(past.snapshot.manifest["brokers"]))
+    except BadInput as fault:
+        raise BadInput("--topology", f"is needed: the telemetry shows no whole tree ({fault.rule})") from None
+
+
+def moment(text: str, option: str) -> float:
+    """Seconds since 1970 of an ISO 8601 time; without a zone it is UTC."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(option, f"{text!r} is not a time such as 2026-11-16T06:40:00Z") from None
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,89 @@
+"""The tables of a snapshot, read back as measured windows for those who evaluate and design."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from regraft.estate.windows import Measured
+from regraft.model.traffic import TrafficClass, merged
+from regraft.model.workload import Interest, Workload
+
+if TYPE_CHECKING:
+    from regraft.model.snapshot import Snapshot
+
+TREE_TABLES = frozenset({"traffic_classes", "topic_popularity", "latency", "broker_load"})
+"""That the loop decides on; the others are for people, and `regraft measure` makes them."""
+TABLES = TREE_TABLES | {"interest"}
+"""Of a mesh."""
+
+
+def read_window(snapshot: "Snapshot", start: float, end: float) -> Measured:
+    """The window of a snapshot; one without traffic is empty, not missing."""
+    traffic = read_rows(snapshot, "traffic_classes", start, ("members", "demand"))
+    topics = read_rows(snapshot, "topic_popularity", start, ("publications", "deliveries"))
+    latency = read_rows(snapshot, "latency", start, ("deliveries", "p50", "p99", "p999"))
+    load = read_rows(snapshot, "broker_load", start, ("broker", "rate", "cpu", "memory", "queue"))
+    classes = merged(
+        TrafficClass(frozenset(row["members"]), float(row["demand"])) for row in traffic if row["members"]
+    )
+    queues = [row["queue"] for row in load if row["queue"] is not None]
+    return Measured(
+        start,
+        end,
+        Workload(classes, _interest(snapshot, start, end)),
+        sum(row["publications"] or 0 for row in topics),
+        sum(row["deliveries"] or 0 for row in topics),
+        len(topics),
+        _worst(latency, "p50"),
+        _worst(latency, "p99"),
+        _worst(latency, "p999"),
+        max(queues, default=None),
+        {row["broker"]: {name: row[name] for name in ("rate", "cpu", "memory")} for row in load},
+    )
+
+
+def read_rows(snapshot: "Snapshot", table: str, start: float, columns: Iterable[str]) -> list[dict[str, Any]]:
+    """Of one window: Parquet, in a folder of its own."""
+    from regraft.measure.windows import folder_name  # noqa: PLC0415 — loads pyspark
+
+    return _read(snapshot.table(table) / folder_name(round(start * 1e6)), columns)
+
+
+def _read(folder: Path, columns: Iterable[str]) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    if not folder.is_dir():
+        return []
+    # The name of the folder is not to become a column: its colons are no time to pyarrow.
+    files = sorted(file for file in folder.iterdir() if file.suffix == ".parquet")
+    rows: list[dict[str, Any]] = []
+    for file in files:
+        with file.open("rb") as content:
+            rows += pq.read_table(content, columns=list(columns)).to_pylist()
+    return rows
+
+
+def _interest(snapshot: "Snapshot", start: float, end: float) -> Interest:
+    """Topic → brokers with a client that subscribes to it or publishes on it, at the end of the window."""
+    at = datetime.fromtimestamp(end, UTC)
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    table = snapshot.table("interest")
+    for folder in sorted(table.glob("window=*")) if table.is_dir() else []:
+        for row in _read(folder, ("broker", "topic", "since", "until")):
+            begun = row["since"] is None or _utc(row["since"]) <= at
+            lasts = row["until"] is None or _utc(row["until"]) > at
+            if row["topic"] is not None and begun and lasts:
+                found[row["topic"]].add(row["broker"])
+    return {topic: frozenset(brokers) for topic, brokers in sorted(found.items())}
+
+
+def _utc(at: datetime) -> datetime:
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _worst(rows: list[dict[str, Any]], name: str) -> float | None:
+    """Of the phases of a window, weighed by their deliveries where that is a mean; the highest is safe."""
+    found = [row[name] for row in rows if row[name] is not None and row["deliveries"]]
+    return max(found) / 1000 if found else None

@@ -1,0 +1,6 @@
+"""Healing, decided: the pure core of one node. Events in, effects out (`core.Healing`)."""
+
+from regraft.heal.core.core import Healing
+from regraft.heal.core.knowledge import HealingSettings, Here
+
+__all__ = ["Healing", "HealingSettings", "Here"]

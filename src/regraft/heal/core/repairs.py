@@ -1,0 +1,54 @@
+"""Plans of repairs: one run at a time on the whole overlay, so they take turns.
+
+On failure: a plan that does not fit any more is made anew from the topology as it is; a run whose deployer
+has died is finished first, whoever began it; while ZooKeeper is away it is waited for. A run of the loop
+gives way: it is asked to stop after the changes that have begun.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from regraft.heal.core.knowledge import Knowledge
+from regraft.heal.core.requests import Care, Execute, FinishOthers, ReadTopology
+from regraft.heal.core.tasks import Signal, sleep
+from regraft.model import Plan, RegraftError, Topology
+
+PAUSE = 0.05
+Make = Callable[[Topology], Plan | None]
+
+
+class Repairs:
+    def __init__(self, known: Knowledge) -> None:
+        self._known = known
+        self._busy: Signal[None] | None = None
+
+    async def carry_out(self, make: Make, care: Care, seconds: float) -> str:
+        """Until there is nothing left to do (`make` says None), or the time is over: why it is not done."""
+        deadline = self._known.now + seconds
+        while True:
+            while self._busy is not None:
+                await self._busy.within()
+            ours = self._busy = Signal()
+            try:
+                reason = await self._once(make, care)
+            finally:
+                self._busy = None
+                ours.give(None)
+            if reason is None:
+                return ""
+            if self._known.now > deadline:
+                return reason or "no time left"
+            if reason:
+                await sleep(PAUSE * (0.5 + self._known.random.random()))
+
+    async def _once(self, make: Make, care: Care) -> str | None:
+        """None: there is nothing to do. Empty: a plan was carried out."""
+        try:
+            topology = await ReadTopology()
+            plan = make(topology) if topology is not None else None
+            return await Execute(plan, care) if plan is not None else None
+        except RegraftError as fault:
+            reason = str(fault)
+        with suppress(RegraftError):  # the reason is known, and it is tried again
+            await FinishOthers(care)
+        return reason

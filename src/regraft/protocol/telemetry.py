@@ -1,0 +1,111 @@
+"""Telemetry records: what brokers write into their spools, one JSON object on a line.
+
+This is the only definition. Brokers encode these structs; whoever reads records derives its columns, the
+fields that it requires, their limits and the allowed words from them (`regraft.measure.record_fields`). So
+the module must not know Spark, Arrow or files, and it reads no clock: `at` is filled in by the broker.
+
+A reader accepts more than brokers write, because records of other versions and other writers come its way.
+What it may rely on is written in `extra`, which describes a field and does not validate it: a broker whose
+clock was set back records a negative latency, and it is the reader that rejects the record.
+
+| `extra` | meaning |
+|---|---|
+| `least` | a smaller number is rejected |
+| `required` | False: brokers always write the field, and readers do without it |
+| `bits` | 32: the number is stored in 32 bits, not 64 |
+
+A field that may be null or has a default is never required. Fields keep their order in every derived schema.
+"""
+
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias, get_args
+
+import msgspec
+from msgspec import Meta
+
+RECORD_VERSION = 1
+"""The version of these records. Readers take newer ones as far as they understand them."""
+
+Role: TypeAlias = Literal["publisher", "subscriber"]
+InterestChange: TypeAlias = Literal["added", "removed"]
+Count: TypeAlias = Annotated[int, Meta(extra={"least": 0})]
+Numbers: TypeAlias = Annotated[dict[str, float], Meta(extra={"required": False})]
+Texts: TypeAlias = Annotated[dict[str, str], Meta(extra={"required": False})]
+
+
+class Record(msgspec.Struct, tag_field="kind", frozen=True, gc=False, kw_only=True):
+    """`at` is UTC; a broker never gives the same time twice, so equal records are one record."""
+
+    v: Annotated[int, Meta(extra={"bits": 32})] = RECORD_VERSION
+    at: datetime
+    broker: str
+
+
+class Sampled(Record, frozen=True, gc=False, kw_only=True):
+    """`one_in`: how many the record stands for; it is left out where every publication is recorded."""
+
+    one_in: Annotated[int, Meta(extra={"least": 1})] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def stands_for(self) -> int:
+        return 1 if self.one_in is msgspec.UNSET else self.one_in
+
+
+class Publication(Sampled, tag="publication", frozen=True, gc=False, kw_only=True):
+    """Written by the broker of the publisher."""
+
+    publisher: str
+    seq: Count
+    topic: str | None
+    numbers: Numbers
+    strings: Texts
+    size: Count
+
+
+class Hop(Sampled, tag="hop", frozen=True, gc=False, kw_only=True):
+    """`from` this broker to a neighbour; `queue` is what the broker held then, in bytes.
+
+    `transformation` is the id of the change of links that held the publication up, or sent it again."""
+
+    publisher: str
+    seq: Count
+    from_: str = msgspec.field(name="from")
+    to: str
+    queue: Count
+    transformation: str | None = None
+
+
+class Delivery(Sampled, tag="delivery", frozen=True, gc=False, kw_only=True):
+    """A subscriber has confirmed; `latency` in microseconds since its run was published."""
+
+    publisher: str
+    seq: Count
+    subscriber: str
+    latency: Count
+
+
+class Interest(Record, tag="interest", frozen=True, gc=False, kw_only=True):
+    client: str
+    role: Role
+    filter: str
+    change: InterestChange
+
+
+class Health(Record, tag="health", frozen=True, gc=False, kw_only=True):
+    """`cpu` in seconds and `memory` in bytes are those of the process; `rates` count since the last one.
+
+    A broker also writes one when it begins to take part in a change of links and when its part is over; then
+    `transformation` is the id of the change."""
+
+    cpu: float
+    memory: Count
+    queue: Count
+    rates: Numbers
+    links: Texts
+    not_recorded: Annotated[int, Meta(extra={"required": False})]
+    transformation: str | None = None
+
+
+AnyRecord: TypeAlias = Publication | Hop | Delivery | Interest | Health
+KINDS: tuple[type[Record], ...] = get_args(AnyRecord)
+"""The structs of all kinds, in the order in which derived schemas list their fields."""

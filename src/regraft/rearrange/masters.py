@@ -1,0 +1,232 @@
+"""A broker as master of its own neighbourhood, live (OCBR §3): the shell around `design.ocbr.Master`.
+
+Every Δt it shows the master what its broker has seen of the traffic, takes the lease on the neighbourhood
+that the master asks for, and has its shifts carried out by a deployer, as any other plan: verified, in the
+journal, nothing lost. Nothing is kept that cannot be read again: it may be killed at any moment, and
+whoever has a change to make next finishes the run that it has left.
+
+Masters decide at the same time; the overlay has one journal, so their runs come one after the other. Who
+waits for its turn keeps its lease: nobody changes its neighbourhood meanwhile.
+"""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from regraft.coord import CoordError, Held, Lease, acquire
+from regraft.coord.typed import read, watch
+from regraft.deploy.records import Current
+from regraft.design.ocbr.master import (
+    Command,
+    Done,
+    Event,
+    Granted,
+    Linked,
+    Lock,
+    Lost,
+    Master,
+    Measured,
+    Propose,
+    Refused,
+    Unlock,
+    Wake,
+    Woken,
+)
+from regraft.design.ocbr.rearrange import Costs
+from regraft.model import Action, RegraftError
+from regraft.rearrange.spool_views import Sightings, Spools
+from regraft.rearrange.turns import LOOK_SECONDS, Live, deploy
+
+log = logging.getLogger("regraft.rearrange")
+ENOUGH = 0.5
+"""Of Δt: less than that after a change of links is no measurement."""
+
+
+class Rearranged(NamedTuple):
+    """A change that a master wanted, and what became of it."""
+
+    broker: str
+    actions: tuple[Action, ...]
+    saves: float
+    """Of the cost of the traffic of one Δt."""
+    ok: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """`delta_t` is the seed's Δt. Records are in the spools `settled` seconds after they were made, and a
+    master waits for its turn for `patience`."""
+
+    delta_t: float = 60.0
+    settled: float = 3.0
+    patience: float = 60.0
+
+
+class Rearranging:
+    """The masters of these brokers, in one process; those of others may run anywhere."""
+
+    def __init__(
+        self,
+        brokers: Iterable[str],
+        live: Live,
+        spools: Spools,
+        *,
+        costs: Costs = Costs(),  # noqa: B008 — a frozen value
+        pace: Pace = Pace(),  # noqa: B008 — a frozen value
+        seed: int = 0,
+        tell: Callable[[Rearranged], None] = lambda change: None,
+    ) -> None:
+        self.live, self.pace, self.tell = live, pace, tell
+        self._spools = spools
+        names = sorted(set(brokers))
+        self._sightings = Sightings(names)
+        self._shells = [
+            Shell(self, Master(id, costs, pace.delta_t, random.Random(f"{seed} {id}"))) for id in names
+        ]
+
+    async def run(self) -> None:
+        """Until `end` is called, or it is cancelled. A master that meets a fault goes on with the next Δt."""
+        async with asyncio.TaskGroup() as group:
+            for shell in self._shells:
+                group.create_task(shell.run())
+
+    def end(self) -> None:
+        """Masters finish the change that they are at, and begin no other."""
+        for shell in self._shells:
+            shell.end()
+
+    def sightings(self) -> Sightings:
+        for record in self._spools.new():
+            self._sightings.add(record)
+        return self._sightings
+
+
+class Shell:
+    """One master and its surroundings."""
+
+    def __init__(self, all: Rearranging, master: Master) -> None:
+        self._all, self._master = all, master
+        self._coord, self._layout = all.live.coord, all.live.layout
+        self._who = f"master {master.broker}"
+        self._events: asyncio.Queue[Event | Current] = asyncio.Queue()
+        self._since = _now()
+        """Our links have been what they are, and what was seen since then has not been used yet."""
+        self._lease: Lease | None = None
+        self._ended = False
+
+    def end(self) -> None:
+        self._ended = True
+        self._events.put_nowait(Woken())
+
+    async def run(self) -> None:
+        watching = asyncio.create_task(self._watch())
+        try:
+            while True:
+                event = await self._events.get()
+                if self._ended:
+                    return
+                if isinstance(event, Current):
+                    await self._obey(self._links(event))
+                elif isinstance(event, Woken):
+                    await self._obey([*self._measure(), *self._master.handle(event)])
+        finally:
+            watching.cancel()
+            await self._release()
+
+    async def _watch(self) -> None:
+        while True:
+            with contextlib.suppress(CoordError):
+                async for stored in watch(self._coord, self._layout.topology, Current):
+                    if stored is not None and not isinstance(stored, Exception):
+                        self._events.put_nowait(stored.value)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    # What the master is told
+
+    def _links(self, current: Current) -> list[Command]:
+        broker = self._master.broker
+        near = frozenset(
+            one if other == broker else other for one, other in current.links if broker in (one, other)
+        )
+        if near == self._master.neighbours and self._master.epoch >= 0:
+            return []
+        self._since = _now()
+        return self._master.handle(Linked(near, current.epoch))
+
+    def _measure(self) -> list[Command]:
+        """The traffic of the Δt that is over, if our links were the same for long enough."""
+        master, pace = self._master, self._all.pace
+        sightings = self._all.sightings()
+        until = _now() - timedelta(seconds=pace.settled)
+        if until - self._since < timedelta(seconds=ENOUGH * pace.delta_t):
+            return []
+        view = sightings.view(master.broker, master.neighbours, self._since, until)
+        sightings.forget(master.broker, until)
+        self._since = until
+        return master.handle(Measured(view, master.epoch))
+
+    # What the master wants
+
+    async def _obey(self, commands: list[Command]) -> None:
+        waiting = list(commands)
+        while waiting:
+            match waiting.pop(0):
+                case Wake(after):
+                    asyncio.get_running_loop().call_later(after, self._events.put_nowait, Woken())
+                case Lock(ticket, brokers):
+                    waiting += await self._lock(ticket, brokers)
+                case Propose() as propose:
+                    waiting += self._master.handle(await self._carry_out(propose))
+                case Unlock():
+                    await self._release()
+        if self._lease is not None and not self._master.wanted:
+            await self._release()
+
+    async def _lock(self, ticket: int, brokers: frozenset[str]) -> list[Command]:
+        """With the links as they are under the lease told before it is granted."""
+        try:
+            names = [self._layout.lock("broker", id) for id in sorted(brokers)]
+            held = await acquire(self._coord, names, self._who)
+            if isinstance(held, Held):
+                log.info("%s: %s is held by %s", self._who, held.path, held.by)
+                return self._master.handle(Refused(ticket))
+            self._lease = held
+            await self._coord.sync()
+            current = await read(self._coord, self._layout.topology, Current)
+        except CoordError as fault:
+            log.warning("%s: %s", self._who, fault)
+            return self._master.handle(Lost(ticket))
+        told = self._links(current.value) if current is not None else []
+        return [*told, *self._master.handle(Granted(ticket))]
+
+    async def _release(self) -> None:
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            with contextlib.suppress(CoordError):
+                await lease.release()
+
+    async def _carry_out(self, propose: Propose) -> Event:
+        assert self._lease is not None, "nothing is proposed without a lease"
+        try:
+            reason = await deploy(self._all.live, propose.actions, self._lease, self._all.pace.patience)
+        except CoordError as fault:  # the run, if it began, is in the journal
+            log.warning("%s: %s", self._who, fault)
+            self._tell(propose, str(fault))
+            return Lost(propose.ticket)
+        except RegraftError as fault:
+            reason = str(fault)
+        self._tell(propose, reason)
+        return Done(propose.ticket, ok=not reason)
+
+    def _tell(self, propose: Propose, reason: str) -> None:
+        self._all.tell(Rearranged(self._master.broker, propose.actions, propose.saves, not reason, reason))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

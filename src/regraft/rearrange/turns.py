@@ -1,0 +1,72 @@
+"""A master's shifts on the live overlay: carried out as any other plan, one master after the other (OCBR §3).
+
+The overlay has one journal, so there is a queue. Who waits in it holds the lease on its neighbourhood, so
+what it has decided stays right. A run that somebody who died has left unfinished is finished first.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from regraft.coord import Coord, Held, Layout, Lease, acquire
+from regraft.coord.typed import read
+from regraft.deploy.begin import Settings, Verify
+from regraft.deploy.execute import execute, resume, roll_back
+from regraft.deploy.journal import deployer_of, topology_of
+from regraft.deploy.records import Current, Run
+from regraft.deploy.states import RunState
+from regraft.model import Action, BadInput, Bounds, Plan, Topology, ends
+
+LOOK_SECONDS = 0.2
+SETTINGS = Settings(canaries=0)
+"""A master changes few links at a time, and often: nobody audits each run with clients of its own."""
+
+
+@dataclass(frozen=True)
+class Live:
+    """The overlay that runs, and how changes of it are checked and carried out."""
+
+    coord: Coord
+    layout: Layout
+    verify: Verify
+    settings: Settings = SETTINGS
+
+
+async def deploy(live: Live, actions: tuple[Action, ...], lease: Lease, patience: float) -> str:
+    """Why not; empty when the shifts are done. What cannot be done as a whole is taken back."""
+    turn = await acquire(live.coord, live.layout.lock("rearranging"), lease.who, wait=patience)
+    if isinstance(turn, Held):
+        return f"{turn.by} was at it for too long"
+    async with turn:
+        return await _deploy(live, actions, lease, turn)
+
+
+async def _deploy(live: Live, actions: tuple[Action, ...], lease: Lease, turn: Lease) -> str:
+    coord, layout = live.coord, live.layout
+    while turn.held and await deployer_of(coord, layout):  # somebody applies a plan
+        await asyncio.sleep(LOOK_SECONDS)
+    run = await read(coord, layout.plan, Run)
+    if run is not None and run.value.state == RunState.RUNNING:
+        await resume(coord, layout, live.settings)
+        return f"run {run.value.id} was left unfinished and had to be finished first"
+    current = await read(coord, layout.topology, Current)
+    if current is None or not lease.held:
+        return "the lease on the neighbourhood is lost"
+    plan = plan_of(topology_of(current.value), actions)
+    outcome = await execute(plan, coord, layout, live.verify, live.settings)
+    if outcome.state == RunState.DONE:
+        return ""
+    await roll_back(coord, layout, live.settings)
+    return outcome.reason or outcome.state
+
+
+def plan_of(current: Topology, actions: tuple[Action, ...]) -> Plan:
+    """One shift after the other, each guarded by a link that stays."""
+    links = set(current.by_ends)
+    for action in actions:
+        i, j, k = action.brokers
+        if not {ends(i, j), ends(j, k)} <= links or ends(i, k) in links:
+            raise BadInput(str(action), "does not fit the links that there are now")
+        links = links - {ends(i, j)} | {ends(i, k)}
+    goal = Topology.of(sorted(links), current.ids)
+    steps = tuple((action,) for action in actions)
+    return Plan("tree", current.sha256, goal.sha256, steps, "ocbr master", Bounds(1, len(actions)))

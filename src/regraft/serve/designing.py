@@ -1,0 +1,212 @@
+"""Judges, designs and plans: commands of the loop that need no network. Synchronous, and run in a thread.
+
+Everything that is found here is checked by something that did not find it: plans by `plan.verify`, meshes by
+`design.check`, trees because no other `Topology` can be built.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+from regraft.design.ocbr import Effort, Problem, propose_tree
+from regraft.design.ocbr.within_degree import within_degree
+from regraft.estate.windows import Measured, fitting, together
+from regraft.evaluate import assess
+from regraft.loop.goals import Limits, Seen
+from regraft.loop.judging import Comparison, compare, judge
+from regraft.loop.policy import Policy
+from regraft.loop.price import buffered
+from regraft.loop.values import Candidate, Planned
+from regraft.model import Action, Ends, Infeasible, Plan, Topology
+from regraft.model import Limits as PlanLimits
+from regraft.model.changes import changed
+from regraft.model.traffic import TrafficClass
+from regraft.model.workload import Workload
+from regraft.plan import make_mesh_plan
+from regraft.plan.invariants import k_topic_connected
+from regraft.plan.within_actions import plan_within
+from regraft.serve.network import Network
+
+TREE = ("routing-cost", "degree", "load", "latency")
+MESH = ("degree", "topic-diameter", "fault-tolerance", "latency")
+WARM_BROKERS, WARM_SECONDS = 24, 0.1
+KEPT_WAYS = 8
+
+
+class Assessed(NamedTuple):
+    """The topology of now in a window, and what was asked to be compared with it."""
+
+    seen: Seen
+    current: Comparison
+    cost: float | None
+    candidate: Comparison | None
+    candidate_saved: float
+    proposal: Comparison | None
+
+
+@dataclass(frozen=True)
+class TopologyDesigner:
+    """How topologies are judged and found; `time_limit` of a search in seconds."""
+
+    network: Network
+    limits: Limits
+    policy: Policy
+    plan_limits: PlanLimits
+    planner: str = "fast"
+    tree_method: str = "auto"
+    mesh_method: str = "greedy-k"
+    alpha: float = 1.0
+    beta: float = 1.0
+    time_limit: float = 3.0
+    ways: dict[tuple[str, str], tuple[Action, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """Of the last designs: from one topology to the other, shift by shift."""
+
+    def warm(self) -> None:
+        """Something small, designed and planned: what is compiled is loaded before it is needed."""
+        ids = [f"b{number}" for number in range(WARM_BROKERS)]
+        chain = Topology.of(pairwise(ids))
+        traffic = (TrafficClass(frozenset((ids[0], id, ids[-1])), 1.0) for id in ids)
+        limits = replace(self.plan_limits, time_limit=WARM_SECONDS)
+        small = replace(self, network=Network(), plan_limits=limits, time_limit=WARM_SECONDS, ways={})
+        window = Measured(0.0, 1.0, Workload(tuple(traffic)), 1, 1, 1, None, None, None, None, {})
+        found = small.design(chain, 1, [window])
+        if not isinstance(found, str):
+            small.plan(chain, 1, changed(chain, found.added, found.removed), window.workload, 1.0)
+
+    def seen(self, topology: Topology, workload: Workload, seconds: float) -> Seen:
+        """`topology` dressed."""
+        objectives = TREE if topology.kind == "tree" else MESH
+        found = assess(topology, fitting(workload, topology), objectives, self.alpha, self.beta)
+        return Seen(topology, found, seconds)
+
+    def assess(
+        self,
+        topology: Topology,
+        window: Measured,
+        candidate: Candidate | None = None,
+        proposal: Candidate | None = None,
+    ) -> Assessed:
+        now = self.seen(self.network.dressed(topology), window.workload, window.seconds)
+        verdicts = judge(now, self.limits)
+        compared, saved = self._against(now, topology, window, candidate)
+        proposed, _ = self._against(now, topology, window, proposal)
+        current = Comparison(now=verdicts, then=verdicts)
+        return Assessed(now, current, now.number("routing_cost"), compared, saved, proposed)
+
+    def _against(
+        self, now: Seen, topology: Topology, window: Measured, candidate: Candidate | None
+    ) -> tuple[Comparison | None, float]:
+        if candidate is None:
+            return None, 0.0
+        goal = self.network.dressed(changed(topology, candidate.added, candidate.removed))
+        then = self.seen(goal, window.workload, window.seconds)
+        return compare(now, then, self.limits, self.policy.tolerance), saved(now, then)
+
+    def design(
+        self, topology: Topology, epoch: int, windows: Sequence[Measured], max_actions: int | None = None
+    ) -> Candidate | str:
+        """A better topology for the traffic of the windows, seen in the last; or why there is none."""
+        dressed = self.network.dressed(topology)
+        workload = fitting(together(windows), dressed)
+        found = (
+            self._tree(dressed, workload, max_actions)
+            if topology.kind == "tree"
+            else self._mesh(dressed, workload)
+        )
+        if isinstance(found, str):
+            return found
+        goal, method = found
+        if goal.sha256 == topology.sha256:
+            return f"the topology is the best that {method} finds"
+        last = windows[-1]
+        now, then = (self.seen(each, last.workload, last.seconds) for each in (dressed, goal))
+        return Candidate(
+            goal=goal.sha256,
+            initial=topology.sha256,
+            epoch=epoch,
+            method=method,
+            added=tuple(sorted(goal.by_ends.keys() - topology.by_ends.keys())),
+            removed=tuple(sorted(topology.by_ends.keys() - goal.by_ends.keys())),
+            window=last.id,
+            comparison=compare(now, then, self.limits, self.policy.tolerance),
+            saved=saved(now, then),
+        )
+
+    def _tree(
+        self, topology: Topology, workload: Workload, max_actions: int | None
+    ) -> tuple[Topology, str] | str:
+        possible = self.network.possible(topology)
+        problem = Problem.of(topology, workload.traffic, possible, self.alpha, self.beta)
+        began = time.monotonic()
+
+        def gone() -> float:
+            return (time.monotonic() - began) / self.time_limit
+
+        effort = Effort(expired=lambda: gone() >= 1, fraction=gone)
+        found = propose_tree(problem, topology, self.tree_method, max_actions, effort)
+        goal, most = found.topology, self.limits.max_degree
+        while len(self.ways) >= KEPT_WAYS:
+            self.ways.pop(next(iter(self.ways)))
+        shifts = tuple(shift for each in found.way.exchanges for shift in each.shifts)
+        self.ways[topology.sha256, goal.sha256] = shifts
+        if most is not None and max(map(len, goal.neighbours.values())) > most:
+            goal = within_degree(topology, [(each.removed, each.added) for each in found.way.exchanges], most)
+        return self.network.dressed(goal), found.method
+
+    def _mesh(self, topology: Topology, workload: Workload) -> tuple[Topology, str] | str:
+        from regraft.design.better_mesh import better_mesh  # noqa: PLC0415 — compiles
+
+        if not workload.interest:
+            return "nobody is interested in any topic"
+        k = self.limits.k or 1
+        found = better_mesh(topology, workload.interest, k, self.mesh_method, self.limits.max_degree)
+        if isinstance(found, Infeasible):
+            return found.reason
+        goal, method = found
+        return self.network.dressed(goal), method
+
+    def plan(
+        self, topology: Topology, epoch: int, goal: Topology, workload: Workload, seconds: float
+    ) -> tuple[Plan, Planned] | str:
+        """The way from one topology to the other, verified; or why there is none."""
+        if topology.kind == "tree":
+            way = self.ways.get((topology.sha256, goal.sha256), ())
+            most = self.policy.max_actions
+            made = plan_within(topology, goal, self.plan_limits, self.planner, most, way)
+        else:
+            from regraft.design.better_mesh import most_connected  # noqa: PLC0415 — compiles
+
+            stay = set(topology.ids) & set(goal.ids)
+            interest = fitting(workload, topology).interest
+            # While a mesh that is weak is repaired, it cannot keep more than it has.
+            keeps = k_topic_connected(interest, most_connected(topology, interest, self.limits.k or 1), stay)
+            made = make_mesh_plan(topology, goal, self.plan_limits, keeps)
+        if isinstance(made, Infeasible):
+            return made.reason
+        rates = self.rates(topology, workload, seconds)
+        planned = Planned(
+            plan=made.sha256,
+            initial=made.initial,
+            goal=made.goal,
+            epoch=epoch,
+            planner=made.planner,
+            steps=len(made.steps),
+            actions=made.actions,
+            buffered=buffered(made, rates, self.policy),
+        )
+        return made, planned
+
+    def rates(self, topology: Topology, workload: Workload, seconds: float) -> dict[Ends, float]:
+        """Messages a second over each link of a tree."""
+        if topology.kind != "tree" or not workload.traffic or not topology.links:
+            return {}
+        found = self.seen(topology, workload, seconds).assessment.parts.get("link_load", {})
+        named = {"-".join(link.ends): link.ends for link in topology.links}
+        return {named[name]: (load or 0.0) / seconds for name, load in found.items()}
+
+
+def saved(now: Seen, then: Seen) -> float:
+    before, after = now.number("routing_cost"), then.number("routing_cost")
+    return before - after if before is not None and after is not None else 0.0

@@ -1,0 +1,150 @@
+"""Windows from Spark to the loop: tables are read back, and a past period is played through it."""
+
+import itertools
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+from tests.measure.telemetry import START, Record, delivery, health, hop, interest, publication, spool
+
+from regraft.cli.what_if_command import what_if
+from regraft.estate.protocol import DiskFull
+from regraft.estate.regraft.measuring import Measurer
+from regraft.estate.regraft.past_windows import measured_past, moment, topology_then
+from regraft.estate.regraft.tables import TABLES
+from regraft.estate.settings import SparkSection, TelemetrySection
+from regraft.loop.goals import Limits
+from regraft.loop.policy import Policy
+from regraft.model import BadInput, RegraftError, Topology
+from regraft.model import Limits as PlanLimits
+from regraft.serve.designing import TopologyDesigner
+from regraft.serve.network import Network
+from regraft.serve.replaying import replay
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CHAIN = Topology.of(itertools.pairwise("abcde"))
+BEGIN = START.timestamp()
+MINUTE = 60.0
+
+
+def talk(minutes: range, each: int = 30) -> list[Record]:
+    """From a to e over the whole chain, so many times a minute."""
+    records = []
+    for minute, number in itertools.product(minutes, range(each)):
+        seq, when = minute * each + number + 1, minute * MINUTE + number * MINUTE / each
+        records.append(publication("a", "p#1", seq, when, topic="t"))
+        for place, (one, two) in enumerate(itertools.pairwise("abcde")):
+            records.append(hop(one, "p#1", seq, two, when + 0.001 * (place + 1)))
+        records.append(delivery("e", "p#1", seq, "s", when + 0.01, latency=10_000))
+    return records
+
+
+def spooled(folder: Path, records: list[Record], number: int) -> None:
+    for broker in "abcde":
+        own = [record for record in records if record["broker"] == broker]
+        own.sort(key=lambda record: record["at"])
+        spool(folder, f"{broker}-{number}", own)
+
+
+def measurer(folder: Path, spark: "SparkSession", **more: Any) -> Measurer:
+    telemetry = TelemetrySection(folder / "spool", keep=None)
+    own = SparkSection("local[2]", "1g", True, 60.0)
+    return Measurer(telemetry, own, folder / "tables", MINUTE, session=spark, **more)
+
+
+def test_a_window_is_measured_and_a_quiet_one_needs_no_spark(tmp_path: Path, spark: "SparkSession") -> None:
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    held = [interest("e", "s", "topic = 't'", "added", 0.0), health("b", 1.0, "ac", queue=7)]
+    spooled(folder, [*held, *talk(range(1))], 1)
+    measure = measurer(tmp_path, spark, tables=TABLES)
+    first, counts = measure.measure(BEGIN, BEGIN + MINUTE)
+    assert {each.members: each.demand for each in first.workload.traffic} == {frozenset("ae"): 30.0}
+    assert first.workload.interest == {"t": frozenset("e")}
+    assert (first.publications, first.deliveries, first.topics) == (30, 30, 1)
+    assert first.p50_ms == pytest.approx(10.0, rel=0.01)
+    assert first.queue == 7
+    assert counts.kept == counts.read > 0
+    spooled(folder, [health("b", 61.0, "ac")], 2)
+    quiet = measure.measure(BEGIN + MINUTE, BEGIN + 2 * MINUTE)
+    assert (quiet.measured.publications, quiet.counts.read) == (0, 0)
+    assert measure.read(BEGIN, BEGIN + MINUTE) == first
+
+
+def test_a_full_disk_is_noticed_before_anything_is_written(tmp_path: Path, spark: "SparkSession") -> None:
+    with pytest.raises(DiskFull, match="are needed"):
+        measurer(tmp_path, spark, least_free=10**18).measure(BEGIN, BEGIN + MINUTE)
+
+
+def test_a_past_period_is_played_through_the_loop(
+    tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    spooled(folder, talk(range(4)), 1)
+    past = measured_past(spark, folder, tmp_path / "tables", MINUTE, BEGIN + MINUTE, float("inf"))
+    assert past.starts == tuple(BEGIN + MINUTE * number for number in (1, 2, 3))
+    assert topology_then(past).sha256 == CHAIN.sha256
+    policy = Policy(confirm=1, least_publications=10, action_price=1.0)
+    designer = TopologyDesigner(Network(), Limits(), policy, PlanLimits(time_limit=0.05), time_limit=0.2)
+    found = replay(past.windows(), topology_then(past), designer, "automatic")
+    assert [each.publications for each in found.windows] == [30, 30, 30]
+    assert len(found.changes) == 1
+    assert found.windows[1].cost_with == pytest.approx(30 * 3), "one link and two brokers"
+    assert found.windows[1].cost == pytest.approx(30 * 9), "four links and five brokers"
+    with pytest.raises(BadInput, match="nothing was recorded between"):
+        measured_past(spark, folder, tmp_path / "tables", MINUTE, 0.0, 60.0)
+    # The command says the same; it would start a session of its own, and end it.
+    monkeypatch.setattr("regraft.measure.session.start", lambda *_, **__: spark)
+    monkeypatch.setattr(type(spark), "stop", lambda session: None)
+    (tmp_path / "regraft.toml").write_text('[loop]\nwindow = "60s"\nconfirm = 1\n')
+    options = ["--telemetry", folder, "--out", tmp_path / "tables", "-c", tmp_path / "regraft.toml"]
+    begin = datetime.fromtimestamp(BEGIN + MINUTE, UTC).isoformat()
+    done = CliRunner().invoke(what_if, [*map(str, options), "--from", begin, "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert [each["publications"] for each in told["windows"]] == [30, 30, 30]
+    assert told["windows"][0]["cost"] == pytest.approx(30 * 9)
+    assert told["routing_cost"] == pytest.approx(3 * 30 * 9)
+    assert [each["kind"] for each in told["decisions"]]
+
+
+def test_times_are_utc_unless_they_say_another_zone() -> None:
+    assert moment("1970-01-01T01:00:00", "--from") == 3600.0
+    assert moment("1970-01-01T01:00:00Z", "--from") == 3600.0
+    assert moment("1970-01-01T01:00:00+01:00", "--from") == 0.0
+
+
+def test_stopped_while_spark_starts_it_is_ended_and_not_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def start(*_: Any, **__: Any) -> object:
+        begun.set()
+        assert go.wait(20)
+        return object()
+
+    ended: list[str] = []
+    monkeypatch.setattr("regraft.measure.session.start", start)
+    monkeypatch.setattr("regraft.estate.regraft.measuring._end_java", lambda: ended.append("java"))
+    telemetry, local = TelemetrySection(tmp_path, keep=None), SparkSection("local[2]", "1g", True, 60.0)
+    own = Measurer(telemetry, local, tmp_path, MINUTE)
+    with ThreadPoolExecutor(1) as pool:
+        warming = pool.submit(own.warm)
+        assert begun.wait(20)
+        own.stop()
+        go.set()
+        with pytest.raises(RegraftError, match="stopped while Spark started"):
+            warming.result(20)
+    own.wait()
+    assert ended == ["java", "java"]  # the one that may run already, and the one that has started since
+    with pytest.raises(RegraftError, match="has been stopped"):
+        own.warm()

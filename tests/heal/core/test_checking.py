@@ -1,0 +1,205 @@
+"""The event checker: whom a node asks about what happens, and when it does not ask."""
+
+from typing import Any
+
+from tests.heal.core.driving import CRASH, GRANT, RULES, Driven, b1, owner
+
+from regraft.heal.core.checking import EARLY_SECONDS, Checking
+from regraft.heal.core.judging import Judging
+from regraft.heal.core.recording import Recording
+from regraft.heal.core.requests import AskGrant, Examine, FindOwner, ReadComponents, Release
+from regraft.heal.core.states import WishState
+from regraft.heal.core.tasks import Request
+from regraft.heal.core.watching import Told, Watching
+from regraft.heal.database.client import DatabasesAway
+from regraft.heal.detection import Evidence, Suspect
+from regraft.heal.grant import Denied
+from regraft.heal.rules import SEED_RULES, check, parse
+from regraft.model.facts import Event
+
+GONE = Suspect("b2", Evidence.REFUSED, 0.03)
+FAILING = Event(
+    name="migrateBrokerRequest",
+    broker="b1",
+    arguments={"max_input_rate": 1.0, "min_output_rate": 2.0},
+)
+RELIEVE = """type oblig relieve(target database, Broker<T> broker) {
+subject AdaptationManager; on brokerOverloaded(); do database.moveClients(broker);}"""
+
+
+class Checker:
+    """An event checker of b1 whose elections begin and never end."""
+
+    def __init__(self) -> None:
+        self.known = known = b1(b2=owner(), b4=owner(by="b3"))
+        self.begun: list[str] = []
+        watching = Watching(known, Told(*[lambda _: None] * 4))
+        self.checking = Checking(
+            known,
+            watching,
+            Judging(known, watching),
+            Recording(known),
+            lambda grant: self.begun.append(grant.id),
+        )
+        answers: dict[type[Request[Any]], Any] = {
+            AskGrant: GRANT,
+            Release: None,
+            Examine: Evidence.REFUSED,
+            FindOwner: owner(),
+            ReadComponents: {},
+        }
+        self.driven = Driven(known, answers)
+
+    @property
+    def asked(self) -> list[tuple[str, str]]:
+        return [(each.request.kind, each.request.target) for each in self.driven.asked(AskGrant)]
+
+    @property
+    def released(self) -> list[str]:
+        return [each.grant for each in self.driven.asked(Release)]
+
+
+def test_the_group_is_asked_for_while_the_timer_runs_and_used_when_it_ends() -> None:
+    checker = Checker()
+    checker.checking.expect("b2")
+    checker.checking.expect("b2")
+    checker.driven.pass_time(0.05)
+    assert checker.begun == [], "nobody is suspected yet"
+    checker.checking.gone(GONE)
+    checker.driven.pass_time(0.05)
+    assert checker.begun == [GRANT.id]
+    (asked,) = checker.driven.asked(AskGrant)
+    assert (asked.request.kind, asked.request.target, asked.request.asker) == ("delete", "b2", "b1")
+    assert asked.request.suspects == ("b4",), "one that has a deputy cannot vote"
+    assert checker.checking.wishes["delete", "b2"].machine.state is WishState.ELECTING
+
+
+def test_a_grant_that_was_asked_for_too_early_is_given_back() -> None:
+    checker = Checker()
+    checker.checking.expect("b2")
+    checker.checking.back("b2")
+    checker.driven.pass_time(0.1)
+    assert (checker.begun, checker.released) == ([], [GRANT.id])
+
+
+def test_a_grant_that_nobody_needs_after_a_second_is_given_back() -> None:
+    checker = Checker()
+    checker.checking.expect("b2")
+    checker.driven.pass_time(EARLY_SECONDS)
+    assert checker.released == []
+    checker.driven.pass_time(0.1)
+    assert checker.released == [GRANT.id]
+
+
+def test_nobody_is_asked_about_a_broker_that_has_another_owner_by_then() -> None:
+    checker = Checker()
+    checker.checking.gone(GONE)
+    checker.known.owners["b2"] = owner(3, by="b3")
+    checker.driven.pass_time(0.1)
+    assert checker.begun == []
+
+
+def test_a_grant_that_came_early_is_given_back_if_the_broker_has_another_owner_by_then() -> None:
+    checker = Checker()
+    checker.checking.expect("b2")
+    checker.driven.pass_time(0.1)
+    checker.checking.gone(GONE)
+    checker.known.owners["b2"] = owner(3, by="b3")
+    checker.driven.pass_time(0.1)
+    assert (checker.begun, checker.released) == ([], [GRANT.id])
+    assert checker.checking.wishes == {}
+
+
+def test_a_crash_is_asked_about_until_it_is_done_and_the_grant_goes_back_if_too_few_answer() -> None:
+    checker = Checker()
+    away = DatabasesAway("none answers")
+    checker.driven.answers[AskGrant] = away
+    checker.checking.gone(GONE)
+    checker.driven.pass_time(1.0)
+    assert len(checker.asked) > 2
+    assert f"b1: no grant to delete b2: {away}" in checker.driven.notes
+    checker.driven.answers[AskGrant] = GRANT
+    checker.driven.pass_time(4.0)
+    assert checker.begun
+    assert checker.released, "the group has not come to an end in time"
+    checker.known.owners["b2"] = owner(2, by="b3")
+    checker.driven.pass_time(4.0)
+    asked = len(checker.asked)
+    checker.driven.pass_time(30.0)
+    assert (len(checker.asked), checker.checking.wishes) == (asked, {})
+
+
+def test_a_group_whose_members_could_not_be_reached_is_followed_by_one_that_does_not_count_on_them() -> None:
+    """Two that died at once, and do not watch each other, hold each other's elections up otherwise."""
+    checker = Checker()
+    checker.known.connected |= {"b0", "b3"}
+    checker.checking.gone(GONE)
+    checker.driven.pass_time(2.5)
+    first = checker.driven.asked(AskGrant)[0]
+    assert first.request.suspects == ("b4",)
+    checker.known.owners["b4"] = owner(3)  # it has come back by itself, and does not answer
+    checker.driven.pass_time(4.0)
+    assert checker.driven.asked(AskGrant)[-1].request.suspects == ("b4",), "it is not connected"
+    checker.driven.answers[AskGrant] = Denied("that is no majority")
+    checker.driven.pass_time(8.0)
+    assert checker.driven.asked(AskGrant)[-1].request.suspects == (), "perhaps it was only slow"
+
+
+def test_a_broker_that_answers_again_is_not_asked_about_any_more() -> None:
+    checker = Checker()
+    checker.checking.gone(GONE)
+    checker.driven.pass_time(0.1)
+    checker.checking.back("b2")
+    checker.driven.pass_time(5.0)
+    asked = len(checker.asked)
+    checker.driven.pass_time(30.0)
+    assert (len(checker.asked), checker.checking.wishes) == (asked, {})
+
+
+def test_a_broker_that_dies_again_while_its_first_death_is_decided_about_is_not_forgotten() -> None:
+    checker = Checker()
+    checker.checking.gone(GONE)
+    checker.driven.pass_time(0.1)
+    checker.known.owners["b2"] = owner(2)  # it was started again,
+    checker.checking.gone(GONE)  # and has died again
+    asked = len(checker.asked)
+    checker.driven.pass_time(5.0)
+    assert len(checker.asked) > asked
+    assert ("delete", "b2") in checker.checking.wishes
+
+
+def test_a_newcomer_is_put_where_fewest_links_are() -> None:
+    checker = Checker()
+    assert checker.checking.join("b9") == ""
+    checker.driven.pass_time(0.05)
+    assert checker.asked == [("add", "b9")]
+    assert checker.checking.place() == "b0", "b4 is a deputy's"
+    checker.known.topology = None
+    assert "not in the overlay" in checker.checking.join("b8")
+
+
+def test_who_is_about_to_fail_lets_others_lead_because_it_is_deleted_in_the_end() -> None:
+    """Rule 3 calls for rule 1, and nobody removes itself."""
+    checker = Checker()
+    checker.driven.result(checker.checking.happened(FAILING))
+    checker.driven.pass_time(0.05)
+    assert checker.asked == [("delete", "b1")]
+
+
+def test_relief_for_an_overload_does_not_hush_that_the_broker_fails() -> None:
+    checker = Checker()
+    checker.known.rules = check(parse(RELIEVE + SEED_RULES), {"User Defined": 3.0})
+    for _ in range(2):
+        checker.driven.result(checker.checking.happened(Event(name="brokerOverloaded", broker="b1")))
+    checker.driven.result(checker.checking.happened(FAILING))
+    checker.driven.pass_time(0.05)
+    assert [kind for kind, _ in checker.asked] == ["shift", "delete"]
+
+
+def test_what_no_rule_is_for_is_not_asked_about() -> None:
+    checker = Checker()
+    assert all(each.rule.on.name != "brokerRecovered" for each in RULES.rules)
+    checker.driven.result(checker.checking.happened(Event(name="brokerRecovered", broker="b2")))
+    checker.known.topology = None
+    checker.driven.result(checker.checking.happened(CRASH))
+    assert checker.asked == []

@@ -1,0 +1,246 @@
+"""The core of one node as its shell sees it: events in, effects out."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from random import Random
+from typing import Any, TypeVar
+
+from tests.diagrams import assert_drawn
+from tests.heal.core.driving import GRANT, LINE, RULES, owner
+
+from regraft.heal.core import Healing, HealingSettings, Here, events
+from regraft.heal.core.effects import Call, Do, Drop, Effect, Follow, Joined, Judged, Keep, Left, Tell
+from regraft.heal.core.requests import (
+    AskGrant,
+    Examine,
+    Look,
+    PutBroker,
+    Reinstate,
+    Release,
+    StandIn,
+)
+from regraft.heal.core.states import DUTIES, WISHES, DutyState, WishState
+from regraft.heal.core.tasks import Request
+from regraft.heal.detection import Evidence
+from regraft.heal.election import Accepted, Decided, GroupInfo, NewLeader, Vote, decode, encode
+from regraft.heal.owner import Seen
+from regraft.heal.wire import messages as wire
+from regraft.model import Topology
+from regraft.model.facts import Event
+from regraft.model.intents import Delete
+
+M = TypeVar("M")
+
+
+class Node:
+    """b1 of a line of five; `now` is the time of the next event."""
+
+    def __init__(self, id: str = "b1", topology: Topology | None = LINE) -> None:
+        self.now = 100.0
+        self.open: dict[int, Request[Any]] = {}
+        owners = {each: owner() for each in LINE.ids}
+        near = LINE.neighbours.get(id, frozenset())
+        self.core = Healing(HealingSettings(id=id, life=0), Here(owner(0), near), Random(1), topology, owners)
+        self.effects = self._noted(self.core.start(self.now))
+        if topology is not None:
+            self.tell(events.TopologySeen(topology))
+        self.tell(events.RulesSeen(RULES))
+
+    def tell(self, event: events.Event) -> list[Effect]:
+        """The effects of this event; all of them are kept as well."""
+        effects = self._noted(self.core.handle(event, self.now))
+        self.effects += effects
+        return effects
+
+    def _noted(self, effects: list[Effect]) -> list[Effect]:
+        self.open |= {each.number: each.request for each in effects if isinstance(each, Do)}
+        return effects
+
+    def answer(self, kind: type[Request[Any]], answer: object = None) -> list[Effect]:
+        """To all requests of this kind that are open."""
+        numbers = [number for number, request in self.open.items() if isinstance(request, kind)]
+        assert numbers, f"nobody asks for {kind}"
+        effects: list[Effect] = []
+        for number in numbers:
+            del self.open[number]
+            effects += self.tell(events.Answered(number, answer))
+        return effects
+
+    def wait(self, seconds: float) -> None:
+        """Ticks at each due time."""
+        end = self.now + seconds
+        while (due := self.core.next_due()) is not None and due <= end:
+            self.now = max(self.now, due)
+            self.tell(events.Tick())
+        self.now = end
+
+    def connected(self, *nodes: str) -> None:
+        for node in nodes:
+            self.tell(events.Connected(node))
+
+
+def told(effects: Iterable[Effect], kind: type[M]) -> list[tuple[str, M]]:
+    tells = [each for each in effects if isinstance(each, Tell)]
+    return [(each.node, each.message) for each in tells if isinstance(each.message, kind)]
+
+
+def test_the_drawings_of_an_adaptation_are_the_tables() -> None:
+    assert_drawn(WishState.__doc__, WISHES)
+    assert_drawn(DutyState.__doc__, DUTIES)
+
+
+def test_neighbours_are_watched_and_owners_nearby_followed() -> None:
+    node = Node()
+    assert {each.node for each in node.effects if isinstance(each, Keep)} == {"b0", "b2"}
+    assert Follow(frozenset(LINE.ids)) in node.effects
+    node.tell(events.LinksSeen({"b1": frozenset({"b0", "b3"})}))
+    assert {each.node for each in node.effects if isinstance(each, Drop)} == {"b2"}
+    assert Keep("b3") in node.effects, "links that have changed are watched at once"
+
+
+def test_a_broker_in_the_overlay_has_joined_when_its_record_is_written() -> None:
+    node = Node()
+    assert not any(isinstance(each, Joined) for each in node.effects)
+    assert Joined() in node.answer(PutBroker)
+    assert not any(isinstance(each, Reinstate) for each in node.open.values())
+
+
+def test_a_broker_outside_asks_one_after_the_other_until_it_is_in_the_overlay() -> None:
+    node = Node("b9")
+    node.answer(PutBroker)
+    ((first, _),) = told(node.effects, wire.AskJoin)
+    node.wait(1.0)
+    (_, (second, asked)) = told(node.effects, wire.AskJoin)
+    assert first != second
+    node.tell(events.Heard(second, wire.Answer(number=asked.number, refused="")))
+    node.wait(2.9)
+    assert len(told(node.effects, wire.AskJoin)) == 2
+    joined = Topology.of([*LINE.by_ends, ("b4", "b9")])
+    node.tell(events.TopologySeen(joined))
+    assert Joined() in node.answer(Reinstate)
+    assert Left() in node.tell(events.TopologySeen(LINE))
+    assert Left() not in node.tell(events.TopologySeen(LINE)), "it is said once"
+
+
+def test_an_event_that_somebody_raises_is_judged_when_the_node_is_in_the_overlay() -> None:
+    node = Node("b9")
+    raised = events.Raised(4, Event(name="brokerRecovered", broker="b9"))
+    assert Judged(4) not in node.tell(raised)
+    assert Judged(4) in node.tell(events.TopologySeen(Topology.of([*LINE.by_ends, ("b4", "b9")])))
+
+
+def test_a_deputy_that_is_here_no_longer_does_not_answer() -> None:
+    node = Node()
+    ping = events.Heard("b0", wire.Ping(number=1, broker="b1"))
+    assert told(node.tell(ping), wire.Pong)
+    other = events.Heard("b0", wire.Ping(number=1, broker="b2"))
+    assert not told(node.tell(other), wire.Pong)
+    node.core.known.here["b2"] = Here(owner(2, by="b1"), LINE.neighbours["b2"])
+    assert told(node.tell(other), wire.Pong)
+    node.tell(events.Deposed("b2"))
+    assert not told(node.tell(other), wire.Pong)
+
+
+def _ballots(effects: Iterable[Effect]) -> list[tuple[str, Any]]:
+    return [(to, decode(ballot.data)) for to, ballot in told(effects, wire.Ballot)]
+
+
+def _vote_for(node: Node, leader: str, view: int) -> list[Effect]:
+    """b0 and b3 follow; with b1 itself that is a majority of five."""
+    effects: list[Effect] = []
+    for voter in ("b0", "b3"):
+        vote = Vote(election=GRANT.id, life=0, leader=leader, view=view, accepted=None)
+        effects += node.tell(events.Heard(voter, wire.Ballot(data=encode(vote))))
+    return effects
+
+
+def test_from_a_lost_connection_to_the_deputy() -> None:
+    """What was asked for while the timer ran is used, and given back when it was not needed after all."""
+    node = Node()
+    node.answer(PutBroker)
+    node.connected("b2")
+    node.wait(0.001)
+    node.tell(events.Disconnected("b2"))
+    assert [type(each) for each in node.open.values()] == [Look, Examine]
+    node.answer(Look, Seen(owner(), 7, "what was seen"))
+    node.answer(Examine, Evidence.REFUSED)
+    assert [type(each) for each in node.open.values()] == [AskGrant], "the timer still runs"
+    node.answer(AskGrant, GRANT)
+    assert not _ballots(node.effects)
+    node.wait(0.03)
+    informed = [to for to, each in _ballots(node.effects) if isinstance(each, GroupInfo)]
+    assert informed == ["b0", "b3", "b4"]
+    assert {to for to, _ in told(node.effects, wire.Cause)} == {"b0", "b3", "b4"}
+    leader = next(each.leader for _, each in _ballots(node.effects) if isinstance(each, Vote))
+    view = GRANT.candidates.index("b1")
+    effects = _vote_for(node, "b1", view)
+    assert leader == GRANT.candidates[0]
+    proposed = [each for _, each in _ballots(effects) if isinstance(each, NewLeader)]
+    assert proposed[0].decision == (Delete(broker="b2", rule="deleteBrokerRules"),), "the refusal is fresh"
+    for member in ("b0", "b3"):
+        accepted = Accepted(election=GRANT.id, life=0, view=view)
+        node.tell(events.Heard(member, wire.Ballot(data=encode(accepted))))
+    assert any(isinstance(each, Decided) for _, each in _ballots(node.effects))
+    (stand_in,) = [each for each in node.open.values() if isinstance(each, StandIn)]
+    assert stand_in.seen.basis == "what was seen"
+    effects = node.answer(StandIn, owner(2, by="b1"))
+    assert Call("b2") in effects
+    assert Keep("b3") in effects, "the neighbours of the deputy are ours now"
+    far = Follow(frozenset(LINE.ids))
+    assert far in effects, "whoever is around it is followed from now on"
+    assert told(effects, wire.Here) == [("b3", told(effects, wire.Here)[0][1])]
+    node.wait(0.2)
+    (released,) = [each for each in node.open.values() if isinstance(each, Release)]
+    assert released.adaptation is not None
+    assert (released.adaptation.outcome, released.adaptation.leader) == ("done", "b1")
+    assert released.adaptation.timeout_ms >= 30.0
+
+
+def test_a_broker_that_died_before_its_place_in_the_overlay_was_known_is_asked_about_when_it_is() -> None:
+    without = Topology.of(pairwise(["b0", "b1"]))
+    node = Node(topology=without)
+    node.tell(events.LinksSeen({"b1": frozenset({"b0", "b2"})}))
+    node.connected("b2")
+    node.wait(0.001)
+    node.tell(events.Disconnected("b2"))
+    node.answer(Examine, Evidence.REFUSED)
+    node.wait(0.05)
+    assert not [each for each in node.open.values() if isinstance(each, AskGrant)]
+    node.tell(events.TopologySeen(LINE))
+    assert [each.request.target for each in node.open.values() if isinstance(each, AskGrant)] == ["b2"]
+
+
+def test_a_grant_that_was_asked_for_early_goes_back_when_another_has_become_the_deputy() -> None:
+    node = Node()
+    node.connected("b2")
+    node.wait(0.001)
+    node.tell(events.Disconnected("b2"))
+    node.answer(Examine, Evidence.REFUSED)
+    node.answer(AskGrant, GRANT)
+    here = wire.Here(broker="b2", life=2, host="127.0.0.1", port=7001, by="b3")
+    effects = node.tell(events.Heard("b3", here))
+    assert Call("b2") in effects
+    assert [each.grant for each in node.open.values() if isinstance(each, Release)] == [GRANT.id]
+    assert Keep("b3") in effects, "b2 is watched where its deputy is"
+
+
+def test_a_grant_that_was_asked_for_early_goes_back_when_this_node_is_the_deputy_itself() -> None:
+    """Another's grant was first, and this node leads that group."""
+    node = Node()
+    node.answer(PutBroker)
+    node.connected("b2")
+    node.wait(0.001)
+    node.tell(events.Disconnected("b2"))
+    node.answer(Examine, Evidence.REFUSED)
+    node.answer(AskGrant, GRANT)
+    node.core.known.begin(node.core.acting.carry_out(Delete(broker="b2"), crash=True))
+    node.tell(events.Tick())
+    node.answer(Look, Seen(owner(), 7, "what was seen"))
+    node.answer(StandIn, owner(2, by="b1"))
+    assert [each.grant for each in node.open.values() if isinstance(each, Release)] == [GRANT.id]
+
+
+def test_garbage_from_another_node_is_noted_and_changes_nothing() -> None:
+    node = Node()
+    effects = node.tell(events.Heard("b0", wire.Ballot(data=b"garbage")))
+    assert [type(each).__name__ for each in effects] == ["Note"]

@@ -1,0 +1,34 @@
+"""Intents of healing as goal topologies."""
+
+from itertools import pairwise
+
+from regraft.loop.repairing import wanted_topology
+from regraft.model import Topology
+from regraft.model.intents import Add, Delete, MoveClients, ShiftAway
+
+CHAIN = Topology.of(pairwise("abcdef"))
+
+
+def test_what_healing_wants_becomes_a_topology() -> None:
+    def after(*intents: object) -> Topology | str:
+        return wanted_topology(CHAIN, intents, (), None)  # type: ignore[arg-type]
+
+    gone = after(Delete(broker="c"))
+    assert isinstance(gone, Topology)
+    assert ("b", "d") in gone.by_ends
+    more = after(Add(broker="x", between=("a", "b")), Delete(broker="f"))
+    assert isinstance(more, Topology)
+    assert {("a", "x"), ("b", "x")} <= set(more.by_ends)
+    shifted = after(ShiftAway(broker="b", neighbour="a", to="c"))
+    assert isinstance(shifted, Topology)
+    assert ("a", "c") in shifted.by_ends
+
+
+def test_what_healing_can_not_have_is_said() -> None:
+    def after(intent: object) -> Topology | str:
+        return wanted_topology(CHAIN, [intent], (), None)  # type: ignore[list-item]
+
+    assert "there is no link b - e" in str(after(ShiftAway(broker="b", neighbour="e", to="c")))
+    assert "changes no links" in str(after(MoveClients(broker="a", to="b")))
+    assert after(Delete(broker="zz")) == "the topology is as it should be"
+    assert "unknown broker" in str(after(Add(broker="x", between=("q",))))

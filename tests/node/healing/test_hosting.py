@@ -1,0 +1,49 @@
+"""What a deputy leaves behind is let go of, also in a process that is never idle."""
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from regraft.node.healing import hosting
+from regraft.node.healing.hosting import let_go
+
+
+class Ended:
+    """A broker that has ended: full of cycles."""
+
+    def __init__(self) -> None:
+        self.server = self
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set_aside() -> Iterator[None]:
+    gc.collect()
+    yield
+    gc.unfreeze()
+
+
+def set_aside() -> "weakref.ref[Ended]":
+    left = weakref.ref(Ended())
+    gc.freeze()
+    return left
+
+
+def test_cycles_that_were_set_aside_are_collected_and_the_rest_is_set_aside_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hosting, "GARBAGE_OBJECTS", 10**9)  # other tests have left very much
+    left = set_aside()
+    gc.collect()
+    assert left() is not None, "what is set aside is not looked at"
+    assert let_go()
+    assert left() is None
+    assert gc.get_freeze_count() > 1000
+
+
+def test_very_much_is_left_for_a_quiet_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosting, "GARBAGE_OBJECTS", 100)
+    left = set_aside()
+    assert not let_go()
+    assert left() is not None

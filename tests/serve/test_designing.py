@@ -1,0 +1,153 @@
+"""Networks, designs within limits, meshes, previews: how the loop finds a better topology."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from regraft.estate.windows import Measured, fitting, together
+from regraft.loop.goals import Limits
+from regraft.loop.policy import Policy
+from regraft.model import Action, Bounds, Broker, Link, Plan, Topology
+from regraft.model import Limits as PlanLimits
+from regraft.model.changes import changed
+from regraft.model.traffic import TrafficClass
+from regraft.model.workload import Workload
+from regraft.plan.verify import verify
+from regraft.serve.designing import TopologyDesigner
+from regraft.serve.history import plan_document
+from regraft.serve.network import Network
+from regraft.serve.previews import preview
+
+CHAIN = Topology.of(itertools.pairwise("abcdef"))
+
+
+def designer(network: Topology | None = None, **limits: object) -> TopologyDesigner:
+    goals = Limits(**limits)  # type: ignore[arg-type]
+    return TopologyDesigner(
+        Network(network), goals, Policy(confirm=1), PlanLimits(time_limit=0.05), time_limit=0.2
+    )
+
+
+def window(workload: Workload) -> Measured:
+    return Measured(0.0, 10.0, workload, 100, 100, 1, None, None, None, None, {})
+
+
+def talk(*pairs: str) -> Workload:
+    return Workload(tuple(TrafficClass(frozenset(pair), 100.0) for pair in pairs))
+
+
+def test_costs_latencies_and_places_come_from_the_network_file() -> None:
+    brokers = tuple(Broker(id, latitude=0.0, longitude=float(place)) for place, id in enumerate("abc"))
+    stated = Topology(brokers, (Link(("a", "b"), 7.0, 3.0), Link(("b", "c"), 1.0)), "mesh")
+    dressed = Network(stated).dressed(Topology.of([("a", "b"), ("a", "c")]))
+    assert dressed.by_ends["a", "b"] == Link(("a", "b"), 7.0, 3.0)
+    latency = dressed.by_ends["a", "c"].latency_ms
+    assert latency == pytest.approx(2 * 111.19 / 200, rel=0.01), "light over two degrees at the equator"
+
+
+def test_only_links_of_a_network_are_designed() -> None:
+    ring = Topology.of([*itertools.pairwise("abcdef"), ("a", "f")], kind="mesh")
+    free = designer().design(CHAIN, 1, [window(talk("ad", "af"))])
+    bound = designer(ring).design(CHAIN, 1, [window(talk("ad", "af"))])
+    assert not isinstance(free, str)
+    assert not isinstance(bound, str)
+    assert set(bound.added) == {("a", "f")}
+    assert ("a", "d") in free.added
+
+
+def test_brokers_that_have_left_have_no_part_in_the_traffic() -> None:
+    seen = fitting(talk("ax", "ab", "yz"), CHAIN)
+    assert {each.members for each in seen.traffic} == {frozenset("a"), frozenset("ab")}
+
+
+def test_windows_are_designed_for_together() -> None:
+    both = together([window(talk("ad")), window(talk("ad", "be"))])
+    assert {"".join(sorted(each.members)): each.demand for each in both.traffic} == {"ad": 200.0, "be": 100.0}
+
+
+def test_a_mesh_that_has_become_weak_is_mended_and_the_plan_keeps_what_it_has() -> None:
+    path = Topology.of(itertools.pairwise("abcd"), kind="mesh")
+    wanted = Workload(interest={"t": frozenset("abcd")})
+    think = designer(k=2)
+    found = think.design(path, 1, [window(wanted)])
+    assert not isinstance(found, str)
+    assert found.comparison.mends
+    assert found.comparison.improves == "k"
+    made = think.plan(path, 1, changed(path, found.added, found.removed), wanted, 10.0)
+    assert not isinstance(made, str)
+
+
+def test_a_mesh_without_interest_stays_as_it_is() -> None:
+    path = Topology.of(itertools.pairwise("abcd"), kind="mesh")
+    assert designer(k=2).design(path, 1, [window(Workload())]) == "nobody is interested in any topic"
+
+
+@pytest.mark.parametrize(("most", "actions"), [(None, 3), (3, 3), (2, 2), (1, 2)])
+def test_a_plan_with_more_actions_than_the_loop_is_allowed_is_made_again_for_fewest_actions(
+    most: int | None, actions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(current: Topology, goal: Topology, limits: PlanLimits, planner: str) -> Plan:
+        count = 2 if limits.minimise == "actions" else 3
+        steps = tuple((Action("shift", ("a", "b", "c")),) for _ in range(count))
+        return Plan("tree", current.sha256, goal.sha256, steps, planner, Bounds(1, 1), None)
+
+    monkeypatch.setattr("regraft.plan.within_actions.make_plan", made)
+    think = replace(designer(), policy=Policy(max_actions=most))
+    found = think.plan(CHAIN, 1, CHAIN, Workload(), 10.0)
+    assert not isinstance(found, str)
+    assert found[1].actions == actions
+
+
+def test_a_plan_with_too_many_actions_gives_way_to_that_of_the_design(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ids = [f"b{number:02}" for number in range(16)]
+    chain = Topology.of(itertools.pairwise(ids))
+    star = Workload(tuple(TrafficClass(frozenset((ids[0], id)), 10.0) for id in ids[1:]))
+    think = replace(designer(), policy=Policy(max_actions=9))
+    found = think.design(chain, 1, [window(star)], 9)
+    assert not isinstance(found, str)
+    goal = changed(chain, found.added, found.removed)
+
+    def long(current: Topology, goal: Topology, limits: PlanLimits, planner: str) -> Plan:
+        steps = tuple((Action("shift", ("a", "b", "c")),) for _ in range(20))
+        return Plan("tree", current.sha256, goal.sha256, steps, planner, Bounds(1, 1), None)
+
+    monkeypatch.setattr("regraft.plan.within_actions.make_plan", long)
+    made = think.plan(chain, 1, goal, star, 10.0)
+    assert not isinstance(made, str)
+    plan, planned = made
+    assert 0 < planned.actions <= 9
+    assert planned.steps <= planned.actions
+    verify(plan, chain, goal)
+    other = think.plan(chain, 1, Topology.of([("b01", "b02"), *((ids[0], id) for id in ids[2:])]), star, 10.0)
+    assert not isinstance(other, str)
+    assert other[1].actions == 20, "the way leads somewhere else"
+
+
+def test_warming_up_works_whatever_the_network_and_the_limits_are() -> None:
+    only = Topology.of([("p", "q"), ("q", "r"), ("p", "r")], kind="mesh")
+    think = designer(only, max_degree=2)
+    think.warm()
+    assert think == designer(only, max_degree=2)
+
+
+def test_a_preview_adds_up_from_step_to_step() -> None:
+    think, workload = designer(), talk("ad", "be", "cf")
+    found = think.design(CHAIN, 1, [window(workload)])
+    assert not isinstance(found, str)
+    goal = changed(CHAIN, found.added, found.removed)
+    made = think.plan(CHAIN, 1, goal, workload, 10.0)
+    assert not isinstance(made, str)
+    plan, planned = made
+    view = preview(plan_document(plan, CHAIN, window(workload)), workload, 10.0, think)
+    assert set(view.steps[-1].links) == set(goal.by_ends)
+    total = sum(each.cost_change or 0.0 for each in view.steps)
+    before, after = (view.steps[at].numbers["routing_cost"] for at in (0, -1))
+    assert before is not None
+    assert after is not None
+    assert total == pytest.approx(after - before)
+    assert -total == pytest.approx(found.saved)
+    assert sum(each.buffered or 0.0 for each in view.steps) == pytest.approx(planned.buffered, rel=0.5)
+    assert view.sha256 == plan.sha256

@@ -1,0 +1,112 @@
+"""The loop with its real designer on made-up windows: traffic that stays, moves, and swings."""
+
+import itertools
+from collections.abc import Iterable
+
+from regraft.estate.windows import Measured
+from regraft.loop.goals import Limits
+from regraft.loop.policy import Mode, Policy
+from regraft.model import Limits as PlanLimits
+from regraft.model import Topology
+from regraft.model.traffic import TrafficClass
+from regraft.model.workload import Workload
+from regraft.serve.designing import TopologyDesigner
+from regraft.serve.network import Network
+from regraft.serve.replaying import Replay, replay
+
+IDS = [f"b{number}" for number in range(10)]
+CHAIN = Topology.of(itertools.pairwise(IDS))
+ONE = [(IDS[number], IDS[number + 5]) for number in range(5)]
+OTHER = [(IDS[number], IDS[9 - number]) for number in range(5)]
+
+
+def window(number: int, pairs: Iterable[tuple[str, str]], demand: float = 500.0) -> Measured:
+    traffic = tuple(TrafficClass(frozenset(pair), demand) for pair in pairs)
+    count = round(demand * len(traffic))
+    return Measured(
+        60.0 * number, 60.0 * (number + 1), Workload(traffic), count, count, 1, None, None, None, None, {}
+    )
+
+
+def designer(limits: Limits | None = None, **policy: object) -> TopologyDesigner:
+    settings = Policy(**{"confirm": 2, "cool_down_seconds": 60.0, **policy})  # type: ignore[arg-type]
+    plan = PlanLimits(time_limit=0.05, max_degree=limits.max_degree if limits else None)
+    return TopologyDesigner(Network(), limits or Limits(), settings, plan, time_limit=0.3)
+
+
+def played(windows: list[Measured], mode: Mode = "automatic", **policy: object) -> Replay:
+    return replay(windows, CHAIN, designer(None, **policy), mode)
+
+
+def test_traffic_that_stays_is_served_better_after_one_change() -> None:
+    found = played([window(number, ONE) for number in range(8)])
+    assert len(found.changes) == 1
+    assert found.changes[0].window == window(1, ONE).id, "confirmed in the second window"
+    assert found.windows[-1].cost_with is not None
+    assert found.windows[-1].cost is not None
+    assert found.windows[-1].cost_with < 0.6 * found.windows[-1].cost
+    assert found.saved_share > 0.2
+    assert [each.kind for each in found.decisions].count("verified") == 1
+
+
+def test_traffic_that_moves_is_followed() -> None:
+    windows = [window(number, ONE if number < 6 else OTHER) for number in range(14)]
+    found = played(windows)
+    assert len(found.changes) == 2
+    best = played([window(number, OTHER) for number in range(8)])
+    assert found.windows[-1].cost_with == best.windows[-1].cost_with
+
+
+def test_traffic_that_flips_every_window_settles() -> None:
+    windows = [window(number, (ONE, OTHER)[number % 2]) for number in range(60)]
+    found = played(windows)
+    assert len(found.changes) <= 2
+    assert all(change.at < windows[20].end for change in found.changes), "nothing more is changed later"
+    assert found.cost_with <= found.cost
+
+
+def test_traffic_that_flips_slowly_settles_because_changes_are_remembered() -> None:
+    """Each swing gains 30 % for four windows; without memory it would be followed for ever."""
+    windows = [window(number, (ONE, OTHER)[number // 4 % 2]) for number in range(80)]
+    forgetful = played(windows, confirm=1, cool_down_seconds=0.0, memory_seconds=0.0)
+    found = played(windows, confirm=1, cool_down_seconds=0.0, memory_seconds=1e9)
+    assert len(forgetful.changes) >= 15
+    assert len(found.changes) <= 6
+    assert all(change.at < windows[40].end for change in found.changes)
+
+
+def test_in_mode_observe_nothing_changes_and_it_is_said_what_could() -> None:
+    found = played([window(number, ONE) for number in range(4)], "observe")
+    assert not found.changes
+    assert found.cost == found.cost_with
+    assert "would-propose" in [each.kind for each in found.decisions]
+
+
+def test_in_mode_propose_whoever_is_asked_approves() -> None:
+    found = played([window(number, ONE) for number in range(4)], "propose")
+    assert len(found.changes) == 1
+    assert [each.by for each in found.decisions if each.kind == "approved"] == ["whoever is asked"]
+
+
+def test_a_limit_of_degrees_is_kept_by_what_is_designed() -> None:
+    hub = [(IDS[0], other) for other in IDS[2:]]
+    windows = [window(number, hub) for number in range(6)]
+    free = replay(windows, CHAIN, designer(), "automatic")
+    bound = replay(windows, CHAIN, designer(Limits(max_degree=3)), "automatic")
+    assert free.with_loop is not None
+    assert bound.with_loop is not None
+    assert max(map(len, free.with_loop.neighbours.values())) > 3
+    assert max(map(len, bound.with_loop.neighbours.values())) <= 3
+    assert bound.changes
+    assert bound.cost_with < bound.cost
+
+
+def test_little_traffic_is_not_worth_a_change() -> None:
+    found = played([window(number, ONE, demand=30.0) for number in range(6)], payback_windows=0.5)
+    assert not found.changes
+    assert any("not worth it" in each.text for each in found.decisions)
+
+
+def test_without_windows_nothing_is_found() -> None:
+    found = replay([], CHAIN, designer(), "automatic")
+    assert (found.windows, found.changes, found.saved_share) == ([], [], 0.0)
