@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from tests.web.asking import TOKENS
 
 from regraft.testing import web_overlay as made
@@ -21,6 +21,7 @@ pytestmark = [
 ]
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 VIEWS = ("overlay", "plans", "history", "decisions", "brokers", "rules")
+expect.set_options(timeout=30_000)  # a busy machine draws late
 GRAPH = "document.querySelector('main:not([hidden]) .graph')?.graph"
 """Of the view that is shown; the overlay stays behind the others."""
 
@@ -194,6 +195,32 @@ def test_plots_show_the_past_and_mark_transformations(page: Page) -> None:
     page.goto(f"{page.url}#history")
     expect(page.locator(".plots .u-over")).to_have_count(6)
     expect(page.get_by_role("row", name=re.compile("2-past"))).to_contain_text("done")
+
+
+LATE_EFFECTS = """
+const frame = window.requestAnimationFrame, later = window.setTimeout;
+window.requestAnimationFrame = (work) => later(() => frame(work), 1500);
+window.setTimeout = (work, ms, ...rest) => later(work, ms <= 100 ? 1500 : ms, ...rest);
+"""
+"""A busy machine: what a view does after it was drawn comes late."""
+
+
+def test_what_arrives_just_after_a_view_was_drawn_is_shown(chromium: Browser, served: Background) -> None:
+    context = chromium.new_context(viewport=WIDE)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.add_init_script(LATE_EFFECTS)
+    held: list[Route] = []
+    page.route("**/api/v1/series", lambda route: held.append(route))  # noqa: PLW0108 — no builtin
+    page.goto(served.url)
+    for _ in range(600):
+        if held:
+            break
+        page.wait_for_timeout(50)
+    page.goto(f"{served.url}#history")
+    page.locator(".history-view").wait_for()
+    held.pop(0).continue_()
+    expect(page.locator(".plots .u-over")).to_have_count(6)
+    context.close()
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])

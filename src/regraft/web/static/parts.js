@@ -7,17 +7,17 @@ export function useStore(...names) {
   return useStoreWhile(() => true, ...names);
 }
 
-// Changes are only heard while `awake` says so.
+// Changes are only heard while `awake` says so. An effect runs some time after the drawing: what changed in
+// between is compared with what was drawn, not with what is there by then, or it would never be shown.
 export function useStoreWhile(awake, ...names) {
-  const [, again] = useState(0);
+  const [, again] = useState(0), drawn = useRef(null);
+  drawn.current = names.map((name) => store[name]);
   useEffect(() => {
-    let seen = names.map((name) => store[name]);
-    return subscribe(() => {
-      const now = names.map((name) => store[name]);
-      if (!awake() || !now.some((value, n) => value !== seen[n])) return;
-      seen = now;
-      again((count) => count + 1);
-    });
+    const look = () => {
+      if (awake() && names.some((name, n) => store[name] !== drawn.current[n])) again((count) => count + 1);
+    };
+    look();
+    return subscribe(look);
   }, []);
   return store;
 }
