@@ -18,7 +18,6 @@ import numpy as np
 
 from regraft.broker.core import Broker
 from regraft.broker.io.configuration import Configuration
-from regraft.broker.io.inside import inside
 from regraft.broker.io.running import run, undisturbed
 from regraft.broker.io.server import BrokerServer
 from regraft.coord import Configuration as Zookeeper
@@ -112,7 +111,7 @@ def _configuration(id: str, near: tuple[str, ...], folder: Path) -> Configuratio
 def _linked(server: BrokerServer) -> bool:
     if server.core is None:
         return False
-    seen = inside(server.core)
+    seen = server.core.inspect()
     return seen.ready and all(state == "up" for state in seen.links.values())
 
 

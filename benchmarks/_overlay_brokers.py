@@ -16,7 +16,6 @@ from pathlib import Path
 from benchmarks._overlay_work import SHAPE
 
 from regraft.broker.io.configuration import Configuration
-from regraft.broker.io.inside import inside
 from regraft.broker.io.overlay import Overlay
 from regraft.broker.io.running import run
 from regraft.filters import parse
@@ -55,7 +54,7 @@ def _linked(overlay: Overlay, id: str) -> bool:
     core = overlay.servers[id].core
     if core is None:
         return False
-    seen = inside(core)
+    seen = core.inspect()
     return seen.ready and all(state == "up" for state in seen.links.values())
 
 

@@ -24,7 +24,6 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from regraft.broker.io.garbage import set_aside
-from regraft.broker.io.inside import inside
 from regraft.coord import Coord, CoordUnreachable
 from regraft.coord.typed import read
 from regraft.deploy.journal import topology_of
@@ -127,7 +126,7 @@ class Node:
     async def _prepare_for_many_filters(self) -> None:
         """What matches many filters at once takes a second to load, and a process that has it takes longer to
         die: as long as the system takes its memory apart, its neighbours cannot know that it is gone."""
-        while (core := self.own.server.core) is None or inside(core).subscriptions < MANY_FILTERS:
+        while (core := self.own.server.core) is None or core.inspect().subscriptions < MANY_FILTERS:
             await asyncio.sleep(1.0)
         await asyncio.to_thread(load_compiled)
 

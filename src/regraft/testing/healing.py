@@ -15,8 +15,7 @@ from dataclasses import replace
 from itertools import islice
 from random import Random
 
-from regraft.broker.core.settings import NEIGHBOURS
-from regraft.broker.io.mesh_changes import links_in
+from regraft.broker.core.settings import NEIGHBOURS, neighbours_of
 from regraft.deploy.records import Current, Run
 from regraft.deploy.states import RunOrder, RunState
 from regraft.filters import parse
@@ -241,7 +240,7 @@ class Healing(Transformation):
     def _remembered(self, name: str, neighbours: list[str]) -> list[str]:
         """The links that the broker was configured with, which its journal knows."""
         stored = self.world.owners[name].values.get(NEIGHBOURS)
-        return links_in(stored) if stored is not None else neighbours
+        return neighbours_of(stored) if stored is not None else neighbours
 
     def _adopt(self, node: OwnedNode) -> None:
         self.world.brokers[node.name] = node

@@ -3,8 +3,8 @@
 import pytest
 from tests.diagrams import assert_drawn
 
+from regraft.broker.core import mesh_changes
 from regraft.broker.core.change import PART_STAGES, PartStage, new_part, parts_of, role_of, shift, to_record
-from regraft.broker.io import mesh_changes
 from regraft.model import IllegalTransition
 from regraft.testing.transformation import transform
 

@@ -6,15 +6,18 @@ Start with `messages` (what peers say to each other), then `broker` (who reacts 
 from regraft.broker.core.broker import Broker
 from regraft.broker.core.change import Change, shift
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Report, Send, Store
+from regraft.broker.core.interface import Core, Inspection
 from regraft.broker.core.settings import Settings
 
 __all__ = [
     "Broker",
     "Change",
     "Close",
+    "Core",
     "Dial",
     "Effect",
     "Hangup",
+    "Inspection",
     "Report",
     "Send",
     "Settings",

@@ -6,13 +6,14 @@ publications, confirmations. So whoever is told of a subscription is told before
 depends on it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from regraft.broker.core.change import Change
 from regraft.broker.core.claims import Claims
 from regraft.broker.core.conversing import Conversing
 from regraft.broker.core.effects import Close, Dial, Effect, Send, Store
 from regraft.broker.core.forwarding import Fact, Forwarding
+from regraft.broker.core.interface import Inspection, inspect
 from regraft.broker.core.peers import Link, Session
 from regraft.broker.core.relink import Relink
 from regraft.broker.core.sessions import Sessions
@@ -147,6 +148,23 @@ class Broker(Conversing):
         """Go back to the state before the change was prepared."""
         self.relink.abort(change)
         return self._flush()
+
+    def stages(self) -> dict[str, str]:
+        """How far each change of links is here, by its id."""
+        return self.relink.stages()
+
+    @property
+    def links(self) -> Mapping[str, Link]:
+        return self.forwarding.links
+
+    @property
+    def held_bytes(self) -> int:
+        return self.forwarding.store.bytes
+
+    def inspect(self) -> Inspection:
+        tables = self.tables
+        counts = (len(tables.subscriptions), len(tables.advertisements))
+        return inspect(self, self.forwarding.sessions.values(), *counts, tables.ready)
 
     def _too_slow(self, session: Session, seconds: float) -> str:
         """Why a client that has not gone on for so long is disconnected, if it is."""

@@ -55,12 +55,15 @@ it went: they keep it, and there is one at least, because two brokers kept it wh
 send it again when f is back. But w waits for f, where k-connectedness would have found another way.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from regraft.broker.core.change import Change
 from regraft.broker.core.conversing import Conversing
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.forwarding import Fact
+from regraft.broker.core.interface import Inspection, inspect
+from regraft.broker.core.mesh_changes import MeshChanges
 from regraft.broker.core.mesh_checks import check_known, check_roster
 from regraft.broker.core.mesh_delivery import Delivery
 from regraft.broker.core.mesh_flood import Flooding
@@ -71,7 +74,7 @@ from regraft.broker.core.mesh_roster import Rosters
 from regraft.broker.core.mesh_sessions import MeshSessions
 from regraft.broker.core.mesh_standing import Standings
 from regraft.broker.core.peers import Session
-from regraft.broker.core.settings import Settings
+from regraft.broker.core.settings import NEIGHBOURS, Settings, neighbours_after
 from regraft.model import BadInput
 from regraft.protocol.messages import (
     Advertise,
@@ -127,7 +130,11 @@ class MeshBroker(Conversing):
         mesh = settings if isinstance(settings, MeshSettings) else MeshSettings(**vars(settings))
         super().__init__(id, life, now)
         self.settings = mesh
-        self.interest = Interest(neighbours, mesh.k, mesh.patience)
+        stored = stored or {}
+        configured = sorted(neighbours)
+        near = neighbours_after(configured, stored.get(NEIGHBOURS))
+        self.interest = Interest(near, mesh.k, mesh.patience)
+        self.changes = MeshChanges(id, configured, self.interest.links, stored)
         self.flooding = Flooding(self.interest, mesh.k, mesh.observe)
         self.standings = Standings(
             self.interest, self.flooding, mesh.streams, mesh.idle_seconds, mesh.patience
@@ -141,9 +148,9 @@ class MeshBroker(Conversing):
         self.standings.here = lambda client: f"@{client}" in self.sessions.all
         self.pressures = Pressures(id, life, mesh.held_bytes)
         self.flooding.held_up = lambda topic: topic in self.pressures.topics
-        self.interest.restore(stored or {})
-        self.sessions.restore(stored or {}, now)
-        self.membership.restore(stored or {})
+        self.interest.restore(stored)
+        self.sessions.restore(stored, now)
+        self.membership.restore(stored)
         self._on_link = {
             Update: self._update,
             Positions: lambda link, message: self.standings.learn(message, link),
@@ -181,19 +188,46 @@ class MeshBroker(Conversing):
         self.sessions.explain(now)
         return self._flush()
 
+    def prepare(self, change: Change) -> list[Effect]:
+        """Begin to take part in a change of links: nothing has to stop for it."""
+        self._out += self.changes.prepare(change, self.needs_link)
+        return self._flush()
+
+    def commit(self, change: str) -> list[Effect]:
+        """Carry the change out; both ends have reported `ready`."""
+        operation, other = self.changes.about(change)
+        if not (stores := self.changes.commit(change)):
+            return []
+        self._out += stores
+        return self.link(other) if operation == "link" else self.unlink(other)
+
+    def abort(self, change: str) -> list[Effect]:
+        """As if the change had never been prepared."""
+        self._out += self.changes.abort(change)
+        return self._flush()
+
+    def stages(self) -> dict[str, str]:
+        """How far each change of links is here, by its id."""
+        return self.changes.stages()
+
+    def turn_away(self, until: float, now: float) -> list[Effect]:
+        """Sessions of a mesh do not move: its clients stay."""
+        return []
+
     def link(self, neighbour: str) -> list[Effect]:
         """The overlay gets a link to this neighbour."""
-        if neighbour in self.interest.links:
-            return []
-        self.interest.links[neighbour] = MeshLink(neighbour)
-        self.membership.relinked()
-        return ([Dial(neighbour)] if self.id < neighbour else []) + self._flush()
+        if neighbour not in self.interest.links:
+            self.interest.links[neighbour] = MeshLink(neighbour)
+            self.membership.relinked()
+            if self.id < neighbour:
+                self._out.append(Dial(neighbour))
+        return self._flush()
 
     def unlink(self, neighbour: str) -> list[Effect]:
         """The overlay loses the link to this neighbour: nothing is kept for it any more."""
         link = self.interest.links.get(neighbour)
         if link is None:
-            return []
+            return self._flush()
         topics, connection = sorted(link.topics), link.connection
         self._out.append(Hangup(neighbour))
         if connection is not None:
@@ -216,6 +250,21 @@ class MeshBroker(Conversing):
         connected = self.membership.connected
         shared = sorted(link.topics.keys() & self.interest.own) if link.connection is not None else []
         return next((each for each in shared if not connected.survives(each, self.id, neighbour)), "")
+
+    @property
+    def links(self) -> Mapping[str, MeshLink]:
+        return self.interest.links
+
+    @property
+    def held_bytes(self) -> int:
+        return self.flooding.streams.bytes
+
+    def inspect(self) -> Inspection:
+        sessions = self.delivery.sessions.values()
+        subscriptions = sum(len(each.subscriptions) for each in sessions)
+        advertisements = sum(len(each.advertisements) for each in sessions)
+        ready = all(topic.ready for topic in self.interest.own.values())
+        return inspect(self, sessions, subscriptions, advertisements, ready)
 
     def take_facts(self) -> list[Fact]:
         """What the telemetry wants to know, since the last call."""
@@ -326,6 +375,7 @@ class MeshBroker(Conversing):
         if weighed is not None:
             self._spread(weighed, "")
         out: list[Effect] = [*self.membership.take_stores(), *self.sessions.stores(), *self._out]
+        out += self.changes.take_done()
         self._out = []
         out += self.sessions.out
         self.sessions.out = []

@@ -37,6 +37,11 @@ def encode_neighbours(configured: list[str], now: Iterable[str]) -> bytes:
     return msgspec.msgpack.encode((configured, sorted(now)))
 
 
+def neighbours_of(stored: bytes) -> list[str]:
+    """Those of the last change of links, from what is kept under `NEIGHBOURS`."""
+    return _decode(stored)[1]
+
+
 def neighbours_after(configured: list[str], stored: bytes | None) -> list[str]:
     """Those of the last change of links, unless the configuration has changed since."""
     if stored is None:

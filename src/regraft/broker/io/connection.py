@@ -10,17 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, cast
 
 from regraft.broker.io.configuration import Allowed
+from regraft.broker.io.entrance import FRAMES, Entrance
 from regraft.broker.io.flood import Unconfirmed
 from regraft.broker.io.intake import Intake
 from regraft.broker.io.turns import Turns
 from regraft.filters import Filter
 from regraft.protocol.messages import AnyMessage, ClientHello, Handover, LinkHello, Refused, Run
 from regraft.wire.frames import BadFrame
-from regraft.wire.numbered import Reader, Wire, frames
 
-ROOM = 2**16
-"""Bytes by which a frame of one event may grow on its way: what a client could send, every broker can
-pass on, and every subscriber can read."""
 HIGH_WATER = 512 * 1024
 """Bytes in the transport above which messages wait unencoded."""
 PIECE = 256 * 1024
@@ -47,12 +44,19 @@ LARGE = 2**16
 
 
 class Connection(asyncio.Protocol):
-    """`neighbour` is the one that we dialled; empty if the peer called us."""
+    """`neighbour` is the one that we dialled; empty if the peer called us, by `entrance`."""
 
     def __init__(
-        self, shell: Shell, number: int, allowed: Allowed, neighbour: str = "", turns: Turns | None = None
+        self,
+        shell: Shell,
+        number: int,
+        allowed: Allowed,
+        neighbour: str = "",
+        turns: Turns | None = None,
+        entrance: Entrance = FRAMES,
     ) -> None:
         self.number = number
+        self.entrance = entrance
         self.neighbour = neighbour
         self.hello: LinkHello | ClientHello | None = None
         """What the peer said of itself, once it may be believed."""
@@ -69,9 +73,7 @@ class Connection(asyncio.Protocol):
         self.bytes_in = self.bytes_out = 0
         self._shell = shell
         self._allowed = allowed
-        self._in = Wire(allowed.hello_bytes)
-        self._out = Wire(allowed.frame_bytes + ROOM)
-        self._reader = Reader(self._in)
+        self._codec = entrance.codec(allowed)
         self._paused = False
         self._waiting: list[AnyMessage] = []
         self._waiting_bytes = 0
@@ -106,11 +108,11 @@ class Connection(asyncio.Protocol):
         """The hello alone: it decides whether the rest is read, and with which limit."""
         try:
             if self.hello is None:
-                self._hear(self._reader.messages(data, first_only=True))
+                self._hear(self._codec.read(data, first_only=True))
                 data, self._behind_hello = b"", True
             if self.hello is not None and not self.reason:
                 self._behind_hello = False
-                self._hear(self._reader.messages(data))
+                self._hear(self._codec.read(data))
         except BadFrame as fault:
             self.refuse(str(fault))
 
@@ -170,7 +172,7 @@ class Connection(asyncio.Protocol):
         self.hello = hello
         if not self.known.done():
             self.known.set_result(None)
-        self._in.limit = self._allowed.frame_bytes + (ROOM if isinstance(hello, LinkHello) else 0)
+        self._codec.introduced(hello)
 
     def send(self, messages: list[AnyMessage]) -> None:
         if not self._open:
@@ -237,7 +239,7 @@ class Connection(asyncio.Protocol):
     def _write(self, messages: Sequence[AnyMessage]) -> None:
         assert self.transport is not None
         try:
-            for frame in frames(self._out, messages):
+            for frame in self._codec.write(messages):
                 self.bytes_out += len(frame)
                 self.transport.write(frame)
         except BadFrame as fault:  # ours: nothing that the peer could mend

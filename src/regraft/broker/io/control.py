@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from regraft.broker.core.change import Change
 from regraft.broker.io.configuration import Address
 from regraft.broker.io.control_messages import DRIVEN, GREETED, Answer, BrokerState, Hello, Request
-from regraft.broker.io.inside import inside
 from regraft.model import BadInput, RegraftError
 from regraft.wire.frames import BadFrame
 from regraft.wire.identity import same_secret
@@ -114,7 +113,7 @@ class Control:
         broker = self.broker
         stages = broker.stages()
         assert broker.core is not None
-        seen, counters, connections = inside(broker.core), broker.counters, broker.connections.values()
+        seen, counters, connections = broker.core.inspect(), broker.counters, broker.connections.values()
         return BrokerState(
             broker.core.life,
             broker.address,

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from regraft.broker.io.endpoint import Answer
-from regraft.broker.io.inside import inside
 
 if TYPE_CHECKING:
     from regraft.broker.io.server import BrokerServer
@@ -44,7 +43,7 @@ def metrics(server: "BrokerServer") -> Answer:
 
 def healthz(server: "BrokerServer") -> Answer:
     """Always an answer: a broker whose neighbour is gone is healthy itself."""
-    seen = inside(server.core) if server.core is not None else None
+    seen = server.core.inspect() if server.core is not None else None
     document = {
         "broker": server.id,
         "status": server.fault or ("ok" if seen is not None else "starting"),
@@ -68,7 +67,7 @@ def _values(server: "BrokerServer") -> Iterator[tuple[str, str, str, float]]:
     yield "connections_accepted_total", "counter", "Connections that began.", counters.accepted
     yield "connections", "gauge", "Connections now.", len(server.connections)
     if server.core is not None:
-        seen = inside(server.core)
+        seen = server.core.inspect()
         up = sum(state == "up" for state in seen.links.values())
         yield "links", "gauge", "Neighbours in the overlay.", len(seen.links)
         yield "links_up", "gauge", "Neighbours that are connected.", up

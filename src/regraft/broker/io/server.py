@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from regraft.broker.core import Broker, Close, Dial, Effect, Hangup, Send, Store
+from regraft.broker.core import Broker, Close, Core, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.effects import Report
 from regraft.broker.core.lease import Lease
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
-from regraft.broker.core.settings import NEIGHBOURS, neighbours_after
-from regraft.broker.io.admission import refusal
+from regraft.broker.core.settings import NEIGHBOURS, neighbours_of
+from regraft.broker.io.broker_control import BrokerControl
 from regraft.broker.io.clock import Clock
 from regraft.broker.io.configuration import Address, Configuration
 from regraft.broker.io.connection import Connection
@@ -27,12 +27,9 @@ from regraft.broker.io.dialling import Dialling
 from regraft.broker.io.durable import Durable, Outgoing
 from regraft.broker.io.endpoint import Endpoint
 from regraft.broker.io.fail_stop import FailStop
-from regraft.broker.io.inside import Core, held_bytes
 from regraft.broker.io.journal import Journal, life_by_the_clock
 from regraft.broker.io.memory import Memory
-from regraft.broker.io.mesh_changes import MeshChanges, links_in
 from regraft.broker.io.metrics import Counters, healthz, metrics
-from regraft.broker.io.steered import Steered
 from regraft.broker.io.telemetry import Observer, file_name
 from regraft.broker.io.turns import Turns, prepare
 from regraft.filters import Filter
@@ -45,7 +42,7 @@ log = logging.getLogger("regraft.broker")
 TICK_SECONDS = 0.25
 
 
-class BrokerServer(Steered):
+class BrokerServer(BrokerControl):
     """A broker that runs. `addresses`, of those who may become neighbours, can be filled in at any time."""
 
     def __init__(
@@ -75,7 +72,6 @@ class BrokerServer(Steered):
         self._listener: asyncio.Server | None = None
         self._endpoint: Endpoint | None = None
         self._control: Control | None = None
-        self._mesh_changes = MeshChanges((), {})
         self._beating: asyncio.Task[None] | None = None
 
     @property
@@ -144,10 +140,8 @@ class BrokerServer(Steered):
         settings = dataclasses.replace(config.settings, observe=config.telemetry is not None)
         near: Sequence[str] = sorted(config.neighbours)
         if config.remembered and NEIGHBOURS in stored:
-            near = links_in(stored[NEIGHBOURS])
+            near = neighbours_of(stored[NEIGHBOURS])
         if config.kind == "mesh":
-            self._mesh_changes = MeshChanges(tuple(near), stored)
-            near = neighbours_after(list(near), stored.get(NEIGHBOURS))
             if not isinstance(settings, MeshSettings):
                 settings = MeshSettings(**vars(settings), connected=config.connected)
             return MeshBroker(self.id, near, settings, life, stored, self._clock.now())
@@ -285,7 +279,7 @@ class BrokerServer(Steered):
         if isinstance(first, LinkHello | ClientHello):
             assert connection.transport is not None
             certificate = connection.transport.get_extra_info("peercert")
-            if reason := refusal(first, certificate, self.configuration):
+            if reason := connection.entrance.refusal(first, certificate, self.configuration):
                 connection.refuse(reason)
                 return False
             if isinstance(first, ClientHello) and self._is_full(first.client):
@@ -356,7 +350,7 @@ class BrokerServer(Steered):
     def _observe(self, observer: Observer, stores: list[Store], reports: Sequence[Report]) -> None:
         assert self.core is not None
         if facts := self.core.take_facts():
-            observer.facts(facts, held_bytes(self.core))
+            observer.facts(facts, self.core.held_bytes)
         if stores:
             observer.stores(stores)
         for change, stage in reports:

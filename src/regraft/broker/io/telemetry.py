@@ -18,7 +18,6 @@ import msgspec
 from regraft.broker.core import Store
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.io.configuration import Telemetry
-from regraft.broker.io.inside import inside
 from regraft.broker.io.spool import Spool
 from regraft.protocol import events
 from regraft.protocol.messages import Run
@@ -108,7 +107,7 @@ class Observer:
         now, (before, came, left) = time.monotonic(), self._counts
         seconds = max(now - before, 1e-6)
         self._counts = (now, counters.publications_in, counters.messages_out)
-        seen = inside(core)
+        seen = core.inspect()
         record = Health(
             at=self._time(time.time_ns() // 1000),
             broker=self.broker,

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from regraft.broker.io.inside import inside, links_of
 from regraft.heal.monitor import Sample, process_figures
 from regraft.node.healing.hosting import Hosted
 from regraft.protocol.messages import LinkHello
@@ -19,7 +18,7 @@ class Gauges:
     def neighbours(self) -> dict[str, frozenset[str]]:
         """Of each broker that has begun."""
         return {
-            id: frozenset(links_of(core))
+            id: frozenset(core.links)
             for id, hosted in self._brokers.items()
             if (core := hosted.server.core) is not None
         }
@@ -44,7 +43,7 @@ class Gauges:
         for hosted in self._brokers.values():
             if hosted.server.core is None:
                 continue
-            seen, counters = inside(hosted.server.core), hosted.server.counters
+            seen, counters = hosted.server.core.inspect(), hosted.server.counters
             sample = sample._replace(
                 queue=sample.queue + seen.held_bytes,
                 clients=sample.clients + seen.clients,

@@ -1,4 +1,4 @@
-"""How a broker is steered while it runs: by the agent that changes its links, and by healing.
+"""How others control a broker while it runs: the agent that changes its links, and healing.
 
 Every call is carried out by the core; what comes of it leaves as everything does.
 """
@@ -7,20 +7,18 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from regraft.broker.core import Broker, Effect
+from regraft.broker.core import Core, Effect
 from regraft.broker.core.change import Change
 from regraft.broker.core.lease import Lease
 from regraft.broker.io.clock import Clock
 from regraft.broker.io.connection import Connection
 from regraft.broker.io.dialling import Dialling
 from regraft.broker.io.durable import Durable, Outgoing
-from regraft.broker.io.inside import Core, links_of
-from regraft.broker.io.mesh_changes import MeshChanges
 from regraft.model import BadInput, RegraftError
 from regraft.protocol.messages import AnyMessage
 
 
-class Steered(ABC):
+class BrokerControl(ABC):
     """The part of `BrokerServer` that others call."""
 
     core: Core | None
@@ -30,7 +28,6 @@ class Steered(ABC):
     _dialling: Dialling
     _durable: Durable
     _lease: Lease
-    _mesh_changes: MeshChanges
 
     @property
     @abstractmethod
@@ -53,7 +50,7 @@ class Steered(ABC):
 
     @property
     def neighbours(self) -> set[str]:
-        return set(links_of(self._running()))
+        return set(self._running().links)
 
     def lease(self, until: float) -> None:
         """Answers to clients may leave until then (`time.monotonic`); before the first call, always."""
@@ -62,10 +59,9 @@ class Steered(ABC):
                 self._send(connection, messages)
 
     def send_away(self, seconds: float) -> None:
-        """Clients go elsewhere, and are not served here for so long. A mesh keeps its clients."""
+        """Clients go elsewhere, and are not served here for this long. A mesh keeps its clients."""
         core, now = self._running(), self._clock.now()
-        if isinstance(core, Broker):
-            self._change(lambda: core.turn_away(now + seconds, now))
+        self._change(lambda: core.turn_away(now + seconds, now))
 
     def call(self, neighbour: str) -> None:
         """There is another address for it now."""
@@ -76,33 +72,20 @@ class Steered(ABC):
     def prepare(self, change: Change) -> None:
         """Begin to take part in a change of links; what comes of it is reported to `on_report`."""
         core = self._running()
-        if isinstance(core, Broker):
-            self._change(lambda: core.prepare(change))
-        else:
-            self._change(lambda: self._mesh_changes.prepare(change, core))
+        self._change(lambda: core.prepare(change))
         self._begun(change.id)
 
     def commit(self, change: str) -> None:
         core = self._running()
-        if isinstance(core, Broker):
-            self._change(lambda: core.commit(change))
-        else:
-            self._change(lambda: self._mesh_changes.commit(change, core))
+        self._change(lambda: core.commit(change))
 
     def abort(self, change: str) -> None:
         core = self._running()
-        if isinstance(core, Broker):
-            self._change(lambda: core.abort(change))
-        else:
-            self._change(lambda: self._mesh_changes.abort(change))
+        self._change(lambda: core.abort(change))
 
     def stages(self) -> dict[str, str]:
         """How far each change is here; true for good only when it is durable (`when_durable`)."""
-        core = self._running()
-        if isinstance(core, Broker):
-            return core.relink.stages()
-        self._change(lambda: self._mesh_changes.settle(core))
-        return self._mesh_changes.stages()
+        return self._running().stages()
 
     def when_durable(self, call: Callable[[], None]) -> None:
         """After all that was wanted stored until now is on the disk."""

@@ -11,20 +11,18 @@ COMMITTED means that the link is there, or is gone, on this side. An `unlink` is
 the neighbour has connected.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from regraft.broker.core.change import RECORD, Change, Record
 from regraft.broker.core.effects import Effect, Report, Store
-from regraft.broker.core.settings import NEIGHBOURS
+from regraft.broker.core.peers import Link
+from regraft.broker.core.settings import NEIGHBOURS, encode_neighbours
 from regraft.model import BadInput
 from regraft.model.transitions import Machine, Transitions
-
-if TYPE_CHECKING:
-    from regraft.broker.core.mesh import MeshBroker
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Record).decode
@@ -56,10 +54,18 @@ class _Part:
 
 
 class MeshChanges:
-    """The changes of one broker. `configured`: the neighbours that its configuration names."""
+    """The changes that one broker takes part in.
 
-    def __init__(self, configured: tuple[str, ...], stored: dict[str, bytes]) -> None:
+    `configured` are the neighbours that its configuration names; `links` are those that it has, connected or
+    not, which the broker keeps up to date.
+    """
+
+    def __init__(
+        self, id: str, configured: Sequence[str], links: Mapping[str, Link], stored: Mapping[str, bytes]
+    ) -> None:
+        self._id = id
         self._configured = sorted(configured)
+        self._links = links
         self._parts: dict[str, _Part] = {}
         for key, value in stored.items():
             if key.startswith(RECORD):
@@ -71,41 +77,56 @@ class MeshChanges:
     def stages(self) -> dict[str, str]:
         return {id: part.stages.state.value for id, part in self._parts.items()}
 
-    def prepare(self, change: Change, core: "MeshBroker") -> list[Effect]:
+    def prepare(self, change: Change, needs_link: Callable[[str], str]) -> list[Effect]:
+        """`needs_link` names a topic that falls apart without the link to a neighbour, if there is any."""
         pair = len(change.brokers) == 2 == len({*change.brokers})
         if change.operation not in ("link", "unlink") or not pair:
             raise BadInput(change.id, f"{change} is not a change that brokers of a mesh know")
-        if core.id not in change.brokers:
-            raise BadInput(change.id, f"{change} does not concern {core.id!r}")
-        other = _other(change.brokers, core)
-        if (other in core.interest.links) == (change.operation == "link") or change.id in self._parts:
-            raise BadInput(change.id, f"{change} does not fit the links of {core.id!r}")
+        if self._id not in change.brokers:
+            raise BadInput(change.id, f"{change} does not concern {self._id!r}")
+        other = self._other(change.brokers)
+        if (other in self._links) == (change.operation == "link") or change.id in self._parts:
+            raise BadInput(change.id, f"{change} does not fit the links of {self._id!r}")
         if any(other in part.brokers for part in self._parts.values()):
             raise BadInput(change.id, "another change concerns the same link")
-        if change.operation == "unlink" and (topic := core.needs_link(other)):
+        if change.operation == "unlink" and (topic := needs_link(other)):
             raise BadInput(change.id, f"topic {topic!r} would no longer be connected without it")
         self._parts[change.id] = part = _part(change, MeshStage.READY)
         return [_store(change.id, part), Report(change.id, MeshStage.READY.value)]
 
-    def commit(self, id: str, core: "MeshBroker") -> list[Effect]:
+    def about(self, id: str) -> tuple[str, str]:
+        """The operation, and the broker at the other end of the link."""
+        part = self._known(id)
+        return part.operation, self._other(part.brokers)
+
+    def commit(self, id: str) -> list[Effect]:
+        """What is stored before the link comes or goes; nothing, if that has happened."""
         part = self._known(id)
         if part.committed:
             return []
-        other = _other(part.brokers, core)
-        effects = core.link(other) if part.operation == "link" else core.unlink(other)
         part.stages.become(MeshStage.COMMITTED)
-        links = _encode((self._configured, sorted(core.interest.links)))
-        return [Store(NEIGHBOURS, links), _store(id, part), *effects, *self.settle(core)]
+        other = self._other(part.brokers)
+        after = {*self._links} | {other} if part.operation == "link" else {*self._links} - {other}
+        return [Store(NEIGHBOURS, encode_neighbours(self._configured, after)), _store(id, part)]
 
     def abort(self, id: str) -> list[Effect]:
         if self._known(id).committed:
             raise BadInput(id, "is being carried out and cannot be aborted any more")
         return self._forget(id, MeshStage.ABORTED)
 
-    def settle(self, core: "MeshBroker") -> list[Effect]:
-        """Forget what is over."""
-        over = [id for id, part in self._parts.items() if _is_over(part, core)]
-        return [effect for id in over for effect in self._forget(id, MeshStage.DONE)]
+    def take_done(self) -> list[Effect]:
+        """Forget the changes that are complete on this side."""
+        done = [id for id, part in self._parts.items() if self._is_done(part)]
+        return [effect for id in done for effect in self._forget(id, MeshStage.DONE)]
+
+    def _is_done(self, part: _Part) -> bool:
+        if not part.committed:
+            return False
+        link = self._links.get(self._other(part.brokers))
+        return part.operation == "unlink" or link is None or link.connection is not None
+
+    def _other(self, brokers: tuple[str, ...]) -> str:
+        return brokers[1] if brokers[0] == self._id else brokers[0]
 
     def _known(self, id: str) -> _Part:
         if id not in self._parts:
@@ -117,22 +138,8 @@ class MeshChanges:
         return [Store(RECORD + id, None), Report(id, stage.value)]
 
 
-def links_in(stored: bytes) -> list[str]:
-    """The neighbours after the last change of links, from what is kept under `NEIGHBOURS`."""
-    return msgspec.msgpack.decode(stored, type=tuple[list[str], list[str]])[1]
-
-
 def _part(change: Change, stage: MeshStage) -> _Part:
     return _Part(change.operation, change.brokers, Machine(MESH_STAGES, stage, f"{change.id}, {change}"))
-
-
-def _is_over(part: _Part, core: "MeshBroker") -> bool:
-    link = core.interest.links.get(_other(part.brokers, core))
-    return part.committed and (part.operation == "unlink" or link is None or link.connection is not None)
-
-
-def _other(brokers: tuple[str, ...], core: "MeshBroker") -> str:
-    return brokers[1] if brokers[0] == core.id else brokers[0]
 
 
 def _store(id: str, part: _Part) -> Store:
