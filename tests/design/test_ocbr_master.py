@@ -5,16 +5,18 @@ import random
 import pytest
 from tests.design.ocbr_cases import ring_problem
 from tests.design.ocbr_simulation import DELTA_T, Interference, Overlay, check_sum
+from tests.diagrams import assert_drawn
 
 from regraft.design.ocbr import Costs, Master, local_view
 from regraft.design.ocbr.master import (
+    MASTER_STATES,
     Done,
     Granted,
     Linked,
     Lock,
     Lost,
+    MasterState,
     Measured,
-    Phase,
     Propose,
     Refused,
     Unlock,
@@ -40,6 +42,10 @@ def master(view: tuple[TrafficClass, ...] | None = VIEW) -> Master:
     return found
 
 
+def test_the_states_are_drawn_as_they_are() -> None:
+    assert_drawn(MasterState.__doc__, MASTER_STATES)
+
+
 def test_a_better_neighbourhood_is_locked_then_proposed_then_released() -> None:
     one = master()
     wake, lock = one.handle(Woken())
@@ -49,7 +55,7 @@ def test_a_better_neighbourhood_is_locked_then_proposed_then_released() -> None:
     assert propose == Propose(1, (Action("shift", ("b", "m", "a")),), 18.0)
     assert one.handle(Linked(frozenset("ac"), 4)) == []
     assert one.handle(Done(1, ok=True)) == [Unlock(1)]
-    assert (one.phase, one.view) == (Phase.RESTING, None)
+    assert (one.state, one.view) == (MasterState.RESTING, None)
 
 
 def test_nothing_is_locked_when_nothing_is_better_or_known() -> None:
@@ -70,7 +76,7 @@ def test_a_neighbourhood_that_changed_before_the_lock_came_is_let_go() -> None:
     one.handle(Woken())
     one.handle(Linked(frozenset("ab"), 4))
     assert one.handle(Granted(1)) == [Unlock(1)]
-    assert one.phase is Phase.RESTING
+    assert one.state is MasterState.RESTING
 
 
 def test_what_was_measured_with_other_links_is_not_used() -> None:
@@ -88,7 +94,7 @@ def test_a_lost_lock_ends_the_change_and_late_answers_do_no_harm(granted: bool) 
     if granted:
         one.handle(Granted(1))
     assert one.handle(Lost(1)) == []
-    assert (one.phase, one.view) == (Phase.RESTING, None)
+    assert (one.state, one.view) == (MasterState.RESTING, None)
     assert one.handle(Done(1, ok=True)) == []
     assert one.handle(Granted(1)) == [Unlock(1)]
     assert one.handle(Refused(1)) == []

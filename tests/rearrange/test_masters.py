@@ -26,9 +26,9 @@ from regraft.deploy.journal import topology_of
 from regraft.deploy.records import Current
 from regraft.model import Action, Topology
 from regraft.protocol.telemetry import Hop
+from regraft.rearrange.deploying import LiveOverlay, deploy_shifts
 from regraft.rearrange.masters import Pace, Rearranged, Rearranging
 from regraft.rearrange.spool_views import Spools
-from regraft.rearrange.turns import Live, deploy
 
 QUICK = Pace(delta_t=0.7, settled=0.3, patience=10.0)
 
@@ -104,7 +104,7 @@ def test_masters_at_two_ends_rearrange_at_once_and_nothing_is_lost(hosts: str, t
         async with brokers(hosts, layout, tree, tmp_path) as work:
             flows = [Flow(work, "left", "a", "c"), Flow(work, "right", "f", "h")]
             ended = asyncio.Event()
-            live = Live(work.coord, layout, verify)
+            live = LiveOverlay(work.coord, layout, verify)
             masters = Rearranging(names, live, Spools(tmp_path), pace=QUICK, tell=done.append)
             async with asyncio.TaskGroup() as group:
                 for flow in flows:
@@ -148,7 +148,7 @@ def test_a_master_waits_until_nobody_holds_its_neighbourhood(hosts: str, tmp_pat
             lease = await acquire(coord, layout.lock("broker", "c"), "somebody else")
             assert isinstance(lease, Lease)
             traffic = asyncio.create_task(keep_spooling(tmp_path, "a", "b", "c"))
-            masters = Rearranging("b", Live(coord, layout, verify), Spools(tmp_path), pace=QUICK)
+            masters = Rearranging("b", LiveOverlay(coord, layout, verify), Spools(tmp_path), pace=QUICK)
             async with rearranging(masters):
                 await asyncio.sleep(2.5 * QUICK.delta_t)
                 assert links_of(await topology(coord, layout)) == links_of(CHAIN)
@@ -174,11 +174,11 @@ def test_a_run_that_a_dead_master_has_left_is_finished_by_the_next(hosts: str) -
                     await execute(AROUND, dead, layout, verify, Settings(canaries=0), dying)
             lease = await acquire(coord, layout.lock("broker", "b"), "master b")
             assert isinstance(lease, Lease)
-            live = Live(coord, layout, verify)
+            live = LiveOverlay(coord, layout, verify)
             shift = (Action("shift", ("b", "c", "d")),)
-            assert "left unfinished" in await deploy(live, shift, lease, 10.0)
+            assert "left unfinished" in await deploy_shifts(live, shift, lease, 10.0)
             assert links_of(await topology(coord, layout)) == links_of(RING_OPENED)
-            assert await deploy(live, shift, lease, 10.0) == ""
+            assert await deploy_shifts(live, shift, lease, 10.0) == ""
             assert ("b", "d") in links_of(await topology(coord, layout))
             await lease.release()
 

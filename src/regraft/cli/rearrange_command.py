@@ -110,9 +110,9 @@ async def _rearrange(
     import signal
 
     from regraft.cli.apply_command import verify
+    from regraft.rearrange.deploying import LiveOverlay
     from regraft.rearrange.masters import Pace, Rearranging
     from regraft.rearrange.spool_views import Spools
-    from regraft.rearrange.turns import Live
 
     done: list[Rearranged] = []
 
@@ -124,7 +124,7 @@ async def _rearrange(
 
     masters = Rearranging(
         await _brokers(coord, layout, options["broker"]),
-        Live(coord, layout, verify),
+        LiveOverlay(coord, layout, verify),
         Spools(options["telemetry"]),
         costs=costs,
         pace=Pace(options["every"]),

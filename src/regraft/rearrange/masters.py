@@ -1,12 +1,13 @@
 """A broker as master of its own neighbourhood, live (OCBR §3): the shell around `design.ocbr.Master`.
 
-Every Δt it shows the master what its broker has seen of the traffic, takes the lease on the neighbourhood
-that the master asks for, and has its shifts carried out by a deployer, as any other plan: verified, in the
-journal, nothing lost. Nothing is kept that cannot be read again: it may be killed at any moment, and
-whoever has a change to make next finishes the run that it has left.
+Every Δt the shell shows the master what its broker has seen of the traffic. It takes the lease on the
+neighbourhood that the master asks for, and has the master's shifts carried out by a deployer like any other
+plan: verified, in the journal, with no publication lost. It keeps nothing that cannot be read again, so it
+may be killed at any moment: the next master that has a change to make finishes the run that was left.
 
-Masters decide at the same time; the overlay has one journal, so their runs come one after the other. Who
-waits for its turn keeps its lease: nobody changes its neighbourhood meanwhile.
+Masters decide at the same time, but the overlay has one journal, so their runs come one after the other. A
+master that waits for its turn keeps its lease, so that its neighbourhood does not change meanwhile. The
+states of a master are in `design.ocbr.master`.
 """
 
 import asyncio
@@ -39,12 +40,12 @@ from regraft.design.ocbr.master import (
 )
 from regraft.design.ocbr.rearrange import Costs
 from regraft.model import Action, RegraftError
+from regraft.rearrange.deploying import POLL_SECONDS, LiveOverlay, deploy_shifts
 from regraft.rearrange.spool_views import Sightings, Spools
-from regraft.rearrange.turns import LOOK_SECONDS, Live, deploy
 
 log = logging.getLogger("regraft.rearrange")
 ENOUGH = 0.5
-"""Of Δt: less than that after a change of links is no measurement."""
+"""The part of Δt for which links must have stayed the same, so that what was seen counts as a measurement."""
 
 
 class Rearranged(NamedTuple):
@@ -53,15 +54,15 @@ class Rearranged(NamedTuple):
     broker: str
     actions: tuple[Action, ...]
     saves: float
-    """Of the cost of the traffic of one Δt."""
+    """By how much the traffic of one Δt becomes cheaper."""
     ok: bool
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """`delta_t` is the seed's Δt. Records are in the spools `settled` seconds after they were made, and a
-    master waits for its turn for `patience`."""
+    """`delta_t` is OCBR's Δt. Records are in the spools at most `settled` seconds after they were made. A
+    master waits for its turn for at most `patience` seconds."""
 
     delta_t: float = 60.0
     settled: float = 3.0
@@ -69,12 +70,12 @@ class Pace:
 
 
 class Rearranging:
-    """The masters of these brokers, in one process; those of others may run anywhere."""
+    """The masters of these brokers, in one process; those of other brokers may run anywhere."""
 
     def __init__(
         self,
         brokers: Iterable[str],
-        live: Live,
+        live: LiveOverlay,
         spools: Spools,
         *,
         costs: Costs = Costs(),  # noqa: B008 — a frozen value
@@ -87,28 +88,29 @@ class Rearranging:
         names = sorted(set(brokers))
         self._sightings = Sightings(names)
         self._shells = [
-            Shell(self, Master(id, costs, pace.delta_t, random.Random(f"{seed} {id}"))) for id in names
+            MasterShell(self, Master(id, costs, pace.delta_t, random.Random(f"{seed} {id}"))) for id in names
         ]
 
     async def run(self) -> None:
-        """Until `end` is called, or it is cancelled. A master that meets a fault goes on with the next Δt."""
+        """Until `end` is called, or it is cancelled. After a fault a master continues with the next Δt."""
         async with asyncio.TaskGroup() as group:
-            for shell in self._shells:
-                group.create_task(shell.run())
+            for each in self._shells:
+                group.create_task(each.run())
 
     def end(self) -> None:
-        """Masters finish the change that they are at, and begin no other."""
-        for shell in self._shells:
-            shell.end()
+        """Masters finish the change that is under way, and begin no other."""
+        for each in self._shells:
+            each.end()
 
     def sightings(self) -> Sightings:
+        """What has been seen, brought up to date with the spools."""
         for record in self._spools.new():
             self._sightings.add(record)
         return self._sightings
 
 
-class Shell:
-    """One master and its surroundings."""
+class MasterShell:
+    """Runs one master: brings it events, and carries out what it commands."""
 
     def __init__(self, all: Rearranging, master: Master) -> None:
         self._all, self._master = all, master
@@ -116,7 +118,7 @@ class Shell:
         self._who = f"master {master.broker}"
         self._events: asyncio.Queue[Event | Current] = asyncio.Queue()
         self._since = _now()
-        """Our links have been what they are, and what was seen since then has not been used yet."""
+        """Since then our links are the same, and what was seen has not been used yet."""
         self._lease: Lease | None = None
         self._ended = False
 
@@ -129,6 +131,7 @@ class Shell:
         try:
             while True:
                 event = await self._events.get()
+                # Only here, between two events: a change that is under way is finished first.
                 if self._ended:
                     return
                 if isinstance(event, Current):
@@ -145,11 +148,12 @@ class Shell:
                 async for stored in watch(self._coord, self._layout.topology, Current):
                     if stored is not None and not isinstance(stored, Exception):
                         self._events.put_nowait(stored.value)
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
 
     # What the master is told
 
     def _links(self, current: Current) -> list[Command]:
+        """Tell the master its links, if they have changed. Changes elsewhere do not concern it."""
         broker = self._master.broker
         near = frozenset(
             one if other == broker else other for one, other in current.links if broker in (one, other)
@@ -185,11 +189,14 @@ class Shell:
                     waiting += self._master.handle(await self._carry_out(propose))
                 case Unlock():
                     await self._release()
-        if self._lease is not None and not self._master.wanted:
+        if self._lease is not None and not self._master.wanted:  # after `Lost` there is no `Unlock`
             await self._release()
 
     async def _lock(self, ticket: int, brokers: frozenset[str]) -> list[Command]:
-        """With the links as they are under the lease told before it is granted."""
+        """The lease; the master hears its links as they are under the lease before it hears `Granted`.
+
+        Otherwise it could change links that were different when it decided.
+        """
         try:
             names = [self._layout.lock("broker", id) for id in sorted(brokers)]
             held = await acquire(self._coord, names, self._who)
@@ -212,10 +219,12 @@ class Shell:
                 await lease.release()
 
     async def _carry_out(self, propose: Propose) -> Event:
-        assert self._lease is not None, "nothing is proposed without a lease"
+        assert self._lease is not None, "a master proposes only under a lease"
         try:
-            reason = await deploy(self._all.live, propose.actions, self._lease, self._all.pace.patience)
-        except CoordError as fault:  # the run, if it began, is in the journal
+            reason = await deploy_shifts(
+                self._all.live, propose.actions, self._lease, self._all.pace.patience
+            )
+        except CoordError as fault:  # if the run began, it is in the journal, and the next master finishes it
             log.warning("%s: %s", self._who, fault)
             self._tell(propose, str(fault))
             return Lost(propose.ticket)

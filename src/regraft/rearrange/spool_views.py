@@ -1,10 +1,10 @@
 """What a broker sees of the traffic, read from telemetry spools as they grow (OCBR §3.1).
 
-A publication shows itself to a broker on the sides from which it comes and to which it goes: neighbours by
-hops, the broker itself by what its own clients publish and receive. Those sides are the members of the
-class as the broker perceives it; what lies behind a neighbour it does not know, and need not.
+A broker sees from which sides a publication comes and to which sides it goes. A side is a neighbour, if
+there is a hop from or to it, or the broker itself, if its own clients publish or receive. These sides are
+the members of the traffic class as the broker perceives it; it need not know what lies behind a neighbour.
 
-The sender records a hop. So the sides of a broker are found in its own spool and in those of its neighbours.
+The sender records a hop, so the sides of a broker are found in its own spool and in those of its neighbours.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,10 @@ _decode = msgspec.json.Decoder(AnyRecord).decode
 
 
 class Sighting(NamedTuple):
-    """Of one publication at one broker: when it was seen first, on which sides, for how many it stands."""
+    """One publication at one broker: when it was first seen, on which sides, and how many it stands for.
+
+    With sampled telemetry one recorded publication stands for `one_in`.
+    """
 
     first: datetime
     sides: frozenset[str]
@@ -48,7 +51,8 @@ class Sightings:
     def view(self, broker: str, near: frozenset[str], since: datetime, until: datetime) -> Traffic:
         """Classes among the broker and its neighbours, of publications first seen in that time.
 
-        What has a side that is no neighbour now has passed before the links changed, and is left out.
+        A publication with a side that is not a neighbour now passed before the links changed, and is left
+        out.
         """
         around = near | {broker}
         return merged(
@@ -71,7 +75,7 @@ class Spools:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: dict[str, int] = {}
-        """How far each file has been read, by its name when it is finished."""
+        """How much of each file has been read. Keys have no suffix: a complete file is renamed."""
 
     def new(self) -> Iterator[AnyRecord]:
         for path in sorted((*self._folder.glob(f"*{DONE}"), *self._folder.glob(f"*{OPEN}"))):
@@ -84,12 +88,12 @@ class Spools:
             with path.open("rb") as file:
                 file.seek(start)
                 data = file.read()
-        except FileNotFoundError:  # finished, and so renamed, or tidied away: the next time
+        except FileNotFoundError:  # renamed because it is complete, or deleted: look again next time
             return
         whole = data[: data.rfind(b"\n") + 1]
         self._read[name] = start + len(whole)
         for line in whole.splitlines():
             try:
                 yield _decode(line)
-            except msgspec.DecodeError:  # `regraft measure` reports what is broken
+            except msgspec.DecodeError:  # `regraft measure` reports invalid records
                 continue

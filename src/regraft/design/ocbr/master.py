@@ -1,17 +1,13 @@
 """A broker as master of its own neighbourhood, on the live overlay (OCBR §3): decisions without I/O.
 
 Every Δt the master looks at what it measured itself (§3.1). If a better tree over itself and its
-neighbours exists, it asks for a lock on all of them, and when it holds it, has the change made as `shift`
-actions. What it saves locally is what the whole network saves, so no word is needed from anyone else.
+neighbours exists, it asks for a lock on all of them. When it holds the lock, it has the change made as
+`shift` actions. What it saves locally is what the whole network saves, so it need not ask other brokers.
 
-    RESTING ──Woken, a better tree exists──▶ LOCKING ──Granted──▶ CHANGING ──Done──▶ RESTING
-       ▲                                        │ Refused, or the neighbourhood has changed
-       └────────────────────────────────────────┘        (a lock that is Lost ends any phase)
-
-Why concurrent masters do not interfere: a change touches only links between locked brokers, so two
-changes at once are in disjoint parts of the tree; and a change elsewhere moves no broker from behind one
-neighbour of this master to behind another, so what it measured stays true. When its own links change,
-measurements of before are dropped (`epoch`).
+Why concurrent masters do not interfere: a change touches only links between locked brokers, so two changes at
+the same time are in disjoint parts of the tree. A change elsewhere moves no broker from behind one neighbour
+of this master to behind another, so what the master measured stays true. When its own links change, it drops
+what it measured before (`epoch`).
 """
 
 import random
@@ -24,12 +20,37 @@ from regraft.design.ocbr.neighbourhoods import TABU, Tabu
 from regraft.design.ocbr.rearrange import Costs, rearrangement
 from regraft.model import Action, IllegalTransition
 from regraft.model.traffic import Traffic
+from regraft.model.transitions import Machine, Transitions
 
 
-class Phase(Enum):
+class MasterState(Enum):
+    """What a master is doing.
+
+    ● ──▶ RESTING ──Woken, and a better tree exists──▶ LOCKING
+
+    LOCKING ─┬──Granted──▶ CHANGING
+             ├──Granted, but the links have changed since the decision──▶ RESTING
+             └──Refused, or Lost──▶ RESTING
+
+    CHANGING ──Done, or Lost──▶ RESTING
+
+    Whatever the change led to, the master looks again after the next Δt, at what it has measured by then.
+    """
+
     RESTING = "resting"
     LOCKING = "locking"
     CHANGING = "changing"
+
+
+_S = MasterState
+MASTER_STATES = Transitions(
+    {_S.RESTING},
+    {
+        _S.RESTING: {_S.LOCKING},
+        _S.LOCKING: {_S.CHANGING, _S.RESTING},
+        _S.CHANGING: {_S.RESTING},
+    },
+)
 
 
 class Linked(NamedTuple):
@@ -51,13 +72,13 @@ class Woken(NamedTuple):
 
 
 class Granted(NamedTuple):
-    """The brokers are this master's; every `Linked` of before the lock has been delivered."""
+    """This master holds the lock. Every `Linked` from before the lock has been delivered."""
 
     ticket: int
 
 
 class Refused(NamedTuple):
-    """Somebody else holds one of the brokers."""
+    """Another master or a person holds one of the brokers."""
 
     ticket: int
 
@@ -70,12 +91,20 @@ class Done(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """The lock, asked for or held, is gone; whoever carries actions out checks the ticket."""
+    """The lock, asked for or held, is gone. The process that carries actions out checks the ticket."""
 
     ticket: int
 
 
-Event = Linked | Measured | Woken | Granted | Refused | Done | Lost
+Answer = Granted | Refused | Done | Lost
+Event = Linked | Measured | Woken | Answer
+ANSWERED_IN: Mapping[type[Answer], frozenset[MasterState]] = {
+    Granted: frozenset({_S.LOCKING}),
+    Refused: frozenset({_S.LOCKING}),
+    Done: frozenset({_S.CHANGING}),
+    Lost: frozenset({_S.LOCKING, _S.CHANGING}),
+}
+"""The states in which an answer to the current ticket can arrive."""
 
 
 class Wake(NamedTuple):
@@ -113,7 +142,6 @@ class Master:
     delta_t: float
     rng: random.Random
     tabu: Tabu = TABU
-    phase: Phase = Phase.RESTING
     neighbours: frozenset[str] = frozenset()
     epoch: int = -1
     view: Traffic | None = None
@@ -122,6 +150,14 @@ class Master:
     decided: int = -1
     """The epoch in which `wanted` was decided."""
     history: list[Event] = field(default_factory=list)
+    """The last events, for the message of a fault."""
+
+    def __post_init__(self) -> None:
+        self._states = Machine(MASTER_STATES, MasterState.RESTING, f"master {self.broker}")
+
+    @property
+    def state(self) -> MasterState:
+        return self._states.state
 
     def handle(self, event: Event) -> list[Command]:
         self.history = [*self.history[-15:], event]
@@ -141,7 +177,7 @@ class Master:
 
     def _woken(self, event: Woken) -> list[Command]:
         again: list[Command] = [self._wake()]
-        if self.phase is not Phase.RESTING or self.view is None:
+        if self.state is not MasterState.RESTING or self.view is None:
             return again
         actions, saves = rearrangement(
             self.broker, self.neighbours, self.view, self.costs, self.tabu, self.rng.getrandbits(31)
@@ -149,51 +185,58 @@ class Master:
         if not actions:
             return again
         self.ticket += 1
-        self.phase, self.wanted = Phase.LOCKING, Propose(self.ticket, actions, saves)
+        self._states.become(MasterState.LOCKING)
+        self.wanted = Propose(self.ticket, actions, saves)
         self.decided = self.epoch
         return [*again, Lock(self.ticket, self.neighbours | {self.broker})]
 
     def _granted(self, event: Granted) -> list[Command]:
-        if event.ticket != self.ticket or self.phase is Phase.RESTING:
-            return [Unlock(event.ticket)]  # late: the lock was given up as lost
-        self._must_be(Phase.LOCKING, event)
+        if self._is_late(event):
+            return [Unlock(event.ticket)]  # the lock was given up as lost before it was granted
         if self.decided != self.epoch or self.wanted is None:
-            return [*self._rest(), Unlock(event.ticket)]
-        self.phase = Phase.CHANGING
+            self._rest()
+            return [Unlock(event.ticket)]
+        self._states.become(MasterState.CHANGING)
         return [self.wanted]
 
     def _refused(self, event: Refused) -> list[Command]:
-        if event.ticket != self.ticket or self.phase is Phase.RESTING:
-            return []
-        self._must_be(Phase.LOCKING, event)
-        return self._rest()
+        if not self._is_late(event):
+            self._rest()
+        return []
 
     def _done(self, event: Done) -> list[Command]:
-        if event.ticket != self.ticket or self.phase is Phase.RESTING:
+        if self._is_late(event):
             return []
-        self._must_be(Phase.CHANGING, event)
-        self.view = None  # measured in a neighbourhood that is no more, or that could not be changed
-        return [*self._rest(), Unlock(event.ticket)]
+        self.view = None  # measured in a neighbourhood that no longer exists, or that could not be changed
+        self._rest()
+        return [Unlock(event.ticket)]
 
     def _lost(self, event: Lost) -> list[Command]:
-        if event.ticket == self.ticket and self.phase is not Phase.RESTING:
+        if not self._is_late(event):
             self.view = None
-            return self._rest()
+            self._rest()
         return []
 
-    def _rest(self) -> list[Command]:
-        self.phase, self.wanted = Phase.RESTING, None
-        return []
+    def _is_late(self, answer: Answer) -> bool:
+        """Whether the answer belongs to a ticket that is over.
+
+        An answer to the current ticket that cannot come in this state is a fault of the shell, and raises.
+        """
+        if answer.ticket != self.ticket or self.state is MasterState.RESTING:
+            return True
+        if self.state not in ANSWERED_IN[type(answer)]:
+            raise IllegalTransition(
+                f"{self.broker}: {answer} while {self.state.value}; before: {self.history}"
+            )
+        return False
+
+    def _rest(self) -> None:
+        self._states.become(MasterState.RESTING)
+        self.wanted = None
 
     def _wake(self) -> Wake:
-        """Never in step with the others: two masters that refuse each other would do so for ever."""
+        """At random, so that masters do not stay in step: two that refuse each other would do so for ever."""
         return Wake(self.delta_t * self.rng.uniform(0.8, 1.2))
-
-    def _must_be(self, phase: Phase, event: Event) -> None:
-        if self.phase is not phase:
-            raise IllegalTransition(
-                f"{self.broker}: {event} while {self.phase.value}; before: {self.history}"
-            )
 
 
 _HANDLERS: Mapping[type, Callable[..., list[Command]]] = {

@@ -1,7 +1,8 @@
-"""A master's shifts on the live overlay: carried out as any other plan, one master after the other (OCBR §3).
+"""Carries out a master's shifts on the live overlay: as a plan, one master after the other (OCBR §3).
 
-The overlay has one journal, so there is a queue. Who waits in it holds the lease on its neighbourhood, so
-what it has decided stays right. A run that somebody who died has left unfinished is finished first.
+The overlay has one journal, so masters queue for it. A master in the queue holds the lease on its
+neighbourhood, so what it has decided stays right. If a process has died and left a run unfinished, that run
+is finished first.
 """
 
 import asyncio
@@ -16,14 +17,14 @@ from regraft.deploy.records import Current, Run
 from regraft.deploy.states import RunState
 from regraft.model import Action, BadInput, Bounds, Plan, Topology, ends
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 SETTINGS = Settings(canaries=0)
-"""A master changes few links at a time, and often: nobody audits each run with clients of its own."""
+"""A master changes few links at a time, and often, so its runs are not audited by canaries."""
 
 
 @dataclass(frozen=True)
-class Live:
-    """The overlay that runs, and how changes of it are checked and carried out."""
+class LiveOverlay:
+    """The running overlay, and how changes of it are checked and carried out."""
 
     coord: Coord
     layout: Layout
@@ -31,21 +32,22 @@ class Live:
     settings: Settings = SETTINGS
 
 
-async def deploy(live: Live, actions: tuple[Action, ...], lease: Lease, patience: float) -> str:
-    """Why not; empty when the shifts are done. What cannot be done as a whole is taken back."""
+async def deploy_shifts(live: LiveOverlay, actions: tuple[Action, ...], lease: Lease, patience: float) -> str:
+    """Why the shifts were not done; empty if they were. A run that fails is rolled back."""
     turn = await acquire(live.coord, live.layout.lock("rearranging"), lease.who, wait=patience)
     if isinstance(turn, Held):
-        return f"{turn.by} was at it for too long"
+        return f"{turn.by} has not finished its change in time"
     async with turn:
         return await _deploy(live, actions, lease, turn)
 
 
-async def _deploy(live: Live, actions: tuple[Action, ...], lease: Lease, turn: Lease) -> str:
+async def _deploy(live: LiveOverlay, actions: tuple[Action, ...], lease: Lease, turn: Lease) -> str:
     coord, layout = live.coord, live.layout
-    while turn.held and await deployer_of(coord, layout):  # somebody applies a plan
-        await asyncio.sleep(LOOK_SECONDS)
+    while turn.held and await deployer_of(coord, layout):  # a person or the loop carries out a plan
+        await asyncio.sleep(POLL_SECONDS)
     run = await read(coord, layout.plan, Run)
     if run is not None and run.value.state == RunState.RUNNING:
+        # The links are different afterwards, so these shifts are not tried: the master decides again.
         await resume(coord, layout, live.settings)
         return f"run {run.value.id} was left unfinished and had to be finished first"
     current = await read(coord, layout.topology, Current)
@@ -65,7 +67,7 @@ def plan_of(current: Topology, actions: tuple[Action, ...]) -> Plan:
     for action in actions:
         i, j, k = action.brokers
         if not {ends(i, j), ends(j, k)} <= links or ends(i, k) in links:
-            raise BadInput(str(action), "does not fit the links that there are now")
+            raise BadInput(str(action), "does not fit the current links")
         links = links - {ends(i, j)} | {ends(i, k)}
     goal = Topology.of(sorted(links), current.ids)
     steps = tuple((action,) for action in actions)
