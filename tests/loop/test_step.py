@@ -350,7 +350,7 @@ def test_healing_goes_first_and_stops_what_is_under_way() -> None:
     loop.plan()
     assert loop.asked(c.Deploy).running.cause == "healing"
     loop.deployed()
-    assert loop.asked(c.Answer).done
+    assert loop.asked(c.AnswerIntents).done
 
 
 def test_healing_needs_no_approval_but_can_be_made_to() -> None:
@@ -377,7 +377,7 @@ def test_healing_that_has_not_begun_when_the_loop_is_told_to_observe_is_not_done
         else e.Paused(at=loop.now, by="ann", reason="")
     )
     loop.give(stop)
-    assert (loop.asked(c.Answer).intents, loop.asked(c.Answer).done) == (("i1",), False)
+    assert (loop.asked(c.AnswerIntents).intents, loop.asked(c.AnswerIntents).done) == (("i1",), False)
     if not planning:
         loop.deployed("stopped")
     assert (loop.state.phase, loop.state.wanted, loop.state.repairing) == ("waiting", (), ())
@@ -389,7 +389,7 @@ def test_healing_that_can_not_be_planned_is_told_why() -> None:
     loop.give(e.IntentRaised(at=loop.now, id="i1", intent=Delete(broker="b3")))
     ticket = loop.asked(c.Repair).ticket
     loop.give(e.PlanMade(at=loop.now, ticket=ticket, reason="nobody lives"))
-    answer = loop.asked(c.Answer)
+    answer = loop.asked(c.AnswerIntents)
     assert (answer.done, answer.reason) == (False, "nobody lives")
 
 

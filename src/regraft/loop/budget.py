@@ -1,4 +1,4 @@
-"""What the loop may do by itself. A person may approve any valid plan; these limits do not apply then."""
+"""What the loop may do by itself. People are not bound by these limits: they may approve any valid plan."""
 
 from regraft.loop.maintenance import is_open
 from regraft.loop.policy import Policy
@@ -10,7 +10,7 @@ HOUR = 3600.0
 
 def used(spent: tuple[Spent, ...], at: float) -> tuple[int, int]:
     """Actions and transformations of the last hour."""
-    last = [each for each in spent if each.at > at - HOUR]
+    last = still_counted(spent, at)
     return sum(each.actions for each in last), len(last)
 
 
@@ -18,8 +18,10 @@ def still_counted(spent: tuple[Spent, ...], at: float) -> tuple[Spent, ...]:
     return tuple(each for each in spent if each.at > at - HOUR)
 
 
-def in_the_way(planned: Planned, spent: tuple[Spent, ...], policy: Policy, at: float) -> str | None:
-    """Why the loop may not carry the plan out by itself now; None: it may."""
+def outside_limits_reason(
+    planned: Planned, spent: tuple[Spent, ...], policy: Policy, at: float
+) -> str | None:
+    """Why the loop may not carry the plan out by itself now; None if it may."""
     actions, runs = used(spent, at)
     size = counted(planned.actions, "action")
     if policy.max_actions is not None and planned.actions > policy.max_actions:

@@ -7,11 +7,11 @@ from regraft.loop.values import Candidate, Proposal, ProposalState, Running, Wan
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """Root of all commands."""
+    """Base of all commands."""
 
 
 class Measure(Command, frozen=True, kw_only=True):
-    """The window from `start` to `end` (seconds since 1970) → Measured, Failed."""
+    """Measure the window from `start` to `end` (seconds since 1970) → Measured, Failed."""
 
     ticket: int
     start: float
@@ -19,7 +19,7 @@ class Measure(Command, frozen=True, kw_only=True):
 
 
 class Assess(Command, frozen=True, kw_only=True):
-    """Judge the current topology, and compare these with it, in this window → Judged, Failed."""
+    """Judge the current topology in this window, and compare these two with it → Judged, Failed."""
 
     ticket: int
     window: Window
@@ -66,26 +66,26 @@ class Resume(Command, frozen=True, kw_only=True):
 
 
 class StopRun(Command, frozen=True, kw_only=True):
-    """Stop the run under way after the changes that have begun, or take it back."""
+    """Stop the run under way after the changes that have begun; `back`: take it back."""
 
     reason: str
     back: bool = False
 
 
 class Probe(Command, frozen=True, kw_only=True):
-    """Does the part work again? → Recovered, Failed."""
+    """Find out whether the part works again → Recovered, Failed."""
 
     part: str
 
 
 class Propose(Command, frozen=True, kw_only=True):
-    """Show the proposal to whoever may approve it."""
+    """Show the proposal to the people who may approve it."""
 
     proposal: Proposal
 
 
 class Settle(Command, frozen=True, kw_only=True):
-    """A proposal is in another state."""
+    """Record that a proposal has entered another state."""
 
     plan: str
     state: ProposalState
@@ -93,7 +93,7 @@ class Settle(Command, frozen=True, kw_only=True):
     measured_gain: float | None = None
 
 
-class Answer(Command, frozen=True, kw_only=True):
+class AnswerIntents(Command, frozen=True, kw_only=True):
     """Tell healing whether its Intents were carried out."""
 
     intents: tuple[str, ...]
@@ -102,4 +102,6 @@ class Answer(Command, frozen=True, kw_only=True):
 
 
 class Log(Command, frozen=True, kw_only=True):
+    """Write the decision into the decision log."""
+
     decision: Decision

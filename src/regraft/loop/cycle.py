@@ -1,28 +1,28 @@
-"""From the end of a window to a plan: measure, judge, design, confirm, plan (OCBR §3)."""
+"""From the end of a window to a plan: measure, judge, verify, design, confirm, plan (OCBR §3)."""
 
 import msgspec
 
 from regraft.loop import events
-from regraft.loop.commands import Assess, Design, MakePlan, Measure
+from regraft.loop.commands import Assess, Design, MakePlan, Measure, Settle
 from regraft.loop.goals import goal_name
+from regraft.loop.hysteresis import costs_too_much, required_gain, still_remembered, undone
 from regraft.loop.judging import Comparison
-from regraft.loop.memory import required_gain, still_remembered, undone
 from regraft.loop.phases import Phase
-from regraft.loop.price import too_dear
 from regraft.loop.proposing import propose
 from regraft.loop.state import next_end
-from regraft.loop.troubles import blocks, works
+from regraft.loop.troubles import blocks, mark_working
 from regraft.loop.turn import Turn
-from regraft.loop.values import Candidate
-from regraft.loop.verifying import verify
+from regraft.loop.values import Candidate, ProposalState
 from regraft.model.phrases import counted
 
 
 def measure_if_due(turn: Turn) -> None:
-    """Measure the last window that is over; windows that were missed are not made up for."""
+    """Measure the last window that has ended; windows before it that were missed stay unmeasured."""
     state = turn.state
     width, settle = turn.policy.window_seconds, turn.policy.settle_seconds
-    if not state.troubles and state.due > turn.at + 2 * width + settle:  # the clock was set back
+    # `due` is never this far ahead unless the clock was set back; without this the loop would wait for hours.
+    # (While a part fails, a retry may set `due` as far ahead.)
+    if not state.troubles and state.due > turn.at + 2 * width + settle:
         turn.set(due=next_end(turn.at, turn.policy) + settle)
         return
     if state.phase != Phase.WAITING or turn.at < state.due or blocks(turn, "measure", "disk"):
@@ -33,7 +33,7 @@ def measure_if_due(turn: Turn) -> None:
 
 
 def measured(turn: Turn, event: events.Measured) -> None:
-    works(turn, "measure")
+    mark_working(turn, "measure")
     turn.set(window=event.window)
     window = event.window
     if window.publications < turn.policy.least_publications:
@@ -56,11 +56,11 @@ def judged(turn: Turn, event: events.Judged) -> None:
     )
     numbers: dict[str, float | None] = {verdict.goal: verdict.number for verdict in event.current.now}
     turn.log("judged", said, numbers={**numbers, "publications": float(event.window.publications)})
-    verify(turn, event)
+    _verify(turn, event)
     if turn.state.proposal is not None and _proposal_stands(turn, event.proposal):
         turn.go(Phase.WAITING)
     elif turn.state.candidate is not None and _candidate_stands(turn, event):
-        _confirmed(turn)
+        _plan_if_confirmed(turn)
     elif not broken and turn.at < turn.state.cooling_until:
         left = turn.state.cooling_until - turn.at
         turn.log("cooling", f"the last change is too recent, {left:.0f} s are left")
@@ -73,6 +73,31 @@ def judged(turn: Turn, event: events.Judged) -> None:
         turn.do(
             Design(ticket=turn.go(Phase.DESIGNING), window=event.window, windows=windows, max_actions=most)
         )
+
+
+def _verify(turn: Turn, event: events.Judged) -> None:
+    """Did the last change gain what it should have? The first whole window on the new topology shows it.
+
+    Costs are compared per publication, because two windows never have the same traffic.
+    """
+    expected, window = turn.state.expected, event.window
+    if expected is None or window.start < expected.after or not window.publications:
+        return
+    turn.set(expected=None)
+    if event.cost is None or turn.state.topology != expected.goal or not expected.cost_before:
+        return
+    cost = event.cost / window.publications
+    gained = 1 - cost / expected.cost_before
+    numbers: dict[str, float | None] = {
+        "expected_gain": expected.gain,
+        "gain": gained,
+        "cost_before": expected.cost_before,
+        "cost_after": cost,
+    }
+    kind = "verified" if gained > 0 else "disappointed"
+    text = f"a publication costs {cost:.4g} instead of {expected.cost_before:.4g}: {gained:.1%} saved"
+    turn.log(kind, f"{text}, {expected.gain:.1%} were expected", plan=expected.plan, numbers=numbers)
+    turn.do(Settle(plan=expected.plan, state=ProposalState.DONE, reason="carried out", measured_gain=gained))
 
 
 def _proposal_stands(turn: Turn, seen: Comparison | None) -> bool:
@@ -93,14 +118,14 @@ def _proposal_stands(turn: Turn, seen: Comparison | None) -> bool:
 
 
 def _candidate_stands(turn: Turn, event: events.Judged) -> bool:
-    """Whether the candidate of the windows before gains in this one as well."""
+    """Whether the candidate found in earlier windows gains in this one as well."""
     candidate, seen = turn.state.candidate, event.candidate
     assert candidate is not None
     if seen is None:
         turn.set(candidate=None)
         return False
     again = _seen_again(candidate, seen, event.candidate_saved)
-    reason = _too_little(turn, again)
+    reason = _why_not_worth_it(turn, again)
     if reason is None:
         turn.set(candidate=again)
         return True
@@ -115,26 +140,26 @@ def _seen_again(candidate: Candidate, seen: Comparison, saved: float) -> Candida
 
 
 def designed(turn: Turn, event: events.Designed) -> None:
-    works(turn, "design")
+    mark_working(turn, "design")
     candidate = event.candidate
     if turn.state.candidate is not None:
         _refined(turn, turn.state.candidate, candidate)
     elif candidate is None:
         turn.log("kept", f"nothing better was found: {event.reason}")
         turn.go(Phase.WAITING)
-    elif reason := _too_little(turn, candidate):
+    elif reason := _why_not_worth_it(turn, candidate):
         turn.log("kept", reason, numbers=_numbers(candidate))
         turn.go(Phase.WAITING)
     else:
         turn.set(candidate=candidate)
-        _confirmed(turn)
+        _plan_if_confirmed(turn)
 
 
-def _too_little(turn: Turn, candidate: Candidate) -> str | None:
+def _why_not_worth_it(turn: Turn, candidate: Candidate) -> str | None:
     """Why the candidate is not worth a change, by the last window that it was judged in."""
     seen = candidate.comparison
     if seen.against is not None:
-        return f"the best that was found cannot be: {seen.against}"
+        return f"the best that was found cannot be used: {seen.against}"
     if seen.mends:
         return None
     memory = still_remembered(turn.state.memory, turn.at, turn.policy)
@@ -147,8 +172,8 @@ def _too_little(turn: Turn, candidate: Candidate) -> str | None:
     return f"{saves}, at least {needed:.1%} is needed{because}"
 
 
-def _confirmed(turn: Turn) -> None:
-    """Plan the candidate, if it has gained in enough windows."""
+def _plan_if_confirmed(turn: Turn) -> None:
+    """Plan the candidate if it has gained in enough windows; otherwise wait for the next window."""
     candidate = turn.state.candidate
     assert candidate is not None
     if candidate.windows < turn.policy.confirm:
@@ -165,7 +190,10 @@ def _confirmed(turn: Turn) -> None:
 
 
 def _refine(turn: Turn, candidate: Candidate) -> None:
-    """Design once more, for exactly the windows in which the candidate was confirmed."""
+    """Design once more, for exactly the windows in which the candidate was confirmed.
+
+    The design that found the candidate also looked at the traffic of earlier windows.
+    """
     window = turn.state.window
     assert window is not None
     most = turn.policy.max_actions if turn.state.mode == "automatic" else None
@@ -175,16 +203,16 @@ def _refine(turn: Turn, candidate: Candidate) -> None:
 
 
 def _refined(turn: Turn, known: Candidate, new: Candidate | None) -> None:
-    """Plan the better one of the two."""
-    if new is not None and new.comparison.gain > known.comparison.gain and not _too_little(turn, new):
+    """Plan the refined candidate if it gains more than the confirmed one, otherwise the confirmed one."""
+    if new is not None and new.comparison.gain > known.comparison.gain and not _why_not_worth_it(turn, new):
         known = msgspec.structs.replace(new, windows=known.windows)
         turn.set(candidate=known)
     turn.do(MakePlan(ticket=turn.go(Phase.PLANNING), candidate=known))
 
 
 def planned(turn: Turn, event: events.PlanMade) -> None:
-    """A plan for a candidate is there; plans for Intents are in `intents`."""
-    works(turn, "plan")
+    """A plan for a candidate was made, or cannot be; `intents` handles plans for Intents."""
+    mark_working(turn, "plan")
     candidate, window = turn.state.candidate, turn.state.window
     assert candidate is not None
     assert window is not None
@@ -195,7 +223,7 @@ def planned(turn: Turn, event: events.PlanMade) -> None:
         )
         turn.set(candidate=None)
         turn.go(Phase.WAITING)
-    elif reason := too_dear(made, candidate, window, turn.policy):
+    elif reason := costs_too_much(made, candidate, window, turn.policy):
         turn.log("kept", f"the change is not worth it: {reason}", numbers=_numbers(candidate), plan=made.plan)
         turn.set(candidate=None)
         turn.go(Phase.WAITING)

@@ -1,16 +1,16 @@
-"""Runs: begun, ended, taken back, found interrupted. Only one is under way at a time."""
+"""Runs: they begin, end, are taken back or found interrupted. Only one is under way at a time."""
 
 import msgspec
 
 from regraft.loop import events
 from regraft.loop.budget import still_counted
-from regraft.loop.commands import Answer, Deploy, Resume, StopRun
-from regraft.loop.memory import still_remembered
+from regraft.loop.commands import AnswerIntents, Deploy, Resume, StopRun
+from regraft.loop.hysteresis import still_remembered
 from regraft.loop.phases import Phase
 from regraft.loop.state import State
-from regraft.loop.troubles import fails, works
+from regraft.loop.troubles import mark_failing, mark_working
 from regraft.loop.turn import Turn
-from regraft.loop.values import Change, Ended, Expected, Proposal, ProposalState, Running, Spent
+from regraft.loop.values import Ended, Expected, Proposal, ProposalState, RememberedChange, Running, Spent
 from regraft.model.phrases import counted
 
 
@@ -32,8 +32,10 @@ def deploy(turn: Turn, proposal: Proposal, by: str) -> None:
 
 
 def back_refusal(state: State) -> tuple[str, str] | None:
-    """Why the last run cannot be taken back now: a code and a reason. The journal knows whether there is
-    one."""
+    """Why the last run cannot be taken back now: a code and a reason.
+
+    Whether there is a last run is not known here: the journal has it.
+    """
     running = state.running
     if "coordination" in state.troubles:
         return "away", f"coordination fails: {state.troubles['coordination'].reason}"
@@ -67,7 +69,7 @@ def run_asked(turn: Turn, event: events.RunAsked) -> None:
     if event.wanted != "pause":
         stopping = f"stopped by {event.by}" if event.wanted == "stop" else None
         turn.set(running=msgspec.structs.replace(running, stopping=stopping))
-    said = {"stop": "is to stop", "pause": "pauses", "run": "goes on"}[event.wanted]
+    said = {"stop": "is to stop", "pause": "pauses", "run": "continues"}[event.wanted]
     text = f"the run under way {said}, after the actions that have begun"
     turn.log("deploying", text, by=event.by, plan=running.plan, acted=True)
 
@@ -76,9 +78,9 @@ def deployed(turn: Turn, event: events.Deployed) -> None:
     """The run is at rest: count it, remember it, cool down, and check later what it gained."""
     running, ended = turn.state.running, event.ended
     assert running is not None
-    works(turn, "coordination")
+    mark_working(turn, "coordination")
     turn.set(running=None)
-    if ended.epoch >= (turn.state.epoch or 0):  # otherwise somebody has changed it since
+    if ended.epoch >= (turn.state.epoch or 0):  # otherwise somebody else has changed the topology since
         turn.set(epoch=ended.epoch, topology=ended.topology)
     turn.go(Phase.WAITING)
     _account(turn, running, ended)
@@ -90,7 +92,7 @@ def deployed(turn: Turn, event: events.Deployed) -> None:
         "reordered": ended.reordered,
     }
     if ended.reached:
-        works(turn, "deploy")
+        mark_working(turn, "deploy")
         what = "taken back" if ended.back else "carried out"
         text = f"{what} in {ended.seconds:.1f} s, {counted(ended.actions, 'action')}"
         turn.log("deployed", text, by=running.by, plan=running.plan, acted=True, numbers=numbers)
@@ -99,7 +101,7 @@ def deployed(turn: Turn, event: events.Deployed) -> None:
         text = f"the run is {ended.state}: {ended.reason or running.stopping or 'no reason is known'}"
         turn.log("failed", text, by=running.by, plan=running.plan, acted=True, numbers=numbers)
         if ended.state == "failed":
-            fails(turn, "deploy", ended.reason)
+            mark_failing(turn, "deploy", ended.reason)
     if running.plan is not None:
         _settle(turn, running, ended)
     _answer(turn, ended.reached, ended.reason or ended.state)
@@ -121,7 +123,7 @@ def _account(turn: Turn, running: Running, ended: Ended) -> None:
     state, policy = turn.state, turn.policy
     memory = still_remembered(state.memory, turn.at, policy)
     if ended.added or ended.removed:
-        memory = (*memory, Change(at=turn.at, added=ended.added, removed=ended.removed))
+        memory = (*memory, RememberedChange(at=turn.at, added=ended.added, removed=ended.removed))
     spent = still_counted(state.spent, turn.at)
     if running.cause != "healing":
         spent = (*spent, Spent(at=turn.at, actions=ended.actions))
@@ -149,23 +151,25 @@ def _answer(turn: Turn, done: bool, reason: str) -> None:
     if not repairing:
         return
     turn.set(repairing=())
-    turn.do(Answer(intents=tuple(each.id for each in repairing), done=done, reason="" if done else reason))
+    turn.do(
+        AnswerIntents(intents=tuple(each.id for each in repairing), done=done, reason="" if done else reason)
+    )
 
 
 def deployment_failed(turn: Turn, part: str, reason: str) -> None:
-    """The run could not begin, or could not be followed: then it continues when coordination works again."""
+    """The run could not begin; or coordination failed, and the run continues when it works again."""
     running = turn.state.running
     assert running is not None
     if part == "coordination":
         turn.set(running=msgspec.structs.replace(running, interrupted=True))
-        fails(turn, part, reason)
+        mark_failing(turn, part, reason)
         return
     turn.set(running=None)
     turn.go(Phase.WAITING)
     turn.log("failed", f"the run could not be carried out: {reason}", plan=running.plan, acted=True)
     if running.plan is not None:
         turn.settle(running.plan, ProposalState.FAILED, reason)
-    fails(turn, part, reason)
+    mark_failing(turn, part, reason)
     turn.set(cooling_until=turn.at + turn.policy.cool_down_seconds)
     _answer(turn, done=False, reason=reason)
 
@@ -176,4 +180,4 @@ def resume(turn: Turn, running: Running) -> None:
     turn.set(running=running)
     turn.do(Resume(ticket=turn.go(Phase.DEPLOYING), running=running))
     name = running.plan[:12] if running.plan else "the last plan, backwards"
-    turn.log("deploying", f"the interrupted run of {name} goes on", plan=running.plan, acted=True)
+    turn.log("deploying", f"the interrupted run of {name} continues", plan=running.plan, acted=True)

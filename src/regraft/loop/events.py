@@ -79,7 +79,7 @@ class BackAsked(Event, frozen=True, kw_only=True):
 
 
 class RunAsked(Event, frozen=True, kw_only=True):
-    """Somebody told the run under way to stop, to pause or to continue. The deployer knows it already."""
+    """Somebody told the run under way to stop, to pause or to continue. The deployer was told before."""
 
     wanted: Literal["stop", "pause", "run"]
     by: str
@@ -110,7 +110,7 @@ class IntentRaised(Event, frozen=True, kw_only=True):
 
 
 class TopologyChanged(Event, frozen=True, kw_only=True):
-    """This is the topology now; perhaps somebody else has changed it."""
+    """The network reports its current topology, which somebody else may have changed."""
 
     epoch: int
     sha256: str

@@ -1,19 +1,19 @@
 """Intents of healing pre-empt everything: work on the traffic is given up, a run for it is asked to stop.
 
-They need no approval (`Policy.heal`), no gain and no budget; in observe mode nothing is done, and healing is
-told.
+They need no approval (`Policy.heal`), no gain and no budget. In observe mode, or paused, the loop refuses
+them and tells healing why.
 
-Not yet raised by a command: healing through the loop will raise them; until then nodes repair by themselves.
+No command raises Intents yet: nodes carry out their repairs themselves.
 """
 
 import msgspec
 
 from regraft.loop import events
-from regraft.loop.commands import Answer, Propose, Repair, StopRun
+from regraft.loop.commands import AnswerIntents, Propose, Repair, StopRun
 from regraft.loop.deploying import deploy
 from regraft.loop.phases import Phase
 from regraft.loop.state import State
-from regraft.loop.troubles import blocks, works
+from regraft.loop.troubles import blocks, mark_working
 from regraft.loop.turn import Turn
 from regraft.loop.values import Proposal, Wanted
 from regraft.model.intents import said
@@ -29,7 +29,7 @@ def raised(turn: Turn, event: events.IntentRaised) -> None:
         _give_up(turn, why)
         return
     turn.log("healing", f"{said(event.intent)}: taken up", acted=True)
-    _make_way(turn)
+    _stop_run_for_traffic(turn)
     repair_if_wanted(turn)
 
 
@@ -41,7 +41,7 @@ def _only_observes(state: State) -> str | None:
 
 
 def _give_up(turn: Turn, why: str) -> None:
-    """Give up what waits or is being planned; what is being carried out continues."""
+    """Give up the Intents that wait or are being planned; a repair that is being carried out continues."""
     state = turn.state
     planned = state.repairing if state.phase == Phase.PLANNING else ()
     left = (*planned, *state.wanted)
@@ -53,10 +53,10 @@ def _give_up(turn: Turn, why: str) -> None:
         turn.go(Phase.WAITING)
     for each in left:
         turn.log("healing", f"{said(each.intent)}: not done, {why}")
-    turn.do(Answer(intents=tuple(each.id for each in left), done=False, reason=why))
+    turn.do(AnswerIntents(intents=tuple(each.id for each in left), done=False, reason=why))
 
 
-def _make_way(turn: Turn) -> None:
+def _stop_run_for_traffic(turn: Turn) -> None:
     running = turn.state.running
     if running is not None and running.cause != "healing" and running.stopping is None:
         reason = "healing goes first"
@@ -65,7 +65,7 @@ def _make_way(turn: Turn) -> None:
 
 
 def repair_if_wanted(turn: Turn) -> None:
-    """Plan everything that waits together, as soon as no run is under way."""
+    """Make one plan for all Intents that wait, as soon as no run is under way."""
     if (why := _only_observes(turn.state)) is not None:
         _give_up(turn, why)
     state = turn.state
@@ -77,16 +77,16 @@ def repair_if_wanted(turn: Turn) -> None:
 
 
 def repair_planned(turn: Turn, event: events.PlanMade) -> None:
-    works(turn, "plan")
+    mark_working(turn, "plan")
     repairing = turn.state.repairing
     ids = tuple(each.id for each in repairing)
     if event.planned is None:
         turn.log("healing", f"not done: {event.reason}")
         turn.set(repairing=())
         turn.go(Phase.WAITING)
-        turn.do(Answer(intents=ids, done=False, reason=event.reason))
+        turn.do(AnswerIntents(intents=ids, done=False, reason=event.reason))
         return
-    reason = None if turn.policy.heal else "healing is to be approved"
+    reason = None if turn.policy.heal else "repairs need approval"
     proposal = Proposal(
         planned=event.planned, cause="healing", made_at=turn.at, needs_approval=reason, wanted=repairing
     )

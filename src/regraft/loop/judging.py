@@ -26,7 +26,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge(seen: Seen, limits: Limits, goals: Sequence[Goal] = GOALS) -> tuple[Verdict, ...]:
-    """What each goal that applies says, in order."""
+    """The verdict of each goal that applies, in order of priority."""
     found = (goal.judge(seen, limits) for goal in goals)
     return tuple(verdict for verdict in found if verdict is not None)
 
@@ -34,7 +34,7 @@ def judge(seen: Seen, limits: Limits, goals: Sequence[Goal] = GOALS) -> tuple[Ve
 def compare(
     now: Seen, then: Seen, limits: Limits, tolerance: float, goals: Sequence[Goal] = GOALS
 ) -> Comparison:
-    """`then` against `now`, for the same traffic."""
+    """Compare the topology `then` with the topology `now`, for the same traffic."""
     return weigh(judge(now, limits, goals), judge(then, limits, goals), tolerance)
 
 
@@ -63,7 +63,7 @@ def weigh(now: tuple[Verdict, ...], then: tuple[Verdict, ...], tolerance: float)
 
 
 def _as_good(old: Verdict | None, new: Verdict, tolerance: float) -> bool:
-    """Kept; or, where it is broken already or cannot be said, at least not worse."""
+    """Whether a hard goal is kept or, if it was broken or unknown before, at least not worse."""
     if new.kept or old is None:
         return bool(new.kept)
     if new.kept is None:
@@ -80,7 +80,11 @@ def _gain(old: Verdict | None, new: Verdict) -> float:
 
 
 def _measure(verdict: Verdict | None) -> float | None:
-    """In units of the limit, if there is one: capacity speaks now of a broker, now of a link."""
+    """The number in units of its limit, if it has one.
+
+    The verdict on capacity may be about a broker in one topology and about a link in the other; only their
+    shares of their limits can be compared.
+    """
     if verdict is None or verdict.number is None:
         return None
     return verdict.number / verdict.limit if verdict.limit else verdict.number

@@ -8,14 +8,14 @@ from regraft.model import BadInput
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAY = 86_400
-FIRST = 3
+EPOCH_WEEKDAY = 3
 """1970-01-01 was a Thursday."""
 _SLOT = re.compile(r"(?:([A-Za-z,-]+)\s+)?(\d\d):(\d\d)-(\d\d):(\d\d)")
 RULE = 'must be such as "01:00-05:00", "Sat,Sun 00:00-24:00" or "Mon-Fri 22:00-04:00" (UTC)'
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """From `begin` to `end` minutes of each of the days; an end before the begin is on the day after."""
+    """From minute `begin` to minute `end` of each of the days; an end before the begin is on the next day."""
 
     days: tuple[int, ...]
     begin: int
@@ -27,7 +27,7 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 def slot(text: str, place: str = "maintenance") -> Slot:
-    """`BadInput` if the text is none."""
+    """Parse a slot; raises `BadInput` if the text is not one."""
     found = _SLOT.fullmatch(text.strip())
     if found is None:
         raise BadInput(place, f"{text!r} {RULE}")
@@ -40,13 +40,13 @@ def slot(text: str, place: str = "maintenance") -> Slot:
 
 
 def is_open(slots: tuple[Slot, ...], at: float) -> bool:
-    """Whether `at` (seconds since 1970) is in one of them; without any, it always is."""
+    """Whether `at` (seconds since 1970) is in one of the slots; without slots it is always open."""
     return not slots or any(_holds(each, at) for each in slots)
 
 
 def _holds(each: Slot, at: float) -> bool:
     day, second = divmod(int(at), DAY)
-    weekday, minute = (day + FIRST) % len(DAYS), second // 60
+    weekday, minute = (day + EPOCH_WEEKDAY) % len(DAYS), second // 60
     if each.begin < each.end:
         return weekday in each.days and each.begin <= minute < each.end
     yesterday = (weekday - 1) % len(DAYS)

@@ -1,14 +1,14 @@
-"""Proposals: made, shown, approved, rejected. Exactly the plan that was approved is carried out."""
+"""Proposals are made, shown, approved or rejected. Exactly the plan that was approved is carried out."""
 
 import msgspec
 
 from regraft.loop import events
-from regraft.loop.budget import in_the_way
-from regraft.loop.commands import Answer, Propose
+from regraft.loop.budget import outside_limits_reason
+from regraft.loop.commands import AnswerIntents, Propose
 from regraft.loop.deploying import deploy
 from regraft.loop.goals import goal_name
+from regraft.loop.hysteresis import pays_back_after, price
 from regraft.loop.phases import Phase
-from regraft.loop.price import pays_back_after, price
 from regraft.loop.state import State
 from regraft.loop.turn import Turn
 from regraft.loop.values import Candidate, Planned, Proposal, ProposalState
@@ -20,7 +20,7 @@ WITHIN_LIMITS = "within the limits of automatic mode"
 def propose(turn: Turn, made: Planned, candidate: Candidate, needed_gain: float) -> None:
     """Carry the plan out at once if the loop may; otherwise it waits for a person, or until the loop may.
 
-    While the loop only observes, the plan is shown, and that is all.
+    While the loop only observes, the plan is only shown.
     """
     window = turn.state.window
     assert window is not None
@@ -34,7 +34,7 @@ def propose(turn: Turn, made: Planned, candidate: Candidate, needed_gain: float)
         pays_back_after=pays_back_after(made, candidate, window, turn.policy),
         needed_gain=needed_gain,
         needs_approval=reason,
-        outside_limits=in_the_way(made, turn.state.spent, turn.policy, turn.at),
+        outside_limits=outside_limits_reason(made, turn.state.spent, turn.policy, turn.at),
         observed=turn.state.only_observes is not None,
     )
     turn.do(Propose(proposal=proposal))
@@ -42,7 +42,7 @@ def propose(turn: Turn, made: Planned, candidate: Candidate, needed_gain: float)
     turn.set(proposal=proposal, candidate=None)
     turn.go(Phase.WAITING)
     if reason is None:
-        go_on_by_itself(turn)
+        deploy_if_allowed(turn)
     elif turn.state.effective_mode == "automatic":
         turn.log("waiting", f"the plan {made.plan[:12]} waits: {reason}", plan=made.plan)
 
@@ -71,8 +71,8 @@ def is_only_shown(state: State) -> bool:
     return state.proposal is not None and state.proposal.observed
 
 
-def take_up(turn: Turn) -> None:
-    """A plan that was only shown is proposed as soon as the loop does more than observe."""
+def propose_what_was_shown(turn: Turn) -> None:
+    """Propose a plan that was only shown, as soon as the loop does more than observe."""
     proposal = turn.state.proposal
     if proposal is None or not proposal.observed or turn.state.only_observes is not None:
         return
@@ -84,7 +84,7 @@ def take_up(turn: Turn) -> None:
     turn.log("proposed", text, plan=plan, acted=True)
 
 
-def go_on_by_itself(turn: Turn) -> None:
+def deploy_if_allowed(turn: Turn) -> None:
     """In automatic mode: carry out the proposal that waits, as soon as nothing is in the way."""
     state, proposal = turn.state, turn.state.proposal
     if proposal is None or state.phase != Phase.WAITING or state.wanted or proposal.cause != "traffic":
@@ -100,11 +100,11 @@ def _needs_approval(state: State, made: Planned, at: float) -> str | None:
         return f"the loop only observes ({why})"
     if state.mode != "automatic":
         return f"the mode is {state.mode}"
-    return in_the_way(made, state.spent, state.policy, at)
+    return outside_limits_reason(made, state.spent, state.policy, at)
 
 
 def refusal(state: State, plan: str) -> tuple[str, str] | None:
-    """Why a plan cannot be approved or rejected: a code and a reason; None: it can."""
+    """Why a plan cannot be approved or rejected: a code and a reason; None if it can."""
     proposal = state.proposal
     if state.running is not None and state.running.plan == plan:
         return "again", "it is being carried out already"
@@ -122,7 +122,7 @@ def refusal(state: State, plan: str) -> tuple[str, str] | None:
 
 
 def busy(state: State) -> tuple[str, str] | None:
-    """Why nothing can be carried out now: a code and a reason; None: something can."""
+    """Why nothing can be carried out now: a code and a reason; None if a plan can be."""
     if state.mode == "observe":
         return "mode", "the mode is observe: nothing is changed"
     if state.phase == Phase.DEPLOYING:
@@ -156,6 +156,6 @@ def rejected(turn: Turn, event: events.Rejected) -> None:
     turn.settle(event.plan, ProposalState.REJECTED, f"{event.by}: {event.reason}")
     if proposal.wanted:
         ids = tuple(each.id for each in proposal.wanted)
-        turn.do(Answer(intents=ids, done=False, reason=f"rejected by {event.by}: {event.reason}"))
+        turn.do(AnswerIntents(intents=ids, done=False, reason=f"rejected by {event.by}: {event.reason}"))
     text = f"the plan {event.plan[:12]} is rejected: {event.reason}"
     turn.log("rejected", text, by=event.by, plan=event.plan, acted=True)

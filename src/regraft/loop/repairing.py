@@ -12,7 +12,7 @@ from regraft.model.traffic import Traffic
 def wanted_topology(
     topology: Topology, intents: Iterable[Intent], traffic: Traffic, max_degree: int | None
 ) -> Topology | str:
-    """The topology that the Intents ask for; or why one of them cannot be had."""
+    """The topology that the Intents ask for, or why one of them cannot be carried out."""
     goal = topology
     for intent in intents:
         try:
@@ -37,7 +37,7 @@ def _after(
             return inserted(topology, Broker(broker), between)
         case ShiftAway(broker=broker, neighbour=neighbour, to=to):
             return _shifted(topology, broker, neighbour, to)
-    return Infeasible("it changes no links: it is not the loop's business")
+    return Infeasible("it changes no links, so the loop cannot carry it out")
 
 
 def _without(

@@ -10,9 +10,9 @@ from regraft.loop.phases import Phase
 from regraft.loop.policy import Mode, Policy
 from regraft.loop.values import (
     Candidate,
-    Change,
     Expected,
     Proposal,
+    RememberedChange,
     Running,
     Spent,
     Trouble,
@@ -48,15 +48,15 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     running: Running | None = None
     expected: Expected | None = None
     cooling_until: float = 0.0
-    memory: tuple[Change, ...] = ()
+    memory: tuple[RememberedChange, ...] = ()
     spent: tuple[Spent, ...] = ()
     troubles: dict[str, Trouble] = {}
     settled: tuple[tuple[str, str], ...] = ()
-    """The last proposals and how each ended, so that whoever approves one too late can be told."""
+    """The last proposals and how each ended, to tell a person who approves one too late."""
 
     @property
     def failing(self) -> tuple[Trouble, ...]:
-        """Parts that fail and are not due to be tried again."""
+        """Parts that fail and are not to be tried again yet."""
         return tuple(each for each in self.troubles.values() if not each.lifted)
 
     @property

@@ -1,7 +1,7 @@
-"""`step(state, event) -> (state, commands)`: the entry point. Which handler takes which event."""
+"""`step(state, event) -> (state, commands)`: the entry point. It chooses the handler for each event."""
 
 from regraft.loop import cycle, deploying, events, intents, proposing, troubles
-from regraft.loop.commands import Answer, Command
+from regraft.loop.commands import AnswerIntents, Command
 from regraft.loop.phases import ANSWERED_IN, Phase
 from regraft.loop.state import State, next_end
 from regraft.loop.turn import Turn
@@ -19,9 +19,10 @@ def step(state: State, event: events.Event) -> tuple[State, tuple[Command, ...]]
         return state, ()
     turn = Turn(state, event.at)
     _handle(turn, event)
-    intents.repair_if_wanted(turn)  # healing goes before proposals that wait
-    proposing.take_up(turn)
-    proposing.go_on_by_itself(turn)
+    # Any event can make one of these possible. Healing comes first: it withdraws the proposal that waits.
+    intents.repair_if_wanted(turn)
+    proposing.propose_what_was_shown(turn)
+    proposing.deploy_if_allowed(turn)
     return turn.end()
 
 
@@ -60,13 +61,16 @@ def _handle(turn: Turn, event: events.Event) -> None:  # noqa: PLR0912 — a tab
         case events.TopologyChanged():
             _topology_changed(turn, event)
         case events.Paused() | events.Resumed() | events.ModeSet():
-            _told(turn, event)
+            _set_by_person(turn, event)
         case _:
-            raise IllegalEvent(f"{type(event).__name__} is no event of the loop")
+            raise IllegalEvent(f"{type(event).__name__} is not an event of the loop")
 
 
 def _is_late(state: State, event: events.Event) -> bool:
-    """Whether it answers a command that was given up; `IllegalEvent` if it answers none that was given."""
+    """Whether the event answers a command that was given up.
+
+    Raises `IllegalEvent` if it answers a command that was never given.
+    """
     ticket = getattr(event, "ticket", None)
     if ticket is None:
         return False
@@ -81,7 +85,7 @@ def _is_late(state: State, event: events.Event) -> bool:
 
 
 def _started(turn: Turn, event: events.Started) -> None:
-    """What was under way in the process before begins again; a run continues where its journal says."""
+    """Work that the previous process had under way begins again; a run continues where its journal ends."""
     state, policy = turn.state, turn.policy
     turn.log("started", f"in mode {state.mode}, windows of {policy.window_seconds:g} s", acted=True)
     turn.set(due=min(state.due, next_end(turn.at, policy) + policy.settle_seconds), troubles={})
@@ -99,34 +103,34 @@ def _started(turn: Turn, event: events.Started) -> None:
 
 def _failed(turn: Turn, event: events.Failed) -> None:
     if event.ticket is None:
-        troubles.fails(turn, event.part, event.reason)
+        troubles.mark_failing(turn, event.part, event.reason)
         return
     if turn.state.phase == Phase.DEPLOYING:
         deploying.deployment_failed(turn, event.part, event.reason)
         return
     if repairing := turn.state.repairing:
         turn.set(repairing=())
-        turn.do(Answer(intents=tuple(each.id for each in repairing), done=False, reason=event.reason))
+        turn.do(AnswerIntents(intents=tuple(each.id for each in repairing), done=False, reason=event.reason))
     turn.go(Phase.WAITING)
     turn.set(candidate=None if event.part == "plan" else turn.state.candidate)
-    troubles.fails(turn, event.part, event.reason)
-    if event.part == "measure":  # the same window again, as soon as the time has come
+    troubles.mark_failing(turn, event.part, event.reason)
+    if event.part == "measure":  # try the same window again
         turn.set(due=turn.state.troubles["measure"].retry_at)
 
 
 def _recovered(turn: Turn, event: events.Recovered) -> None:
-    troubles.works(turn, event.part)
+    troubles.mark_working(turn, event.part)
     running = turn.state.running
     if event.part == "coordination" and running is not None and running.interrupted:
         deploying.resume(turn, running)
 
 
 def _topology_changed(turn: Turn, event: events.TopologyChanged) -> None:
-    """Our own runs report the topology at their end; what was judged or planned for another one is void."""
+    """What was judged or planned for another topology is void. (Our own runs report theirs when they end.)"""
     state = turn.state
     if (event.epoch, event.sha256) == (state.epoch, state.topology):
         return
-    if state.phase == Phase.DEPLOYING:  # of our own run, or of somebody who was faster: then ours fails
+    if state.phase == Phase.DEPLOYING:  # our own run changed it, or somebody else did: then our run will fail
         turn.set(epoch=event.epoch, topology=event.sha256)
         return
     first = state.topology is None
@@ -135,20 +139,20 @@ def _topology_changed(turn: Turn, event: events.TopologyChanged) -> None:
         return
     turn.withdraw(f"the topology has changed, it is at epoch {event.epoch} now", ProposalState.STALE)
     turn.log("topology", f"somebody else has changed the topology: epoch {event.epoch}, {event.sha256[:12]}")
-    if state.repairing:  # planned anew
+    if state.repairing:  # they are planned again, for the new topology
         turn.set(wanted=(*state.repairing, *state.wanted), repairing=())
     if state.phase in (Phase.JUDGING, Phase.DESIGNING, Phase.PLANNING):
         turn.go(Phase.WAITING)
 
 
-def _told(turn: Turn, event: events.Paused | events.Resumed | events.ModeSet) -> None:
+def _set_by_person(turn: Turn, event: events.Paused | events.Resumed | events.ModeSet) -> None:
     match event:
         case events.Paused(by=by, reason=reason):
             turn.set(paused=reason or "no reason was given")
             turn.log("paused", reason or "no reason was given", by=by, acted=True)
         case events.Resumed(by=by):
             turn.set(paused=None)
-            turn.log("resumed", "the loop goes on", by=by, acted=True)
+            turn.log("resumed", "the loop continues", by=by, acted=True)
         case events.ModeSet(by=by, mode=mode):
             turn.log("mode", f"{turn.state.mode} becomes {mode}", by=by, acted=True)
             turn.set(mode=mode)

@@ -1,7 +1,7 @@
 """Parts that fail: the loop only observes until they work again, and tries them less and less often.
 
-Measuring and coordination are back when they succeed. Design, plan and deploy are back when they are due to
-be tried again, because the only way to try them is to use them.
+Measuring, coordination and the disk count as working when they have succeeded. Design, plan and deploy can
+only be tried by using them: when it is time to try again the loop may act (`Trouble.lifted`).
 """
 
 import msgspec
@@ -15,7 +15,7 @@ PROBED = ("coordination", "disk")
 """Parts that can be asked whether they work; the others are tried by using them."""
 
 
-def fails(turn: Turn, part: str, reason: str) -> None:
+def mark_failing(turn: Turn, part: str, reason: str) -> None:
     known = turn.state.troubles.get(part)
     failures = known.failures + 1 if known else 1
     policy = turn.policy
@@ -32,7 +32,7 @@ def fails(turn: Turn, part: str, reason: str) -> None:
     turn.log("degraded", f"{part} fails: {reason}; the loop only observes, {again}")
 
 
-def works(turn: Turn, part: str) -> None:
+def mark_working(turn: Turn, part: str) -> None:
     """The part has just been seen to work."""
     trouble = turn.state.troubles.get(part)
     if trouble is None:
@@ -49,10 +49,11 @@ def try_again(turn: Turn) -> None:
         if trouble.lifted or turn.at < trouble.retry_at:
             continue
         if part in PROBED:
-            later = turn.at + turn.policy.longest_back_off_seconds  # the answer sets it again
+            # Not probed again before the answer, which sets the time anew; this is for a lost answer.
+            later = turn.at + turn.policy.longest_back_off_seconds
             _change(turn, trouble, retry_at=later)
             turn.do(Probe(part=part))
-        elif part != "measure":  # which is tried with the next window
+        elif part != "measure":  # `measure_if_due` tries it again
             _change(turn, trouble, lifted=True)
 
 
@@ -62,6 +63,6 @@ def _change(turn: Turn, trouble: Trouble, **fields: object) -> None:
 
 
 def blocks(turn: Turn, *parts: str) -> bool:
-    """Whether one of the parts fails and is not due to be tried again."""
+    """Whether one of the parts fails and is not to be tried again yet."""
     found = (turn.state.troubles.get(part) for part in parts)
     return any(each is not None and not each.lifted and turn.at < each.retry_at for each in found)

@@ -1,4 +1,4 @@
-"""One step while it is being made: the state so far and the commands so far. It never outlives the step."""
+"""A step of the loop in progress: the state and the commands so far, which its handlers change."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ from regraft.loop.values import ENDED, ProposalState
 from regraft.model.transitions import Machine
 
 KEPT = 50
-"""Settled proposals that are remembered."""
+"""How many settled proposals are remembered."""
 
 
 class Turn:
@@ -20,7 +20,7 @@ class Turn:
         self.at = at
         self.commands: list[Command] = []
         self._phases: tuple[Phase, ...] = (state.phase,)
-        """Of this step, for the message about an illegal transition."""
+        """The phases of this step, for the message about an illegal transition."""
 
     @property
     def policy(self) -> Policy:
@@ -36,7 +36,7 @@ class Turn:
         return self._enter(phase)
 
     def begin(self, phase: Phase) -> int:
-        """The process has started: whatever phase the one before it was in is over."""
+        """Enter the first phase of this process, whatever phase the previous process was in."""
         self._phases = Machine(PHASES, phase, "the loop").history
         return self._enter(phase)
 

@@ -14,11 +14,11 @@ Cause = Literal["traffic", "healing", "person"]
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Root of all values of the loop."""
+    """Base of all values of the loop."""
 
 
 class Window(Value, frozen=True, kw_only=True):
-    """A measured window, by its start. The runtime keeps what was measured."""
+    """A measured window; its id comes from its start. The runtime keeps what was measured."""
 
     id: str
     start: float
@@ -31,7 +31,7 @@ class Window(Value, frozen=True, kw_only=True):
 
 
 class Candidate(Value, frozen=True, kw_only=True):
-    """A topology that would be better, and in how many consecutive windows it was."""
+    """A topology that would be better than the current one, and in how many consecutive windows it was."""
 
     goal: str
     """sha256 of the topology."""
@@ -41,10 +41,10 @@ class Candidate(Value, frozen=True, kw_only=True):
     added: tuple[Ends, ...]
     removed: tuple[Ends, ...]
     window: str
-    """The window that it was designed in."""
+    """The id of the window in which it was designed."""
     windows: int = 1
     comparison: Comparison
-    """In the last of those windows."""
+    """Its comparison with the current topology in the last of those windows."""
     saved: float = 0.0
     """How much of the routing cost it would have saved in the last window."""
 
@@ -72,11 +72,11 @@ class Proposal(Value, frozen=True, kw_only=True):
     candidate: Candidate | None = None
     price: float = 0.0
     pays_back_after: float | None = None
-    """Seconds."""
+    """In how many seconds it saves its price."""
     needed_gain: float = 0.0
     """The least gain that hysteresis required of it."""
     needs_approval: str | None = None
-    """Why a person must approve it. None: nobody has to."""
+    """Why a person must approve it; None if the loop may carry it out by itself."""
     outside_limits: str | None = None
     """Why automatic mode would not have carried it out by itself when it was made; None: it would have."""
     observed: bool = False
@@ -162,7 +162,7 @@ class Expected(Value, frozen=True, kw_only=True):
     after: float
 
 
-class Change(Value, frozen=True, kw_only=True):
+class RememberedChange(Value, frozen=True, kw_only=True):
     """A change of the topology that is remembered, so that it is not undone lightly."""
 
     at: float

@@ -15,9 +15,9 @@ from regraft.design.ocbr.within_degree import within_degree
 from regraft.estate.windows import Measured, fitting, together
 from regraft.evaluate import assess
 from regraft.loop.goals import Limits, Seen
+from regraft.loop.hysteresis import buffered
 from regraft.loop.judging import Comparison, compare, judge
 from regraft.loop.policy import Policy
-from regraft.loop.price import buffered
 from regraft.loop.values import Candidate, Planned
 from regraft.model import Action, Ends, Infeasible, Plan, Topology
 from regraft.model import Limits as PlanLimits

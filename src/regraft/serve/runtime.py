@@ -202,7 +202,7 @@ class Runtime:
             self.stream.tell("state", self.view())
 
     def _perform(self, command: c.Command, written: bool) -> None:
-        if isinstance(command, c.Answer):
+        if isinstance(command, c.AnswerIntents):
             self._answer(command.intents, command.done, command.reason)
         elif isinstance(command, c.StopRun):
             self._start(self._stop(command))

@@ -1,4 +1,4 @@
-"""Soft: brokers carry about the same; the largest load against the average (Mimosa Pudica §4.3, overload)."""
+"""Soft: brokers carry about the same load; the largest against the average (Mimosa Pudica §4.3, overload)."""
 
 from dataclasses import dataclass
 

@@ -11,7 +11,7 @@ class Capacity:
     hard: bool = True
 
     def judge(self, seen: Seen, limits: Limits) -> Verdict | None:
-        """Of brokers and links, the one that is nearer to its limit; 1 is the limit."""
+        """The verdict on brokers or on links, whichever are nearer to their limit."""
         if seen.topology.kind == "mesh":
             return None
         shares = {

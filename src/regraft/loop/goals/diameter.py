@@ -11,7 +11,7 @@ class Diameter:
     hard: bool = False
 
     def judge(self, seen: Seen, limits: Limits) -> Verdict | None:
-        """In a tree, a topic's way may lead over brokers that do not want it: only meshes are judged."""
+        """Only meshes are judged: in a tree, paths may lead through brokers that do not want the topic."""
         if seen.topology.kind == "tree":
             return None
         return small(self.name, "the largest topic diameter", seen.number("max_topic_diameter"))

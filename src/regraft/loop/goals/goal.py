@@ -1,4 +1,4 @@
-"""What all goals have in common: what they look at, what limits they know, what they say."""
+"""What all goals share: the topology and traffic that they judge, their limits, and their verdict."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,21 +10,21 @@ from regraft.model.assessment import Assessment, Number
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the hard goals; None: there is none."""
+    """The limits of the hard goals. A limit that is None does not apply."""
 
     max_degree: int | None = None
     broker_capacity: float | None = None
-    """Messages a second that a broker may carry."""
+    """How many messages a second a broker may carry."""
     link_capacity: float | None = None
     latency_ms: float | None = None
-    """Expected, over all deliveries."""
+    """The highest expected latency over all deliveries."""
     k: int | None = None
-    """Of a mesh: fewer failures than this on a topic never cut it."""
+    """In a mesh, fewer broker failures than this never cut a topic."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A topology in the light of the traffic of `seconds`."""
+    """A topology, assessed by the traffic of a period of `seconds`."""
 
     topology: Topology
     assessment: Assessment
@@ -39,7 +39,7 @@ class Seen:
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """`kept`: None if it cannot be said; of a soft goal, always True. `number` is to be small."""
+    """`kept` is None if it is not known, and always True for a soft goal. A smaller `number` is better."""
 
     goal: str
     hard: bool
@@ -56,7 +56,7 @@ def goal_name(goal: str | None) -> str:
 
 
 class Goal(Protocol):
-    """A goal that does not apply (no limit set, another kind of overlay) says None."""
+    """A goal that does not apply (no limit is set, or the overlay is of another kind) returns None."""
 
     @property
     def name(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Hard, of meshes: fewer than k failures on a topic never cut it (kTCO §IV, Definition 1)."""
+"""Hard, for meshes: fewer than k failures on a topic never cut it (kTCO §IV, Definition 1)."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class K:
     hard: bool = True
 
     def judge(self, seen: Seen, limits: Limits) -> Verdict | None:
-        """Its number is how much is missing. A topic without a k is a clique: every k holds for it."""
+        """The number is how much is missing to k. A topic without a k is a clique: every k holds for it."""
         if limits.k is None or seen.topology.kind != "mesh":
             return None
         topics = [k for k in seen.assessment.parts.get("k", {}).values() if k is not None]

@@ -1,4 +1,4 @@
-"""Soft: what the traffic costs, OCBR's cost function (1); of a mesh its links (kTCO, MinAvg-kTCO)."""
+"""Soft: what the traffic costs, OCBR's cost function (1); for a mesh its number of links (MinAvg-kTCO)."""
 
 from dataclasses import dataclass
 
