@@ -17,7 +17,7 @@ from random import Random
 
 from benchmarks._product_memory import descendants, is_java
 
-from regraft.demo.show import Scene
+from regraft.demo.running import Scene
 from regraft.demo.stage import Stage
 from regraft.heal.database.client import DatabaseClient
 from regraft.model import RegraftError
@@ -80,7 +80,7 @@ class Supervisor:
             await asyncio.sleep(self.rng.uniform(*REST_SECONDS))
             self.restarts[id] += 1
             with suppress(RegraftError, OSError):  # it has ended before it was in the overlay: once more
-                await self.stage.nodes.again(id)
+                await self.stage.nodes.restart(id)
                 self.joined[id] = time.time()
 
 

@@ -28,7 +28,7 @@ from benchmarks._product_memory import (
 from benchmarks._product_traffic import Latencies, everybody, hottest, rates
 
 from regraft.demo.network import SMALL, network
-from regraft.demo.show import Options, Scene, running, scene
+from regraft.demo.running import Options, Scene, running, scene
 from regraft.demo.tally import Counts
 from regraft.model import Topology
 from regraft.serve import views as v
@@ -208,7 +208,7 @@ class Soaking:
         while True:
             await asyncio.sleep(self._asked.shift)
             now = rates(self._seen.work, self._asked.rate, self._rng)
-            self._seen.stage.shift(now)
+            self._seen.stage.set_rates(now)
             self.soaked.shifts += 1
             _say(f"hot: {', '.join(hottest(now))}")
 

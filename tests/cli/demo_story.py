@@ -4,7 +4,7 @@ from itertools import pairwise
 from random import Random
 
 from regraft.demo.network import hub_tree, network
-from regraft.demo.story import Change, Decision, Healing, Sample, Story, spell
+from regraft.demo.story import CarriedOut, Decision, Healing, Sample, Story, period
 from regraft.demo.tally import Counts
 from regraft.model import Ends, ends
 
@@ -42,12 +42,12 @@ def story(counts: Counts | None = None) -> Story:
         subscribers=23,
         rate=150.0,
         counts=counts or Counts(published=9_000, due=69_000, delivered=69_000),
-        spells=(
-            *(spell(name, seen, BEGAN + a, BEGAN + b, cost) for name, a, b, cost in times),
-            spell("healing", seen, BEGAN + 40, BEGAN + 43),
-            spell("healed", seen, BEGAN + 43, BEGAN + 60),
+        periods=(
+            *(period(name, seen, BEGAN + a, BEGAN + b, cost) for name, a, b, cost in times),
+            period("healing", seen, BEGAN + 40, BEGAN + 43),
+            period("healed", seen, BEGAN + 43, BEGAN + 60),
         ),
-        change=Change(
+        change=CarriedOut(
             plan="abcdef0123456789" * 4,
             method="global",
             planner="fast",

@@ -13,7 +13,7 @@ from regraft.cli.demo_report import report, write_report
 from regraft.cli.demo_summary import answer, summary
 from regraft.cli.demo_watch import Lines, Live, Watch, figures, sparkline, tree_of, watching
 from regraft.demo.demands import workload
-from regraft.demo.show import Scene
+from regraft.demo.running import Scene
 from regraft.demo.tally import Counts
 from regraft.model.topology_files import read_topology
 

@@ -4,7 +4,7 @@ import pytest
 
 from regraft.demo.demands import Workload, classes, demands, filter_of, workload
 from regraft.demo.network import RELAY, SMALL, hub_tree, latencies, network, reachable
-from regraft.demo.story import quantile, spell
+from regraft.demo.story import period, quantile
 from regraft.demo.tally import Counts, Tally
 from regraft.filters import parse
 from regraft.model import ends
@@ -108,9 +108,9 @@ def test_what_is_not_acknowledged_spoils_the_result() -> None:
 
 def test_latencies_are_of_what_was_published_in_between() -> None:
     samples = [(float(second), 10.0 * second) for second in range(100)]
-    found = spell("before", samples, 10.0, 20.0, cost=3.0)
+    found = period("before", samples, 10.0, 20.0, cost=3.0)
     assert (found.deliveries, found.p50_ms, found.p99_ms, found.worst_ms) == (10, 140.0, 190.0, 190.0)
-    assert spell("healing", samples, 200.0, 201.0).p99_ms is None
+    assert period("healing", samples, 200.0, 201.0).p99_ms is None
 
 
 def test_a_quantile_is_the_least_that_enough_do_not_exceed() -> None:

@@ -17,7 +17,7 @@ from regraft.cli.up_options import make_folder
 
 if TYPE_CHECKING:
     from regraft.cli.demo_watch import Watch
-    from regraft.demo.show import Options, Scene
+    from regraft.demo.running import Options, Scene
     from regraft.demo.story import Story
 
 RATES = click.FloatRange(1.0, 5000.0)
@@ -61,7 +61,7 @@ def demo(out: Path, rate: float, window: float, small: bool, keep: bool, as_json
     from regraft.cli.demo_report import write_report
     from regraft.cli.demo_summary import answer, summary
     from regraft.demo.network import SMALL
-    from regraft.demo.show import Options
+    from regraft.demo.running import Options
 
     make_folder(out)
     options = Options(SMALL if small else (), rate, window)
@@ -83,7 +83,8 @@ async def _played(
     """Whatever ends it, nothing is left running."""
     from regraft.cli.demo_summary import summary
     from regraft.cli.demo_watch import watching
-    from regraft.demo.show import running, scene, show
+    from regraft.demo.running import running, scene
+    from regraft.demo.show import show
 
     started = time.monotonic()
     task = asyncio.current_task()
@@ -139,9 +140,9 @@ async def _kept(watch: "Watch", seen: "Scene", url: str) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    traffic = asyncio.create_task(seen.stage.go_on())
+    traffic = asyncio.create_task(seen.stage.publish_again())
     try:
-        await seen.stage.nodes.again(seen.victim)
+        await seen.stage.nodes.restart(seen.victim)
         seen.service.resume("demo")
         watch.say(f"{seen.victim} has joined again. It goes on; dashboard at {url}. Ctrl-C stops it.")
         await stop.wait()

@@ -59,7 +59,7 @@ def latencies(story: Story, samples: Iterable[Sample]) -> str:
         axes.set_yscale("log")
         _plain_numbers(axes)
         axes.set_ylabel("delivery latency, ms")
-        _spells(axes, story)
+        _periods(axes, story)
 
     return drawn((9.6, 3.1), draw)
 
@@ -79,19 +79,19 @@ def rates(story: Story, samples: Iterable[Sample], published: Sequence[tuple[flo
         axes.plot(times, [sent[each] for each in order], color=INK, label="published", linewidth=1.2)
         axes.set_ylim(bottom=0)
         axes.set_ylabel("events a second")
-        _spells(axes, story)
+        _periods(axes, story)
 
     return drawn((9.6, 2.3), draw)
 
 
-def _spells(axes: "Axes", story: Story) -> None:
+def _periods(axes: "Axes", story: Story) -> None:
     """What happened when."""
     axes.set_xlabel("seconds of traffic")
     axes.grid(axis="y", color="#e4e8ec", linewidth=0.7)
     axes.set_axisbelow(True)
     for name, colour, text in (("during", BLUE, "links change"), ("healing", RED, "heals")):
-        spell = story.spell(name)
-        begin, end = spell.began - story.began, spell.ended - story.began
+        period = story.period(name)
+        begin, end = period.began - story.began, period.ended - story.began
         axes.axvspan(begin, max(end, begin + 0.3), color=colour, alpha=0.13, linewidth=0)
         axes.text(begin, 1.01, text, color=colour, transform=axes.get_xaxis_transform(), fontsize=9)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regraft.cli import demo_plots
-from regraft.cli.demo_summary import SPELLS, answer
+from regraft.cli.demo_summary import PERIODS, answer
 from regraft.demo.network import reachable
-from regraft.demo.story import Sample, Spell, Story
+from regraft.demo.story import Period, Sample, Story
 from regraft.model import Ends, Topology
 from regraft.model.files import write_text
 from regraft.model.topology_files import write_topology
 from regraft.serve.network import Network
 
 if TYPE_CHECKING:
-    from regraft.demo.show import Scene
+    from regraft.demo.running import Scene
 
 STYLE = """
 :root { color-scheme: light }
@@ -75,7 +75,7 @@ def report(
         f"<h1>Regraft demo</h1><p class=soft>{_intro(story)}</p>",
         _cards(story),
         "<section><h2>What the clients saw</h2>",
-        f"<div class=scroll>{_table(story.spells)}</div>",
+        f"<div class=scroll>{_table(story.periods)}</div>",
         demo_plots.latencies(story, samples),
         demo_plots.rates(story, samples, published),
         "</section><section><h2>The overlay</h2>",
@@ -117,15 +117,15 @@ def _cards(story: Story) -> str:
     return f"<div class=cards>{made}</div>"
 
 
-def _table(spells: Iterable[Spell]) -> str:
+def _table(periods: Iterable[Period]) -> str:
     def number(value: float | None, digits: int = 1) -> str:
         return "–" if value is None else f"{value:,.{digits}f}"
 
     rows = "".join(
-        f"<tr><td>{SPELLS[each.name]}<td>{each.ended - each.began:.1f} s<td>{each.deliveries:,}"
+        f"<tr><td>{PERIODS[each.name]}<td>{each.ended - each.began:.1f} s<td>{each.deliveries:,}"
         f"<td>{number(each.cost, 2)}<td>{number(each.p50_ms)}<td>{number(each.p99_ms)}"
         f"<td>{number(each.worst_ms)}"
-        for each in spells
+        for each in periods
     )
     head = "<tr><th><th>lasted<th>deliveries<th>routing cost, ms<th>p50, ms<th>p99, ms<th>worst, ms"
     return f"<table>{head}{rows}</table>"

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from regraft.demo.story import Spell, Story
+from regraft.demo.story import Period, Story
 
-SPELLS = {
+PERIODS = {
     "before": "before",
     "during": "during the change",
     "after": "after it",
@@ -31,7 +31,7 @@ def summary(story: Story) -> str:
     if counts.unwanted or counts.unacknowledged:
         lines.append(f"unwanted    {counts.unwanted:>9,}   not acknowledged {counts.unacknowledged:,}")
     lines += ["", f"{'':<18}{'routing cost':>13}{'p50':>10}{'p99':>10}{'worst':>10}{'deliveries':>13}"]
-    lines += [_row(spell) for spell in story.spells]
+    lines += [_row(period) for period in story.periods]
     measured = f", measured {change.measured_gain:.1%}" if change.measured_gain is not None else ""
     lines += [
         "",
@@ -47,10 +47,10 @@ def summary(story: Story) -> str:
     return "\n".join(lines)
 
 
-def _row(spell: Spell) -> str:
-    cost = f"{spell.cost:.2f} ms" if spell.cost is not None else "-"
-    times = "".join(f"{_ms(each):>10}" for each in (spell.p50_ms, spell.p99_ms, spell.worst_ms))
-    return f"{SPELLS[spell.name]:<18}{cost:>13}{times}{spell.deliveries:>13,}"
+def _row(period: Period) -> str:
+    cost = f"{period.cost:.2f} ms" if period.cost is not None else "-"
+    times = "".join(f"{_ms(each):>10}" for each in (period.p50_ms, period.p99_ms, period.worst_ms))
+    return f"{PERIODS[period.name]:<18}{cost:>13}{times}{period.deliveries:>13,}"
 
 
 def _ms(value: float | None) -> str:

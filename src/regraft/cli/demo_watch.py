@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from regraft.demo.show import Scene
+    from regraft.demo.running import Scene
 
 REFRESH_SECONDS = 0.25
 RECENT_SECONDS = 3.0

@@ -1,13 +1,16 @@
-"""What the demo's processes do: a node (`regraft.node`) whose links are far, or all clients."""
+"""What a process of the demo runs: a node (`regraft.node`) with delayed links, or all clients.
+
+The fork server imports this module before it forks, so everything that a process needs is loaded here.
+"""
 
 import logging
 import sys
 from collections.abc import Mapping
 
 from regraft.broker.io.running import run, undisturbed
-from regraft.demo.clients import clients
+from regraft.demo.clients import run_until_input_ends
+from regraft.demo.delayed_links import delayed_server
 from regraft.demo.demands import Workload
-from regraft.demo.far import far_server
 from regraft.filters.index import load_compiled
 from regraft.model import Ends
 from regraft.node import process as node
@@ -17,12 +20,13 @@ load_compiled()
 
 
 def run_node(seconds: Mapping[Ends, float]) -> None:
-    """Settings come by standard input, as for every node."""
+    """Run one broker; its settings come from standard input, as for every node."""
     logging.basicConfig(level="WARNING", format="%(asctime)s %(name)s: %(message)s")
-    hosting.BrokerServer = far_server(seconds)  # type: ignore[attr-defined]
+    # `hosting` starts the broker, and a broker that this node stands in for: both need delayed links.
+    hosting.BrokerServer = delayed_server(seconds)  # type: ignore[attr-defined]
     sys.exit(run(undisturbed(node.main())))
 
 
 def run_clients(addresses: Mapping[str, tuple[str, int]], work: Workload) -> None:
     logging.basicConfig(level="WARNING", format="%(asctime)s %(name)s: %(message)s")
-    sys.exit(run(clients(addresses, work)))
+    sys.exit(run(run_until_input_ends(addresses, work)))

@@ -1,10 +1,10 @@
-"""All publishers and subscribers, in a process of their own: what the loop thinks does not delay them.
+"""All publishers and subscribers, in one process of their own: the loop's computing does not delay them.
 
-The standard input is a socket. Lines of JSON leave on it, several a second: `{"at", "published", "samples":
-[[sent, ms], …], "so_far"}` with what was delivered since the last one (`sent`: seconds since 1970) and the
-counts of now. Lines that come in: `{"rates": {city: …}}` changes how often cities publish; `{"finish": true}`
-ends the publishing, and the answer is `{"counts": …}`, when all is acknowledged or patience is over. When the
-input ends, all ends.
+Standard input is a socket that carries lines of JSON in both directions. The process writes, several times
+a second, `{"at", "published", "samples": [[sent, ms], …], "so_far"}`: what was delivered since the line
+before (`sent`: seconds since 1970) and the counts so far. It reads `{"rates": {city: …}}`, which changes how
+often cities publish, and `{"finish": true}`, which ends the publishing; the answer `{"counts": …}` comes when
+every event is acknowledged or `DRAIN_SECONDS` are over. The process ends when its input ends.
 """
 
 import asyncio
@@ -28,43 +28,43 @@ Say = Callable[[dict[str, Any]], None]
 CONNECT_SECONDS = 60.0
 DRAIN_SECONDS = 30.0
 STRAY_SECONDS = 0.3
-"""So long one listens on for what may come once too often."""
-EVERY_SECONDS = 0.25
+"""How long subscribers still listen for duplicates after the last acknowledgement."""
+REPORT_SECONDS = 0.25
 PAYLOAD = bytes(100)
 
 
-async def clients(addresses: Mapping[str, tuple[str, int]], work: Workload) -> int:
-    """Until the input ends. Whoever listens may be slow: what is said waits in memory."""
+async def run_until_input_ends(addresses: Mapping[str, tuple[str, int]], work: Workload) -> int:
+    """Connect, publish, report. If the reader of the reports is slow, they wait in memory."""
     talking = socket.socket(fileno=os.dup(sys.stdin.fileno()))
     lines, out = await asyncio.open_connection(sock=talking)
 
     def say(document: dict[str, Any]) -> None:
         out.write(json.dumps(document).encode() + b"\n")
 
-    async with Clients(addresses, work) as all:
+    async with Clients(addresses, work) as clients:
         say({"ready": True})
-        telling = asyncio.create_task(_tell(all, say))
-        while (told := await lines.readline()) and "rates" in (asked := json.loads(told)):
-            all.shift(asked["rates"])
-        if told:
-            counts = await all.finish()
-            telling.cancel()
-            say(all.news())
+        reporting = asyncio.create_task(_report(clients, say))
+        while (line := await lines.readline()) and "rates" in (asked := json.loads(line)):
+            clients.set_rates(asked["rates"])
+        if line:  # `finish`; at the end of the input there is no line
+            counts = await clients.finish()
+            reporting.cancel()
+            say(clients.news())
             say({"counts": msgspec.to_builtins(counts)})
             await lines.readline()
-        telling.cancel()
+        reporting.cancel()
     out.close()
     return 0
 
 
-async def _tell(all: "Clients", say: Say) -> None:
+async def _report(clients: "Clients", say: Say) -> None:
     while True:
-        await asyncio.sleep(EVERY_SECONDS)
-        say(all.news())
+        await asyncio.sleep(REPORT_SECONDS)
+        say(clients.news())
 
 
 class Clients:
-    """`async with Clients(...)`: everybody is connected and every filter in place; publishing has begun."""
+    """Inside `async with Clients(...)` all are connected, filters are in place, and publishing has begun."""
 
     def __init__(self, addresses: Mapping[str, tuple[str, int]], work: Workload) -> None:
         self._addresses = addresses
@@ -95,18 +95,18 @@ class Clients:
         await self._end()
 
     def news(self) -> dict[str, Any]:
-        """Since the last time."""
+        """What happened since the last call."""
         samples, self._samples = self._samples, []
         published, self._published = self._published, 0
         so_far = msgspec.to_builtins(self._tally.counts())
         return {"at": time.time(), "published": published, "samples": samples, "so_far": so_far}
 
-    def shift(self, rates: Mapping[str, float]) -> None:
-        """Events a second of each publishing city, from its next event on."""
+    def set_rates(self, rates: Mapping[str, float]) -> None:
+        """Set the events a second of publishing cities; each changes after its next event."""
         self._rates.update(rates)
 
     async def finish(self) -> Any:
-        """No more is published; what never comes is the tally's to tell."""
+        """Stop publishing, wait for acknowledgements and stray duplicates, and count."""
         self._stopping = True
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SECONDS):
@@ -116,7 +116,7 @@ class Clients:
         return self._tally.counts(left)
 
     async def _connect(self, city: str) -> Session:
-        """To the broker of its city; when that is gone, to any other."""
+        """Connect to the broker of the city; when that is gone, to any other."""
         order = [city, *(other for other in self._addresses if other != city)]
         where = ["{}:{}".format(*self._addresses[each]) for each in order]
         return await self._stack.enter_async_context(connect(where, timeout=CONNECT_SECONDS))
@@ -130,7 +130,8 @@ class Clients:
         self._receiving.append(asyncio.create_task(self._receive(city, subscription)))
 
     async def _publish(self, city: str, session: Session, number: int) -> None:
-        """Steadily: an event that was held up is followed by the next ones at once, and counts as late."""
+        """Publish at a steady rate. `sent` is when the event was due: if sending is held up, the events that
+        follow leave at once, and the delay counts in their latencies."""
         due = time.monotonic() + number / len(self._publishers) / self._rates[city]
         while not self._stopping:
             await asyncio.sleep(due - time.monotonic())

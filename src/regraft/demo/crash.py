@@ -1,34 +1,34 @@
-"""One broker is killed, and what happens then is timed by what ZooKeeper shows."""
+"""Kills one broker, and times the healing by what ZooKeeper shows."""
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+
+import msgspec
 
 from regraft.coord.typed import watch
+from regraft.demo.running import Scene
+from regraft.demo.stage import Stage
 from regraft.demo.story import Healing
 from regraft.heal.owner import Owner
 from regraft.heal.ownership import Places
 from regraft.model import RegraftError
 from regraft.serve import views as v
-
-if TYPE_CHECKING:
-    from regraft.demo.show import Scene
-    from regraft.demo.stage import Stage
-    from regraft.serve.service import Service
+from regraft.serve.service import Service
 
 HEAL_SECONDS = 90.0
 LOGGED_SECONDS = 10.0
+"""For the record of the adaptation to appear; without it, the phases are not known."""
 POLL_SECONDS = 0.02
 
 
-def victim_of(seen: "Scene") -> str:
-    """The broker with the most links: the worst that can happen to this overlay."""
+def victim_of(seen: Scene) -> str:
+    """The broker with the most links: its crash is the worst for this overlay."""
     degree = {id: sum(id in pair for pair in seen.links) for id in seen.brokers}
     return max(sorted(degree), key=lambda id: degree[id])
 
 
-async def crash(seen: "Scene", stage: "Stage", service: "Service") -> tuple[Healing, float, float]:
-    """What became of it, when it was killed, when it was out of the overlay."""
+async def crash(seen: Scene, stage: Stage, service: Service) -> tuple[Healing, float, float]:
+    """Kill a broker and wait until it is out of the overlay: what happened, and both times."""
     victim = victim_of(seen)
     links = sum(victim in pair for pair in seen.links)
     watching = asyncio.create_task(_deputy(stage, victim))
@@ -59,29 +59,24 @@ async def crash(seen: "Scene", stage: "Stage", service: "Service") -> tuple[Heal
     return await _with_times(found, service, killed), killed, healed
 
 
-async def _deputy(stage: "Stage", victim: str) -> tuple[str, float]:
-    """Who stands in for it, and since when."""
+async def _deputy(stage: Stage, victim: str) -> tuple[str, float]:
+    """The broker that stands in for the victim, and since when."""
     async for stored in watch(stage.coord, Places(stage.layout, victim).owner, Owner):
         owner = getattr(stored, "value", None)
         if isinstance(owner, Owner) and owner.by:
             return owner.by, time.time()
-    raise RegraftError("ZooKeeper has been left")
+    raise RegraftError("the connection to ZooKeeper was closed")
 
 
-async def _with_times(found: Healing, service: "Service", killed: float) -> Healing:
-    """The four phases, as the leader has written them down."""
+async def _with_times(found: Healing, service: Service, killed: float) -> Healing:
+    """Adds the times of the four phases, which the leader of the adaptation writes down at its end."""
     deadline = time.monotonic() + LOGGED_SECONDS
     while time.monotonic() < deadline:
         recent = await service.adaptations(20)
         for each in recent if not isinstance(recent, v.Refused) else ():
             if each.kind == "delete" and each.at >= killed and each.outcome == "done":
-                return Healing(
-                    victim=found.victim,
-                    pid=found.pid,
-                    links=found.links,
-                    deputy=found.deputy,
-                    removed=found.removed,
-                    by=found.by,
+                return msgspec.structs.replace(
+                    found,
                     rules=each.rules,
                     timeout_ms=each.timeout_ms,
                     vote_ms=each.vote_ms,

@@ -1,7 +1,7 @@
-"""Who publishes and who wants it, from the demands of SNDlib's network cost266 (data/LICENCE.md).
+"""Who publishes and who subscribes, by the demands of SNDlib's network cost266 (data/LICENCE.md).
 
-Cities with the largest demands publish, each as often as its share of them; every city subscribes to those
-publishers from which the demand to it is largest. The topic of an event is the city that it comes from.
+The cities with the largest demands publish, at rates in proportion to them; every city subscribes to the
+publishers whose demand towards it is largest. The topic of an event is the city that publishes it.
 """
 
 import json
@@ -14,7 +14,7 @@ from regraft.model.traffic import Traffic, TrafficClass, merged
 
 PUBLISHERS = 12
 WANTED = 4
-"""Publishers that a city subscribes to."""
+"""How many publishers a city subscribes to."""
 
 
 class Workload(NamedTuple):
@@ -30,7 +30,7 @@ class Workload(NamedTuple):
 
 @cache
 def demands() -> Mapping[str, Mapping[str, float]]:
-    """From each city to each other."""
+    """The demand from each city to each other city."""
     text = (files("regraft.demo") / "data" / "cost266.json").read_text(encoding="utf-8")
     found: dict[str, dict[str, float]] = json.loads(text)
     return found
@@ -39,7 +39,7 @@ def demands() -> Mapping[str, Mapping[str, float]]:
 def workload(
     cities: Iterable[str], rate: float, publishers: int = PUBLISHERS, wanted: int = WANTED
 ) -> Workload:
-    """`rate`: events a second, of all publishers together."""
+    """The traffic among these cities. `rate`: events a second of all publishers together."""
     known = [city for city in cities if city in demands()]
     total = {city: sum(demands()[city][other] for other in known if other != city) for city in known}
     chosen = sorted(known, key=lambda city: (-total[city], city))[:publishers]
@@ -56,7 +56,7 @@ def workload(
 
 
 def classes(work: Workload) -> Traffic:
-    """As evaluation and repair understand it: who is concerned by the events of each publisher."""
+    """The same as traffic classes, one for each publisher: the brokers that its events concern."""
     return merged(
         TrafficClass(
             frozenset({city, *(each for each, wanted in work.wants.items() if city in wanted)}), rate
@@ -66,5 +66,5 @@ def classes(work: Workload) -> Traffic:
 
 
 def filter_of(wanted: Iterable[str]) -> str:
-    """As a subscriber says it."""
+    """The filter of a subscriber to these cities."""
     return "topic IN ({})".format(", ".join(f"'{city}'" for city in wanted))

@@ -1,7 +1,8 @@
-"""Processes that are forked from one that has loaded everything: 24 brokers start in seconds, not minutes.
+"""Processes forked from one that has loaded all modules: 24 brokers start in seconds, not minutes.
 
-The standard library's fork server does it. A child talks to us through a socket that is its standard input
-and output; when our end closes, it stops. Nobody outlives us, however we end (`processes.orphans`).
+The standard library's fork server does the forking. A child talks to us through a socket that is its standard
+input and output, and stops when our end of it closes. No child outlives us, however we end
+(`processes.orphans`).
 """
 
 import asyncio
@@ -23,7 +24,7 @@ LINE_BYTES = 2**24
 
 
 class Forked:
-    """A process that runs."""
+    """A running child: its process id, the lines that it writes, and a writer to its standard input."""
 
     def __init__(self, process: Any, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.pid: int = process.pid
@@ -38,12 +39,12 @@ class Forked:
         return code
 
     async def wait(self) -> None:
-        # Not in a thread each: there are more processes than threads to wait in.
+        # Polling, not a thread for each: there are more processes than threads in the pool.
         while self.returncode is None:
             await asyncio.sleep(LOOK_SECONDS)
 
     def end_input(self) -> None:
-        """Ask it to end. What it still says can be read."""
+        """Ask it to end. What it still writes can be read."""
         with contextlib.suppress(OSError, RuntimeError):
             self.writer.write_eof()
 
@@ -58,7 +59,7 @@ async def stop_all(processes: Collection[Forked]) -> None:
 
 
 class ForkServer:
-    """`warm` loads what children need; `start` takes milliseconds then."""
+    """`warm` loads what children need; after that, `start` takes milliseconds."""
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("forkserver")
@@ -70,7 +71,7 @@ class ForkServer:
         await asyncio.to_thread(ensure_running)
 
     async def start(self, target: Callable[..., None], log: Path, *arguments: Any) -> Forked:
-        """`target(*arguments)` in a process of its own, with its standard error in the file `log`."""
+        """Run `target(*arguments)` in a process of its own, with its standard error in the file `log`."""
         ours, theirs = socket.socketpair()
         process = self._context.Process(target=child, args=(theirs, log, target, *arguments), daemon=True)
         try:
@@ -82,9 +83,9 @@ class ForkServer:
 
 
 def child(own: socket.socket, log: Path, target: Callable[..., None], *arguments: Any) -> None:
-    """Ctrl-C in the terminal is for who started us."""
+    """What the new process runs."""
     end_with_parent()
-    os.setsid()
+    os.setsid()  # Ctrl-C in the terminal must reach only the command, which then stops its children
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
     sys.stdin = os.fdopen(os.dup(own.fileno()), "r", encoding="utf-8")
     sys.stdout = os.fdopen(os.dup(own.fileno()), "w", encoding="utf-8")

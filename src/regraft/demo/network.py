@@ -1,8 +1,8 @@
-"""The demo's network: 24 cities of BICS, a European carrier, of the Internet Topology Zoo (data/LICENCE.md).
+"""The demo's network: 24 cities of BICS, a European carrier, by the Internet Topology Zoo (data/LICENCE.md).
 
-Those that COST 266 states demands for, and Bratislava, without which they would not hang together. Links
-cost what light in fibre takes, in milliseconds; a broker costs a tenth of one. The overlay starts as it is
-often set up by hand: every site by the fewest hops to one hub.
+They are the cities for which COST 266 states demands, and Bratislava, without which they would not be
+connected. A link costs the milliseconds that light takes in its fibre; a broker costs 0.1 ms. The overlay
+starts as overlays are often set up by hand: every site is linked by the fewest hops to one hub.
 """
 
 from dataclasses import replace
@@ -16,11 +16,11 @@ from regraft.serve.network import Network
 BROKER_MS = 0.1
 RELAY = "Bratislava"
 SMALL = ("Frankfurt", "Paris", "London", "Brussels", "Amsterdam", "Strasbourg", "Zurich", "Milan")
-"""For tests."""
+"""The cities of `regraft demo --small`, and of tests."""
 
 
 def network(cities: tuple[str, ...] = ()) -> Topology:
-    """The cities and lines, each line with its latency as its cost; brokers are named by city."""
+    """The cities as brokers and the lines between them; the cost of a line is its latency."""
     with as_file(files("regraft.demo") / "data" / "Bics.graphml") as path:
         zoo = read_topology(path)
     chosen = set(cities) or {*demands(), RELAY}
@@ -36,7 +36,7 @@ def network(cities: tuple[str, ...] = ()) -> Topology:
 
 
 def _nowhere(topology: Topology) -> Topology:
-    """Only its brokers: so that the latency of every line is that of its length."""
+    """The brokers without links: then `dressed` derives every latency from the distance."""
     return Topology(topology.brokers, (), "mesh")
 
 
@@ -46,7 +46,7 @@ def _priced(line: Link) -> Link:
 
 
 def hub_tree(net: Topology) -> Topology:
-    """Every city by the fewest hops to the one with the most lines."""
+    """A tree that joins every city by the fewest hops to the one with the most lines."""
     hub = max(net.ids, key=lambda id: (len(net.neighbours[id]), id))
     chosen: list[Ends] = []
     known, waiting = {hub}, [hub]
@@ -59,7 +59,7 @@ def hub_tree(net: Topology) -> Topology:
 
 
 def reachable(net: Topology) -> Topology:
-    """Every two brokers may be linked, over the shortest way: a plan's steps and repairs use such links."""
+    """All possible overlay links, each along the shortest path of lines: plans and repairs may use any."""
     links = tuple(
         Link(pair, latency_ms=round(1000 * seconds, 3), cost=round(1000 * seconds, 3))
         for pair, seconds in sorted(latencies(net).items())
@@ -68,7 +68,7 @@ def reachable(net: Topology) -> Topology:
 
 
 def latencies(net: Topology) -> dict[Ends, float]:
-    """Seconds, one way, between any two brokers: of the shortest way over lines."""
+    """Seconds, one way, between any two brokers along the shortest path of lines (Floyd-Warshall)."""
     far = {id: {id: 0.0} for id in net.ids}
     for link in net.links:
         one, other = link.ends

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +19,7 @@ START_SECONDS = 120.0
 
 
 class Nodes:
-    """`async with Nodes(...)`: all are in the overlay then."""
+    """Inside `async with Nodes(...)` all brokers are in the overlay."""
 
     def __init__(
         self,
@@ -27,16 +27,14 @@ class Nodes:
         seconds: Mapping[Ends, float],
         server: ForkServer,
         logs: Path,
-        told: Callable[[int, int], None] = lambda there, all: None,
     ) -> None:
-        """`told`: how many are in the overlay, of how many."""
+        """`seconds`: the latency between each two brokers, one way."""
         self.addresses: dict[str, Address] = {}
         self.running: dict[str, Forked] = {}
         self._settings = dict(settings)
         self._seconds = seconds
         self._server = server
         self._logs = logs
-        self._told = told
         self._joined: set[str] = set()
 
     async def __aenter__(self) -> "Nodes":
@@ -58,19 +56,19 @@ class Nodes:
         await self.stop()
 
     async def stop(self) -> None:
-        """All at once: those that are left for a moment would begin to heal."""
+        """Stop all at once: brokers that run a moment longer would begin to heal around the others."""
         running, self.running = list(self.running.values()), {}
         await stop_all(running)
 
     async def kill(self, id: str) -> int:
-        """As a crash does: without a word. Its process id."""
+        """Kill a broker as a crash would, without a goodbye. Returns its process id."""
         process = self.running.pop(id)
         await kill(process)
         process.writer.close()
         return process.pid
 
-    async def again(self, id: str) -> None:
-        """One that has ended is started on its ports, and joins."""
+    async def restart(self, id: str) -> None:
+        """Start a broker that has ended, on the ports that it had; it joins the overlay."""
         if (old := self.running.pop(id, None)) is not None:
             await old.stop()
         await self._start(id)
@@ -85,15 +83,14 @@ class Nodes:
             if "fault" in said:
                 raise RegraftError(f"the broker {id} does not start: {said['fault']}")
             if "address" in said:
-                self._placed(id, said)
+                self._keep_ports(id, said)
             if "joined" in said:
                 self._joined.add(id)
-                self._told(len(self._joined), len(self._settings))
                 return
         raise RegraftError(f"the broker {id} has ended before it was in the overlay: see {log}")
 
-    def _placed(self, id: str, said: Mapping[str, Any]) -> None:
-        """Ports that it got are its ports from then on."""
+    def _keep_ports(self, id: str, said: Mapping[str, Any]) -> None:
+        """The ports that it got are its ports at every later start."""
         (host, port), (_, heal) = said["address"], said["heal"]
         self.addresses[id] = (host, port)
         known = self._settings[id]

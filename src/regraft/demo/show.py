@@ -1,242 +1,36 @@
 """The course of the demo: a window of traffic, a better topology from the loop, a crash, healing, the count.
 
-What can be seen meanwhile is in `Scene`. If the loop finds nothing better, or the crash is not healed in
-time, the demo fails and says so.
+If the loop finds nothing better, or the crash is not healed in time, the demo fails and says so.
 """
 
 import asyncio
-import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from regraft.coord.typed import watch
 from regraft.demo import story as s
 from regraft.demo.crash import crash
-from regraft.demo.demands import Workload, classes, workload
-from regraft.demo.network import hub_tree, network, reachable
-from regraft.demo.stage import Stage, keys, staged
+from regraft.demo.running import Options, Scene
+from regraft.demo.stage import Stage
 from regraft.demo.tally import Counts
-from regraft.deploy.journal import topology_of
-from regraft.deploy.records import Current
-from regraft.design.ocbr.effort import Effort
-from regraft.design.ocbr.problem import Problem
-from regraft.design.ocbr.propose import propose_tree
-from regraft.estate.opening import opened
-from regraft.estate.regraft.estate import TABLES_FOLDER
-from regraft.estate.regraft.measuring import Measurer
-from regraft.estate.regraft.tables import TREE_TABLES
-from regraft.model import Ends, RegraftError, Topology
-from regraft.plan.warm import warm as warm_plan
+from regraft.model import RegraftError
 from regraft.serve import views as v
-from regraft.serve.configuration_file import configured
-from regraft.serve.running import running_service
 from regraft.serve.service import Service
 
-T = TypeVar("T")
 POLL_SECONDS = 0.1
 CHANGED_SECONDS = 180.0
-"""For the loop to propose and to carry out."""
+"""For the loop to propose a change and to carry it out."""
 VERIFIED_SECONDS = 40.0
-"""For the first whole window on the new topology to be measured; without it, the demo goes on."""
-RATE = 60.0
-"""Events a second; what 24 brokers on two processors do with ease, beside Spark."""
+"""For the first whole window on the new topology to be measured; if it takes longer, the demo continues."""
+COUNTED_SECONDS = 210.0
+"""For the clients to count."""
 IDLE_SECONDS = 15.0
+"""For the loop to become idle at the end."""
 FIRST_SECONDS = 1.0
-"""Of the traffic: everything happens for the first time."""
-
-
-@dataclass(frozen=True)
-class Options:
-    cities: tuple[str, ...] = ()
-    """None: all 24."""
-    rate: float = RATE
-    window: float = 10.0
-    after: float = 3.0
-    """Seconds of traffic after the healing."""
-    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Of the loop, other than the demo's, as sections of a configuration file."""
-
-
-@dataclass
-class Scene:
-    """What one can see at any moment. `say` is called with a line when something has happened."""
-
-    net: Topology
-    tree: Topology
-    work: Workload
-    say: Callable[[str], None]
-    links: tuple[Ends, ...] = ()
-    brokers: tuple[str, ...] = ()
-    act: str = "starting"
-    stage: Stage | None = None
-    service: Service | None = None
-    operation: v.OperationView | None = None
-    victim: str = ""
-
-
-def scene(options: Options, say: Callable[[str], None], work: Workload | None = None) -> Scene:
-    """`work`: other traffic than the demo's."""
-    net = network(options.cities)
-    tree = hub_tree(net)
-    traffic = work or workload(net.ids, options.rate)
-    return Scene(net, tree, traffic, say, tuple(sorted(tree.by_ends)), tree.ids)
-
-
-@asynccontextmanager
-async def running(seen: Scene, options: Options, folder: Path) -> AsyncIterator[None]:
-    """Everything runs: brokers, traffic, the loop."""
-    measurer = _measurer(folder, options)
-    warming = asyncio.create_task(_warmed(seen, measurer))
-    try:
-        settings = loop_settings(options)
-        ready = asyncio.shield(warming)
-        async with staged(seen.net, seen.tree, seen.work, settings, folder, seen.say, ready) as stage:
-            seen.stage = stage
-            async with (
-                opened(stage.configuration.estate, measurer) as estate,
-                running_service(stage.configuration, estate) as service,
-                _followed(seen),
-            ):
-                seen.service = service
-                yield
-    finally:
-        measurer.stop()  # under a warm-up, whose thread ends by that
-        warming.cancel()
-        await asyncio.gather(warming, return_exceptions=True)
-        await asyncio.to_thread(measurer.wait)
-
-
-@asynccontextmanager
-async def _followed(seen: Scene) -> AsyncIterator[None]:
-    """Clients and topology; a fault of theirs ends the demo."""
-    assert seen.stage is not None
-    inside = asyncio.current_task()
-    tasks = [asyncio.create_task(seen.stage.follow()), asyncio.create_task(_follow_topology(seen))]
-    faults: list[BaseException] = []
-
-    def ended(task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (fault := task.exception()) is not None and inside is not None:
-            faults.append(fault)
-            inside.cancel()
-
-    for task in tasks:
-        task.add_done_callback(ended)
-    try:
-        yield
-    except asyncio.CancelledError:
-        if faults:
-            raise faults[0] from None
-        raise
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _follow_topology(seen: Scene) -> None:
-    assert seen.stage is not None
-    async for stored in watch(seen.stage.coord, seen.stage.layout.topology, Current):
-        value = getattr(stored, "value", None)
-        if isinstance(value, Current):
-            now = topology_of(value)
-            seen.links, seen.brokers = tuple(sorted(now.by_ends)), now.ids
-
-
-class WarmMeasurer(Measurer):
-    """Warm only once."""
-
-    is_warm = False
-
-    def warm(self) -> None:
-        if not self.is_warm:
-            super().warm()
-            self.is_warm = True
-
-    def stop(self) -> None:
-        """Java may end in the middle of something; pyspark would print where."""
-        from pyspark import SparkContext  # noqa: PLC0415 — loads pyspark
-
-        server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
-        if server is not None:
-            server.handle_error = lambda request, address: None
-        super().stop()
-
-
-async def _warmed(seen: Scene, measurer: WarmMeasurer) -> None:
-    """Spark, then what designs and plans, while the brokers start."""
-    await asyncio.to_thread(measurer.warm)
-    for compile in (partial(_design_once, seen), warm_plan):
-        await _left_behind(compile)
-    seen.say("Spark is warm")
-
-
-async def _left_behind(work: Callable[[], None]) -> None:
-    """In a thread that nobody waits for if the demo ends before: what compiles cannot be interrupted."""
-    loop = asyncio.get_running_loop()
-    done = asyncio.Event()
-    faults: list[Exception] = []
-
-    def run() -> None:
-        try:
-            work()
-        except Exception as fault:
-            faults.append(fault)
-        with suppress(RuntimeError):  # the loop has closed
-            loop.call_soon_threadsafe(done.set)
-
-    threading.Thread(target=run, name="warming", daemon=True).start()
-    await done.wait()
-    for fault in faults:
-        raise fault
-
-
-def _design_once(seen: Scene) -> None:
-    """What is compiled for it is loaded then."""
-    problem = Problem.of(seen.tree, classes(seen.work), reachable(seen.net))
-    propose_tree(problem, seen.tree, effort=Effort(moves=200))
-
-
-def _measurer(folder: Path, options: Options) -> WarmMeasurer:
-    configuration = configured(keys(loop_settings(options), ""), folder, {})
-    return WarmMeasurer(
-        configuration.telemetry,
-        configuration.spark,
-        configuration.state.folder / TABLES_FOLDER,
-        configuration.loop.window,
-        tables=TREE_TABLES,
-        windows=configuration.state.windows,
-    )
-
-
-def loop_settings(options: Options) -> dict[str, Any]:
-    """Bold: one window is enough, and nothing is asked of a person. One change in a demo is enough, too."""
-    own: dict[str, dict[str, Any]] = {
-        "spark": {"master": "local[2]"},
-        "loop": {
-            "mode": "automatic",
-            "window": f"{options.window:g}s",
-            "settle": "1500ms",
-            "least_publications": round(0.6 * options.rate * options.window),
-            "confirm": 1,
-            "least_gain": 0.02,
-            "cool_down": "1h",
-        },
-        "design": {"time_limit": "1s"},
-        "plan": {"time_limit": "1s"},
-    }
-    return own | {name: {**own.get(name, {}), **given} for name, given in options.settings.items()}
-
-
-# The course
+"""Of the traffic, which are not judged: caches are cold and connections new."""
 
 
 async def show(seen: Scene, options: Options, started: float) -> s.Story:
-    """Within `running`. `started`: of the whole demo, by `time.monotonic`."""
+    """Plays the demo inside the block of `running`. `started`: when the demo began, by `time.monotonic`."""
     stage, service = seen.stage, seen.service
     assert stage is not None
     assert service is not None
@@ -254,17 +48,17 @@ async def show(seen: Scene, options: Options, started: float) -> s.Story:
     service.pause("the demo counts", "demo")
     ended = time.time()
     stage.finish()
-    counts = await _within(30 + CHANGED_SECONDS, "the clients do not count", lambda: _counted(stage))
+    counts = await _counted(stage)
     await _idle(service)
     change = await _change(service, operation, proposal.sha256, shifted)
     assert operation.ended is not None
     costs = (change.costs[0], max(change.costs), change.costs[-1])
-    spells = (
-        s.spell("before", stage.samples, began + FIRST_SECONDS, operation.began, costs[0]),
-        s.spell("during", stage.samples, operation.began, operation.ended, costs[1]),
-        s.spell("after", stage.samples, operation.ended, killed, costs[2]),
-        s.spell("healing", stage.samples, killed, healed),
-        s.spell("healed", stage.samples, healed, ended),
+    periods = (
+        s.period("before", stage.samples, began + FIRST_SECONDS, operation.began, costs[0]),
+        s.period("during", stage.samples, operation.began, operation.ended, costs[1]),
+        s.period("after", stage.samples, operation.ended, killed, costs[2]),
+        s.period("healing", stage.samples, killed, healed),
+        s.period("healed", stage.samples, healed, ended),
     )
     return s.Story(
         began=began,
@@ -274,7 +68,7 @@ async def show(seen: Scene, options: Options, started: float) -> s.Story:
         subscribers=len(seen.work.wants),
         rate=seen.work.rate,
         counts=counts,
-        spells=spells,
+        periods=periods,
         change=change,
         healing=healing,
         before=tuple(sorted(seen.tree.by_ends)),
@@ -289,7 +83,7 @@ async def show(seen: Scene, options: Options, started: float) -> s.Story:
 
 
 async def _changed(seen: Scene, service: Service) -> tuple[v.OperationView, v.ProposalView, float]:
-    """Until the loop has carried a change out; and when its first shift began."""
+    """Waits until the loop has carried out a change: it, its proposal, and when its first shift began."""
     shifted = 0.0
     deadline = time.monotonic() + CHANGED_SECONDS
     proposal: v.ProposalView | None = None
@@ -329,27 +123,23 @@ async def _verified(seen: Scene, service: Service, sha256: str) -> None:
 
 
 async def _counted(stage: Stage) -> Counts:
-    while stage.counts is None:
-        await asyncio.sleep(POLL_SECONDS)
+    try:
+        async with asyncio.timeout(COUNTED_SECONDS):
+            while stage.counts is None:
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        raise RegraftError("the clients do not count") from None
     return Counts(**stage.counts)
 
 
 async def _idle(service: Service) -> None:
-    """What Spark is doing is not ended under it, unless that takes too long."""
+    """Waits for what Spark is doing, rather than stopping Spark under it; not longer than `IDLE_SECONDS`."""
     deadline = time.monotonic() + IDLE_SECONDS
     while service.state().phase != "waiting" and time.monotonic() < deadline:
         await asyncio.sleep(POLL_SECONDS)
 
 
-async def _within(seconds: float, reason: str, work: Callable[[], Awaitable[T]]) -> T:
-    try:
-        async with asyncio.timeout(seconds):
-            return await work()
-    except TimeoutError:
-        raise RegraftError(reason) from None
-
-
-async def _change(service: Service, operation: v.OperationView, sha256: str, shifted: float) -> s.Change:
+async def _change(service: Service, operation: v.OperationView, sha256: str, shifted: float) -> s.CarriedOut:
     proposal, plan = service.proposal(sha256), await service.plan(sha256)
     if isinstance(proposal, v.Refused) or isinstance(plan, v.Refused):
         raise RegraftError("the plan that was carried out is not known")
@@ -358,7 +148,7 @@ async def _change(service: Service, operation: v.OperationView, sha256: str, shi
     if isinstance(window, v.Refused) or operation.ended is None:
         raise RegraftError("the window that the plan was made from is not known")
     costs = [(step.numbers.get("routing_cost") or 0.0) / window.publications for step in plan.steps]
-    return s.Change(
+    return s.CarriedOut(
         plan=sha256,
         method=proposal.method,
         planner=proposal.planner,

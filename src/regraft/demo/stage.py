@@ -1,6 +1,6 @@
 """The running overlay of the demo: ZooKeeper, destination databases, rules, nodes, clients.
 
-Whatever ends the block, nothing is left running.
+However the block of `staged` ends, no process is left running.
 """
 
 import json
@@ -31,7 +31,7 @@ from regraft.serve.configuration_file import configured
 
 Say = Callable[[str], None]
 TIMING = Timing(timer=0.25, adaptive=True, busy=0.25, idle=1.0)
-"""Many brokers share few processors here: who is slow is not suspected at once; who is gone, is."""
+"""Many brokers share few processors here, so slow brokers are not suspected at once; dead ones still are."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Stage:
     configuration: ServeConfiguration
     clients: Forked
     begin: Callable[[], Awaitable[Forked]]
-    """Clients, once more."""
+    """Starts new clients."""
     ensemble: Ensemble
     databases: DatabaseProcesses
     samples: list[tuple[float, float]] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Stage:
     counts: dict[str, int] | None = None
 
     async def follow(self) -> None:
-        """What the clients tell, until they have counted."""
+        """Take in what the clients report, until they have counted."""
         while self.counts is None:
             if not (line := await self.clients.lines.readline()):
                 raise RegraftError("the clients have ended: see clients.log")
@@ -65,15 +65,15 @@ class Stage:
             self.counts = said.get("counts")
 
     def finish(self) -> None:
-        """Ask the clients to count; `follow` ends when they have."""
+        """Ask the clients to stop publishing and to count; `follow` ends when they have."""
         self.clients.writer.write(b'{"finish": true}\n')
 
-    def shift(self, rates: Mapping[str, float]) -> None:
-        """From now on cities publish so often."""
+    def set_rates(self, rates: Mapping[str, float]) -> None:
+        """Change how often cities publish (events a second)."""
         self.clients.writer.write(json.dumps({"rates": rates}).encode() + b"\n")
 
-    async def go_on(self) -> None:
-        """New traffic, which nobody counts, until it is cancelled."""
+    async def publish_again(self) -> None:
+        """Run new clients, whose events are not counted, until this is cancelled."""
         await self.clients.stop()
         self.clients = await self.begin()
         while await self.clients.lines.readline():
@@ -90,7 +90,8 @@ async def staged(
     say: Say,
     ready: Awaitable[None],
 ) -> AsyncIterator[Stage]:
-    """`settings`: of the loop, as sections of a configuration file. Traffic waits for `ready`."""
+    """Everything runs inside the block. `settings`: of the loop, as sections of a configuration file. The
+    clients start when `ready` is done."""
     server, layout = ForkServer(), Layout()
     await server.warm()
     write_file(reachable(net), folder / "network.json")
@@ -109,7 +110,7 @@ async def staged(
                 say(f"{len(nodes)} brokers run, each a process of its own, with the latencies of the lines")
                 await ready
                 begin = partial(_clients, server, folder, running, work)
-                configuration = configured(keys(settings, ensemble.hosts), folder, {})
+                configuration = configured(with_places(settings, ensemble.hosts), folder, {})
                 clients = await begin()
                 stage = Stage(coord, layout, running, configuration, clients, begin, ensemble, databases)
                 try:
@@ -147,7 +148,8 @@ def _traffic(work: Workload) -> str:
     )
 
 
-def keys(settings: dict[str, Any], hosts: str) -> dict[str, Any]:
+def with_places(settings: dict[str, Any], hosts: str) -> dict[str, Any]:
+    """The settings with where ZooKeeper, telemetry and state are, relative to the demo's folder."""
     return {
         **settings,
         "overlay": {"name": "demo", "network": "network.json"},

@@ -1,4 +1,4 @@
-"""What the demo saw, as values: the times of what happened, latencies between them, and the end's figures."""
+"""What happened in the demo, as values: when, the latencies meanwhile, and the final counts."""
 
 import math
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ Sample = tuple[float, float]
 CANARIES = ("published", "delivered", "lost", "duplicated", "reordered")
 
 
-class Spell(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of time, and the deliveries of what was published in it."""
+class Period(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of time, and the deliveries of the events that were published in it."""
 
     name: str
     began: float
@@ -27,11 +27,11 @@ class Spell(msgspec.Struct, frozen=True, kw_only=True):
     p99_ms: float | None = None
     worst_ms: float | None = None
     cost: float | None = None
-    """Routing cost of a publication: milliseconds of fibre over all its links, and of brokers."""
+    """Routing cost of a publication: milliseconds of fibre over all its links, and of its brokers."""
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What the loop carried out."""
+class CarriedOut(msgspec.Struct, frozen=True, kw_only=True):
+    """The change that the loop carried out."""
 
     plan: str
     method: str
@@ -44,25 +44,25 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     waited: float
     """Seconds from the end of the window until the first shift."""
     measuring: float
-    """Of these, Spark's."""
+    """How many of these Spark took."""
     costs: tuple[float, ...]
-    """Of a publication: before, after each step."""
+    """Routing cost of a publication: before the change, and after each step."""
     canaries: dict[str, int | None]
-    """What the deployer's own events counted meanwhile, as the page shows it."""
+    """What the deployer counted of its own test events, as the dashboard shows it."""
     moves: tuple[tuple[str, ...], ...]
     """The actions of each step."""
 
 
 class Healing(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds since the kill, and what is written of the adaptation."""
+    """The crash: seconds since the kill, and what the record of the adaptation says."""
 
     victim: str
     pid: int
     links: int
     deputy: float
-    """Until another broker stood in for it."""
+    """Seconds until another broker stood in for the victim."""
     removed: float
-    """Until it was out of the overlay, its links and clients at others."""
+    """Seconds until it was out of the overlay, its links and clients at other brokers."""
     by: str
     rules: tuple[str, ...] = ()
     timeout_ms: float | None = None
@@ -81,40 +81,41 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     """The whole demo."""
 
     began: float
-    """Of the traffic."""
+    """When the traffic began."""
     seconds: float
-    """Of the whole demo, with the start."""
+    """How long the whole demo took, with its start."""
     brokers: int
     publishers: int
     subscribers: int
     rate: float
     counts: Counts
-    spells: tuple[Spell, ...]
-    change: Change
+    periods: tuple[Period, ...] = msgspec.field(name="spells")
+    """`spells` is their name in summary.json."""
+    change: CarriedOut
     healing: Healing
     before: tuple[Ends, ...]
     after: tuple[Ends, ...]
     healed: tuple[Ends, ...]
     decisions: tuple[Decision, ...]
     windows: tuple[dict[str, Any], ...]
-    """What Spark measured, one for each window."""
+    """What Spark measured in each window."""
 
     @property
     def flawless(self) -> bool:
         return self.counts.flawless
 
-    def spell(self, name: str) -> Spell:
-        return next(each for each in self.spells if each.name == name)
+    def period(self, name: str) -> Period:
+        return next(each for each in self.periods if each.name == name)
 
 
-def spell(
+def period(
     name: str, samples: Sequence[Sample], began: float, ended: float, cost: float | None = None
-) -> Spell:
-    """What was published between the two moments."""
+) -> Period:
+    """The deliveries of the events that were published between the two moments."""
     found = sorted(ms for sent, ms in samples if began <= sent < ended)
     if not found:
-        return Spell(name=name, began=began, ended=ended, cost=cost)
-    return Spell(
+        return Period(name=name, began=began, ended=ended, cost=cost)
+    return Period(
         name=name,
         began=began,
         ended=ended,
@@ -127,5 +128,5 @@ def spell(
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The least number that at least this share is not above."""
+    """The least of the numbers that is not below this share of them (nearest rank)."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]

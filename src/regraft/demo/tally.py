@@ -1,7 +1,7 @@
-"""Every event published and every delivery, counted end to end. No clock, no network.
+"""Counts every published event and every delivery end to end. No clock, no network.
 
-What a subscriber is due follows from the workload, not from the filters that the brokers route by. Only what
-is missing is remembered by its number: a tally of hours is as small as one of seconds.
+What a subscriber should receive follows from the workload, not from the filters that the brokers route by.
+Only the numbers of missing events are remembered, so the tally does not grow with time.
 """
 
 from collections import defaultdict
@@ -11,7 +11,7 @@ import msgspec
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """Deliveries, counted end to end. `unacknowledged`: its publisher does not know that all have it."""
+    """Deliveries, counted end to end. `unacknowledged`: events that not every subscriber has confirmed."""
 
     published: int = 0
     due: int = 0
@@ -29,19 +29,19 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tally:
-    """`published` and `arrived` are told as it happens."""
+    """Call `publishes` for every event that is published, and `arrived` for every delivery."""
 
     def __init__(self, wants: Mapping[str, Sequence[str]]) -> None:
         self._wants = {subscriber: frozenset(topics) for subscriber, topics in wants.items()}
         self._published: defaultdict[str, int] = defaultdict(int)
         self._next: defaultdict[tuple[str, str], int] = defaultdict(int)
-        """The number after the highest that has come."""
+        """By subscriber and topic: the number after the highest that has arrived."""
         self._missing: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
-        """Below that."""
+        """The numbers below that which have not arrived."""
         self._duplicated = self._reordered = self._unwanted = 0
 
     def publishes(self, topic: str) -> int:
-        """The number of its next event: 0, 1, …"""
+        """Count one more event of the topic; returns its number: 0, 1, …"""
         number = self._published[topic]
         self._published[topic] = number + 1
         return number
@@ -61,7 +61,7 @@ class Tally:
             self._duplicated += 1
 
     def counts(self, unacknowledged: int = 0) -> Counts:
-        """Of now: what is on its way counts as lost."""
+        """The counts so far; events still on their way count as lost."""
         due = sum(self._published[topic] for topics in self._wants.values() for topic in topics)
         delivered = sum(self._next.values()) - sum(map(len, self._missing.values()))
         return Counts(

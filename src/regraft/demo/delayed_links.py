@@ -1,6 +1,6 @@
-"""Links of one machine that take as long as links between cities: bytes are late, in both directions.
+"""Links on one machine that are as slow as links between cities: bytes are delayed in both directions.
 
-Only connections that a broker dials to a neighbour are; so each link is late once, whoever has dialled it.
+Only the broker that dials a link delays it, so that no link is delayed twice.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from regraft.broker.io.server import BrokerServer
 from regraft.model import Ends, ends
 
 
-class Late:
-    """Calls in the order in which they were put in, each `seconds` later."""
+class DelayedCalls:
+    """Makes calls in the order in which they were put in, each `seconds` later."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -31,7 +31,7 @@ class Late:
             self._loop.call_at(due, self._due)
 
     def hurry(self) -> None:
-        """Everything that waits, now."""
+        """Make all waiting calls now."""
         while self._waiting:
             self._waiting.popleft()[1]()
 
@@ -46,12 +46,12 @@ class Late:
             self._loop.call_at(self._waiting[0][0], self._due)
 
 
-class FarTransport:
-    """What is written leaves later; everything else is the transport's own."""
+class DelayedTransport:
+    """Delays what is written; everything else is left to the transport."""
 
     def __init__(self, transport: asyncio.Transport, seconds: float) -> None:
         self._transport = transport
-        self._out = Late(seconds)
+        self._out = DelayedCalls(seconds)
         self._bytes = 0
         self._closing = False
 
@@ -74,7 +74,7 @@ class FarTransport:
             return
         try:
             write()
-        except RuntimeError:  # lost a moment ago, and we have not been told yet
+        except RuntimeError:  # the connection is lost already, but `connection_lost` was not called yet
             self.abort()
 
     def close(self) -> None:
@@ -92,38 +92,40 @@ class FarTransport:
         return self._transport.get_write_buffer_size() + self._bytes
 
 
-class FarConnection(Connection):
-    """Dialled to a neighbour that is so many seconds away."""
+class DelayedConnection(Connection):
+    """A connection that was dialled to a neighbour `seconds` away."""
 
     def __init__(self, seconds: float, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._seconds = seconds
-        self._late = Late(seconds)
+        self._incoming = DelayedCalls(seconds)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         own = cast(asyncio.Transport, transport)  # uvloop has its own classes
-        far: Any = FarTransport(own, self._seconds)
-        super().connection_made(far)
+        delayed: Any = DelayedTransport(own, self._seconds)
+        super().connection_made(delayed)
 
     def data_received(self, data: bytes) -> None:
-        self._late.put(lambda: super(FarConnection, self).data_received(data))
+        self._incoming.put(lambda: super(DelayedConnection, self).data_received(data))
 
     def connection_lost(self, exc: Exception | None) -> None:
         try:
-            self._late.hurry()
+            self._incoming.hurry()
         finally:
             super().connection_lost(exc)
 
 
-def far_server(seconds: Mapping[Ends, float]) -> type[BrokerServer]:
-    """A broker whose links take so long, one way."""
+def delayed_server(seconds: Mapping[Ends, float]) -> type[BrokerServer]:
+    """A class of brokers whose links have these latencies, in seconds one way."""
 
-    class FarServer(BrokerServer):
+    class DelayedServer(BrokerServer):
         def _new_connection(self, neighbour: str = "") -> Connection:
-            late = seconds.get(ends(self.id, neighbour), 0.0) if neighbour else 0.0
-            if not late:
+            delay = seconds.get(ends(self.id, neighbour), 0.0) if neighbour else 0.0
+            if not delay:
                 return super()._new_connection(neighbour)
             self._next += 1
-            return FarConnection(late, self, self._next, self.configuration.allowed, neighbour, self._turns)
+            return DelayedConnection(
+                delay, self, self._next, self.configuration.allowed, neighbour, self._turns
+            )
 
-    return FarServer
+    return DelayedServer

@@ -1,4 +1,4 @@
-"""A far link is late in both directions, keeps the order, and loses nothing that a near one would keep."""
+"""A delayed link is late in both directions, keeps the order, and loses nothing that a direct one keeps."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.running import run
 from regraft.broker.io.server import BrokerServer
 from regraft.client import connect
-from regraft.demo.far import FarTransport, Late, far_server
+from regraft.demo.delayed_links import DelayedCalls, DelayedTransport, delayed_server
 
 FAR = 0.06
 
@@ -21,7 +21,7 @@ def within(scenario: Coroutine[Any, Any, None]) -> None:
 
 def test_calls_come_later_and_in_order() -> None:
     async def scenario() -> None:
-        late = Late(0.02)
+        late = DelayedCalls(0.02)
         seen: list[tuple[int, float]] = []
         began = time.monotonic()
 
@@ -41,7 +41,7 @@ def test_calls_come_later_and_in_order() -> None:
 
 def test_what_waits_can_be_hurried_or_dropped() -> None:
     async def scenario() -> None:
-        late, seen = Late(10.0), []
+        late, seen = DelayedCalls(10.0), []
         late.put(lambda: seen.append(1))
         late.hurry()
         late.put(lambda: seen.append(2))
@@ -76,7 +76,7 @@ class Told:
 def test_a_transport_closes_after_what_was_written_and_aborts_at_once() -> None:
     async def scenario() -> None:
         told: Any = Told()
-        far = FarTransport(told, 0.01)
+        far = DelayedTransport(told, 0.01)
         far.write(b"abc")
         assert (far.get_write_buffer_size(), far.is_closing()) == (8, False)
         far.close()
@@ -84,7 +84,7 @@ def test_a_transport_closes_after_what_was_written_and_aborts_at_once() -> None:
         await asyncio.sleep(0.05)
         assert told.calls == ["abc", "close"]
         told = Told()
-        far = FarTransport(told, 0.01)
+        far = DelayedTransport(told, 0.01)
         far.write(b"abc")
         far.abort()
         await asyncio.sleep(0.05)
@@ -100,7 +100,7 @@ def test_a_transport_that_was_lost_before_anybody_was_told_ends_at_once() -> Non
 
     async def scenario() -> None:
         told: Any = Lost()
-        far = FarTransport(told, 0.01)
+        far = DelayedTransport(told, 0.01)
         for data in (b"abc", b"def"):
             far.write(data)
         await asyncio.sleep(0.05)
@@ -113,7 +113,7 @@ def test_a_transport_that_was_lost_before_anybody_was_told_ends_at_once() -> Non
 def test_events_over_a_far_link_take_as_long_as_the_link() -> None:
     async def scenario() -> None:
         addresses: dict[str, tuple[str, int]] = {}
-        made = far_server({("a", "b"): FAR})
+        made = delayed_server({("a", "b"): FAR})
         brokers: list[BrokerServer] = [
             made(Configuration(id, (near,)), addresses) for id, near in (("a", "b"), ("b", "a"))
         ]
