@@ -1,4 +1,4 @@
-"""What is no event is skipped and confirmed, wherever it is found out; the others come."""
+"""Something that is not an event is skipped and confirmed, wherever that is noticed; the others come."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,8 +8,7 @@ import msgspec
 import pytest
 from tests.broker.io.peers import finish
 
-from regraft.client.subscription import Subscription
-from regraft.client.subscriptions import Subscriptions
+from regraft.client.subscription import Subscription, Subscriptions
 from regraft.filters import parse
 from regraft.protocol.events import Event, encode
 
@@ -50,7 +49,9 @@ def test_a_subscriber_gets_what_follows_and_confirms_what_it_skips(
         asking.cancel()
 
     finish(scenario())
-    assert [record.getMessage()[:32] for record in caplog.records] == ["p#1 published what is no event, "]
+    assert [record.getMessage()[:38] for record in caplog.records] == [
+        "p#1 published something that is not an"
+    ]
 
 
 @pytest.mark.parametrize("poison", POISON, ids=["garbage", "no data", "nested"])

@@ -1,4 +1,4 @@
-"""What an application gives us is looked at here: later its fault would be ours, or the connection's."""
+"""Checks of what an application gives us: found later, its mistake would look like ours, or the broker's."""
 
 import math
 import ssl
@@ -14,7 +14,7 @@ WINDOWS = range(1, 2**20 + 1)
 
 
 def sendable(place: str, text: str) -> bytes:
-    """Text as it is sent; half of a surrogate pair is text for Python, and for nobody else."""
+    """The text as it is sent. Python takes half of a surrogate pair for text; UTF-8 does not."""
     if not isinstance(text, str):
         raise BadInput(place, f"must be text, and is {_kind(text)}")
     try:
@@ -50,7 +50,7 @@ def check_timeout(timeout: float | None) -> None:
 
 
 def parsed(filter: str) -> Filter:
-    """The filter, if a broker takes it."""
+    """The parsed filter; `BadFilter` if a broker would refuse it."""
     sendable("filter", filter)
     return parse(filter)
 

@@ -27,7 +27,7 @@ from regraft.protocol.messages import (
 )
 
 SOMEWHERE = "?"
-"""Our session may be at a broker that took our hello and could not answer."""
+"""The home while it is not known which broker has our session: one may have taken our hello unanswered."""
 
 
 class Delivered(NamedTuple):
@@ -40,7 +40,7 @@ class Delivered(NamedTuple):
 
 
 class Acknowledged(NamedTuple):
-    """Our publications up to this number have reached everybody who wanted them."""
+    """Our publications up to this number have reached every client that subscribed to them."""
 
     up_to: int
 
@@ -94,9 +94,9 @@ class Client:
         self.window = window
         self.token = token
         self.most = most
-        """So many publications travel in one run at most."""
+        """The most publications that travel in one run."""
         self.home = SOMEWHERE if returning else ""
-        """Who has our session; some broker may, if an earlier process of this name left it."""
+        """The broker that has our session; any may, if an earlier process of this name has left one."""
         self.connected = False
         """The broker has let us in: publications may go."""
         self.advertisements: dict[str, str] = {}
@@ -260,13 +260,13 @@ class Client:
 
     def _confirmed(self, confirm: Confirm, happened: list[Happening]) -> None:
         if confirm.visit < self._visit:
-            return  # of what we sent before; we have sent it again
+            return  # it is about an earlier connection, and we have sent the same again since
         ranges = iter(confirm.ranges)
         for first, last in zip(ranges, ranges, strict=False):
             self._done(first, last, happened)
 
     def _done(self, first: int, last: int, happened: list[Happening]) -> None:
-        """These of our publications need not be kept; tell when all up to one are done."""
+        """These of our publications need not be kept; report up to which number all are acknowledged."""
         waiting = self._unacknowledged
         if not waiting or last < waiting[0][0]:
             return

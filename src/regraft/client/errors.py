@@ -1,12 +1,16 @@
-"""What an application may have to handle: all of it is a `RegraftError`, and each text says what to do.
+"""Errors that an application may have to handle: each is a `RegraftError`, and its text says what to do.
 
 `BadInput` and its kind `BadFilter` (from `regraft.model` and `regraft.filters`) belong to it too: they are
 raised for arguments that break a rule.
 """
 
+from typing import NoReturn
+
 from regraft.model import RegraftError
 
 ENDED = "the session has ended: call `connect` for a new one"
+BLOCKING = "this is the client for `async` programs: write `async {}`, or import `regraft.client.sync`"
+AWAITED = "this is the client without `await`: write `{}` without `async`, or import `regraft.client`"
 
 
 class Misuse(RegraftError):
@@ -43,3 +47,29 @@ def refused(reason: str) -> Refused:
             "the event matches nothing that this session has advertised: advertise a filter that it matches"
         )
     return Refused(reason)
+
+
+class OnlyAsync:
+    """Says what to do when `with` or `for` is used where `async with` or `async for` belongs.
+
+    A base of the sessions and subscriptions for asynchronous programs: Python's own message does not help."""
+
+    def __enter__(self) -> NoReturn:
+        raise Misuse(BLOCKING.format("with"))
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def __iter__(self) -> NoReturn:
+        raise Misuse(BLOCKING.format("for"))
+
+
+class OnlyBlocking:
+    """The same for programs without `await`, the other way round."""
+
+    async def __aenter__(self) -> NoReturn:
+        raise Misuse(AWAITED.format("with"))
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    def __aiter__(self) -> NoReturn:
+        raise Misuse(AWAITED.format("for"))

@@ -24,7 +24,7 @@ BEAT_SECONDS = 1.0
 ROOM = 2**16
 """Bytes by which a frame may be longer than what we may send: brokers add to what they pass on."""
 SILENT_BEATS = 10
-"""So many beats without a word, and the broker is gone."""
+"""After this many beats without a word the broker counts as gone."""
 
 
 class Link(asyncio.Protocol):
@@ -130,7 +130,7 @@ class Linking:
             refusals = refusals + 1 if refusal and not welcomed else 0
             if refusals >= len(self._addresses):
                 return refusal
-            if not welcomed:  # otherwise the session is there: come back first
+            if not welcomed:  # a broker that had let us in has our session: it is tried first
                 at += 1
             await asyncio.sleep(_pause(attempt // len(self._addresses)))
 

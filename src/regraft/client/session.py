@@ -32,21 +32,27 @@ from regraft.client.checks import (
     sendable,
 )
 from regraft.client.core import Acknowledged, Client, Connected, Delivered, Happening, Placed, Waits
-from regraft.client.errors import ENDED, Closed, Misuse, NotConnected, TimedOut, Unreachable, refused
+from regraft.client.errors import (
+    ENDED,
+    Closed,
+    Misuse,
+    NotConnected,
+    OnlyAsync,
+    TimedOut,
+    Unreachable,
+    refused,
+)
 from regraft.client.link import Linking
-from regraft.client.placing import Placing, resolve
-from regraft.client.publishing import FRAME_BYTES, Outstanding, encoded_parts
-from regraft.client.subscription import Subscription
-from regraft.client.subscriptions import Subscriptions
-from regraft.client.wrong_way import OnlyAsync
+from regraft.client.pending import FRAME_BYTES, Outstanding, Placing, encoded_parts, resolve
+from regraft.client.subscription import Subscription, Subscriptions
 from regraft.model import BadInput
 from regraft.protocol.events import Event, Value
 from regraft.protocol.messages import AnyMessage
 
 ON_THE_WAY_BYTES = 16 * 2**20
-"""Of our publications; brokers close a client that has four times as much unconfirmed."""
+"""The most bytes of ours that may be unconfirmed; brokers disconnect a client that has four times as many."""
 PIPELINED = 256
-"""So many publications leave at once, even if the application has not waited for anything yet."""
+"""When this many publications are queued they leave at once, even if the application has not waited yet."""
 OUTSIDE = "the session is not connected: use it inside `async with connect(…) as session:`"
 
 
@@ -63,9 +69,9 @@ def connect(
     """A session at one of the brokers, to be used with `async with`.
 
     `where` is `host:port`, or several of them: if one is gone the next is tried. (Or a `Directory`, the file
-    that `regraft up` writes.) A session with a `name` of
-    its own that is `durable` survives the process: what it has subscribed to is kept for it for as long
-    as the broker allows. `timeout` is for the first connection, and at the end for the next acknowledgement.
+    that `regraft up` writes.) A session with a `name` of its own that is `durable` survives the process: what
+    it has subscribed to is kept for it for as long as the broker allows. `timeout` limits the wait for the
+    first connection, and at the end that for each acknowledgement.
     """
     if durable and not name:
         raise BadInput("durable", "a session that is to be found again needs a `name` of its own")
@@ -105,7 +111,7 @@ class Session(OnlyAsync):
         """Called with what a filter waits for, if that takes long."""
         self._advertised = False
         self._scheduled = True
-        """Before there is a connection, nothing is: the hello says it all."""
+        """Also before there is a connection, so that nothing is sent: the hello says it all."""
         self._unusable: Exception | None = NotConnected(OUTSIDE)
         """Why the session takes nothing: it has not begun, it has ended, or every broker refuses it."""
         self._queued = 0
@@ -152,8 +158,8 @@ class Session(OnlyAsync):
     async def close(self, *, timeout: float | None = None) -> None:
         """End the session before its block does; waits until everything sent is acknowledged.
 
-        The time is for the next acknowledgement, and that of `connect` if none is given. Closing again does
-        nothing.
+        `timeout` limits the wait for each acknowledgement; without it, that of `connect` does. Closing again
+        does nothing.
         """
         check_timeout(timeout)
         await self._close(self._timeout if timeout is None else timeout, waits=True)
@@ -197,7 +203,7 @@ class Session(OnlyAsync):
     # Waiting
 
     def _check(self) -> None:
-        """The session can be used, and here."""
+        """Raise unless the session can be used, and in this event loop."""
         if self._unusable is not None:
             raise self._unusable.with_traceback(None)
         self._in_own_loop()
@@ -265,7 +271,7 @@ class Session(OnlyAsync):
     async def publish_many(
         self, events_: Iterable[Event | Mapping[str, Value]], *, timeout: float | None = None
     ) -> None:
-        """Returns when all of them have; in between, as many as the window allows are on the way."""
+        """Returns when all have reached their subscribers; the window limits how many are on the way."""
         events = events_of(events_)
         waiting: list[asyncio.Future[None]] = []
         try:
@@ -293,7 +299,7 @@ class Session(OnlyAsync):
         self._publish([body])
 
     async def flush(self, *, timeout: float | None = None) -> None:
-        """Until everything sent so far is acknowledged; raises the first refusal since the last time."""
+        """Wait until everything sent so far is acknowledged; raise the first refusal since the last flush."""
         async with self._in_time(timeout, "acknowledgement (what was sent may still be delivered)"):
             await self._acknowledged()
 
@@ -404,7 +410,7 @@ class Session(OnlyAsync):
             subscription.fail(fault)
 
     def _linking_ended(self, task: asyncio.Task[str]) -> None:
-        """Every broker refuses us, or linking itself failed: nothing will ever come."""
+        """Every broker refuses us, or the task itself failed: nothing will ever come."""
         if task.cancelled():
             return
         fault = task.exception() or refused(task.result())
@@ -426,7 +432,7 @@ class Session(OnlyAsync):
     # Sending
 
     def _schedule(self) -> None:
-        """Soon: what the application does until it waits leaves together."""
+        """Send soon, so that everything the application does before it waits leaves together."""
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._pump)

@@ -7,20 +7,19 @@ crashes while it handles an event gets it again after it has come back under the
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from types import TracebackType
 
-from regraft.client.errors import ENDED, Closed, Misuse, TimedOut
-from regraft.client.placing import resolve
-from regraft.client.wrong_way import OnlyAsync
+from regraft.client.errors import ENDED, Closed, Misuse, OnlyAsync, TimedOut
+from regraft.client.pending import resolve
 from regraft.filters import Filter
-from regraft.protocol.events import Event, decode
+from regraft.protocol.events import Event, NotAnEvent, attributes, decode
 
 log = logging.getLogger("regraft.client")
 Consumed = Callable[[str, Sequence[int]], None]
 InTime = Callable[[float | None, str], AbstractAsyncContextManager[None]]
-"""Waiting in a session that can be used: how long, and for what."""
+"""Limits a wait in a session: for how many seconds, and what is waited for."""
 
 
 class Subscription(OnlyAsync):
@@ -50,11 +49,11 @@ class Subscription(OnlyAsync):
         self._withdraw = withdraw
         self._in_time = in_time
         self._timeout = timeout
-        """For being in place."""
+        """How long it may take to be in place."""
         self._fault: Exception | None = None
         self._closed = False
         self._warned = False
-        """Once is enough."""
+        """Whether a warning was logged: one is enough."""
 
     def __await__(self) -> Generator[object, None, "Subscription"]:
         yield from self._in_place().__await__()
@@ -92,7 +91,7 @@ class Subscription(OnlyAsync):
     async def batches(self, *, timeout: float | None = None) -> AsyncIterator[list[Event]]:
         """Events as they came together, for speed; a batch is consumed when the next one is asked for.
 
-        `TimedOut` if the next one does not come within so many seconds.
+        `TimedOut` if the next one does not come within `timeout` seconds.
         """
         while True:
             self.confirm()
@@ -121,7 +120,7 @@ class Subscription(OnlyAsync):
         self.close()
 
     def confirm(self) -> None:
-        """What was handed out is consumed; asking for the next says so too."""
+        """What was handed out is consumed. Asking for the next event says so too."""
         if self._handing_out is not None:
             handed_out, self._handing_out = self._handing_out, None
             self._consumed(*handed_out)
@@ -159,13 +158,15 @@ class Subscription(OnlyAsync):
     # Inside
 
     def _decoded(self, event: bytes, publisher: str) -> Event | None:
-        """None if it is no event: it must neither end the subscription nor come again for ever."""
+        """None if it is not an event: that must neither end the subscription nor come again for ever."""
         try:
             return decode(event)
         except (ValueError, RecursionError) as fault:
             if not self._warned:
                 self._warned = True
-                log.warning("%s published what is no event, it is skipped: %s", publisher, fault)
+                log.warning(
+                    "%s published something that is not an event; it is skipped: %s", publisher, fault
+                )
             return None
 
     async def _in_place(self) -> None:
@@ -180,7 +181,7 @@ class Subscription(OnlyAsync):
             raise
 
     async def _more(self, timeout: float | None) -> None:
-        """Until there is something to hand out."""
+        """Wait until there is something to hand out."""
         if not self.placed.done():
             with suppress(Closed):  # ended while it waited: so does the iteration, below
                 await self._in_place()
@@ -200,3 +201,68 @@ class Subscription(OnlyAsync):
     def _wake(self) -> None:
         if self._arrived is not None and not self._arrived.done():
             self._arrived.set_result(None)
+
+
+class Subscriptions:
+    """All subscriptions of a session: each gets those deliveries that match it."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, Subscription] = {}
+        self._several = False
+        """Whether there has ever been more than one: then each event is matched against all of them."""
+        self._shared: dict[tuple[str, int], int] = {}
+        """Events that several subscriptions have, and how many of these are not done with them."""
+        self._warned = False
+
+    def add(self, subscription: Subscription) -> None:
+        self._several |= bool(self.by_id)
+        self.by_id[subscription.id] = subscription
+
+    def remove(self, id: str) -> bool:
+        """Whether it was there. What is still on the way for it is not for the others."""
+        self._several = True
+        return self.by_id.pop(id, None) is not None
+
+    def deliver(
+        self,
+        publisher: str,
+        seqs: Sequence[int],
+        events: Sequence[bytes],
+        unwanted: Callable[[str, int], None],
+    ) -> None:
+        """Give each event to the subscriptions that match; `unwanted` is called if none does."""
+        if not self._several and self.by_id:
+            next(iter(self.by_id.values())).put(publisher, seqs, events)
+            return
+        for seq, event in zip(seqs, events, strict=True):
+            takers = self._takers(event)
+            if not takers:
+                unwanted(publisher, seq)
+            elif len(takers) > 1:
+                self._shared[publisher, seq] = len(takers)
+            for taker in takers:
+                taker.put(publisher, [seq], [event])
+
+    def _takers(self, event: bytes) -> list[Subscription]:
+        try:
+            values = attributes(event)
+        except NotAnEvent as fault:
+            if not self._warned:
+                self._warned = True
+                log.warning("something was published that is not an event; it is skipped: %s", fault)
+            return []
+        return [each for each in self.by_id.values() if each.filter.matches(values)]
+
+    def consumed(self, publisher: str, seqs: Sequence[int]) -> Iterator[int]:
+        """One subscription is done with these; returns those that no other one still has to consume."""
+        shared = self._shared
+        for seq in seqs:
+            if shared and (left := shared.pop((publisher, seq), 1)) > 1:
+                shared[publisher, seq] = left - 1
+            else:
+                yield seq
+
+    def fail(self, fault: Exception | None) -> None:
+        """No more will come."""
+        for subscription in self.by_id.values():
+            subscription.fail(fault)

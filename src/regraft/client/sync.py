@@ -16,8 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from regraft.client import session, subscription
 from regraft.client.addresses import Directory
-from regraft.client.errors import ENDED, Closed, Misuse, NotConnected
-from regraft.client.wrong_way import OnlyBlocking
+from regraft.client.errors import ENDED, Closed, Misuse, NotConnected, OnlyBlocking
 from regraft.protocol.events import Event, Value
 
 T = TypeVar("T")
@@ -37,7 +36,7 @@ class Session(OnlyBlocking):
         self._inner = inner
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended = False
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         """Nothing is handed to the thread once it has been told to stop."""
 
     @property
@@ -122,7 +121,7 @@ class Session(OnlyBlocking):
 
     def _wait(self, work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **options: P.kwargs) -> T:
         _not_in_a_loop()
-        with self._turn:
+        with self._lock:
             if self._ended:
                 raise Closed(ENDED)
             if self._loop is None:
@@ -135,8 +134,8 @@ class Session(OnlyBlocking):
             raise
 
     def _stop(self) -> None:
-        """What other threads still wait for ends with the session; then the thread does."""
-        with self._turn:
+        """End the session's thread, after the calls of other threads that still wait in it."""
+        with self._lock:
             loop, self._loop, self._ended = self._loop, None, True
         if loop is None:  # another thread closed it first
             return
@@ -185,6 +184,6 @@ def _not_in_a_loop() -> None:
 
 
 async def _others_done() -> None:
-    """The session has told everybody who waits that it has ended: let them say so to their threads."""
+    """The session has told all its waiting tasks that it has ended: let them say so to their threads."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     await asyncio.gather(*others, return_exceptions=True)

@@ -1,8 +1,8 @@
 """Modules of ours that run in processes of their own: started with a guard, asked to end, and then killed.
 
-They are asked by the end of their standard input, so that they can say goodbye: a broker takes leave of its
-neighbours. Many that stop at once on few processors take long, so nobody is killed as long as one after the
-other ends.
+A module is asked to end by closing its standard input, so that it can end in order: a broker says goodbye to
+its neighbours. Many modules that stop at once on few processors take long, so none is killed as long as one
+after the other ends.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
 STOP_SECONDS = 10.0
-"""If none of them ends for this long, those that are left hang."""
+"""If none of them ends for this long, those that are left hang, and are killed."""
 
 
 class Running(Protocol):
@@ -45,7 +45,7 @@ def send(process: Running, number: signal.Signals) -> None:
     """Send a signal, if the process still runs.
 
     Not by asyncio's own methods: they fail for a process that has ended, and they may collect its exit code,
-    which whoever waits for the process then never gets."""
+    which the code that waits for the process then never gets."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, number)

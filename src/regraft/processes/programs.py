@@ -33,7 +33,7 @@ def start_program(
     user: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> "subprocess.Popen[bytes]":
-    """Start it in a process group of its own; errors go to the output if they have no file."""
+    """Start it in a process group of its own; without `errors`, its errors go to `output`."""
     return subprocess.Popen(
         ["/bin/sh", "-c", GUARD, command[0], *command],
         stdin=subprocess.PIPE,

@@ -39,17 +39,17 @@ decode = msgspec.msgpack.Decoder(Event).decode
 _head = msgspec.msgpack.Decoder(_Head).decode
 _raw = msgspec.msgpack.Decoder(_RawHead).decode
 TWO = 0x92
-"""How an event begins: an array of two."""
+"""The first byte of an encoded event: an array of two elements."""
 SHORT = 4096
-"""An event of so many bytes is decoded whole sooner than its data are skipped."""
+"""An event of fewer bytes is decoded whole: that is faster than skipping its data."""
 
 
 class NotAnEvent(BadInput):
-    """Bytes that are no encoded event."""
+    """Bytes that are not an encoded event."""
 
 
 def attributes(event: bytes) -> dict[str, Value]:
-    """What an encoded event is routed by."""
+    """The attributes of an encoded event, by which it is routed."""
     try:
         return decode(event).attributes if len(event) < SHORT else _head(event).attributes
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
@@ -57,7 +57,7 @@ def attributes(event: bytes) -> dict[str, Value]:
 
 
 def check_names(attributes: Iterable[str]) -> None:
-    """Refuse names that no filter can write: such an event could be published, and never asked for."""
+    """Refuse names that no filter can write: such an event could be published, but never subscribed to."""
     for name in attributes:
         if not nameable(name):
             raise BadInput(

@@ -7,7 +7,7 @@ a link is being moved, the agents of the participants through the core's command
 |---|---|---|
 | LinkHello | broker ↔ broker | who I am, which life of mine this is |
 | ClientHello | client → broker | who I am, what I advertise and subscribe, where my session was |
-| Welcome | broker → client | you are in; so many publications may be unconfirmed |
+| Welcome | broker → client | you are in; this many publications may be unconfirmed |
 | Update | broker ↔ broker | how my advertisements and subscriptions for you changed, and what is in place |
 | Advertise, Subscribe, Withdraw | client → broker | a filter comes or goes |
 | InPlace | broker → client | the overlay has the filter: from now on the guarantee holds for it |
@@ -30,7 +30,7 @@ import msgspec
 from regraft.model import BadInput
 
 VERSION = 2
-"""Of the protocol. Peers of different versions refuse each other with both numbers."""
+"""The version of the protocol. Peers of different versions refuse each other, naming both numbers."""
 
 Named: TypeAlias = tuple[str, str]
 """A filter's id (unique in the overlay) and its text."""
@@ -43,7 +43,7 @@ class Message(msgspec.Struct, array_like=True, tag=True, frozen=True, gc=False):
 class LinkHello(Message, frozen=True, tag=1):
     broker: str
     life: int
-    """Grows with every start of the broker: a neighbour sees that it has forgotten."""
+    """Grows with every start of the broker: a neighbour sees by it that the broker has forgotten all."""
     version: int = VERSION
     token: str = ""
 
@@ -55,9 +55,9 @@ class ClientHello(Message, frozen=True, tag=2):
     visit: int = 0
     """Grows with every connection of the client: of two brokers, the one it visited later has it."""
     home: str = ""
-    """The broker that had the session last (or any name, if some may have it); empty for a new session."""
+    """The broker that had the session last (any name, if it is not known which); empty for a new session."""
     window: int = 1024
-    """So many publications may be on the way to the client unconfirmed."""
+    """How many publications may be on the way to the client unconfirmed."""
     version: int = VERSION
     token: str = ""
 
@@ -87,7 +87,7 @@ class Update(Message, frozen=True, tag=4):
     """Yours: every broker behind me has them, and I have told you who subscribes to them."""
     placed_subscriptions: list[str] = []
     but_moving: bool = False
-    """`all_…` is meant without what is behind the broker whose link is being moved to you."""
+    """`all_…` leaves out what is behind the broker whose link is being moved to you."""
 
 
 class Advertise(Message, frozen=True, tag=5):
@@ -128,22 +128,23 @@ class Run(Message, frozen=True, tag=9):
         return self
 
     def part(self, part: slice) -> "Run":
-        """Some of them."""
+        """A part of the run."""
         return Run(self.publisher, self.seqs[part], self.events[part], self.at, self.visit)
 
     def one(self, at: int) -> "Run":
-        """One of them."""
+        """The run of one of its publications."""
         return self.part(slice(at, at + 1))
 
 
 ANY_VISIT = 2**62
+"""Greater than every visit: what is confirmed with it is confirmed whatever visit it was sent on."""
 
 
 class Confirm(Message, frozen=True, tag=10):
-    """Of what you sent me of `publisher` on this connection: all from ranges[0] to ranges[1], and so on.
+    """Confirms what you sent me of `publisher` on this connection: from ranges[0] to ranges[1], and so on.
 
-    Only of what the publisher sent on this visit or an earlier one: what it sent again since has to be
-    confirmed again.
+    It concerns only what the publisher sent on this visit or an earlier one: what it sent again since has to
+    be confirmed again.
     """
 
     publisher: str
@@ -165,7 +166,7 @@ class Claim(Message, frozen=True, tag=12):
     visit: int
     """The client's visit there: a later one is not disturbed by it."""
     answered: bool = False
-    """I have your answer, and the client has not confirmed all of it yet: go on keeping it."""
+    """I have your answer, and the client has not confirmed all of it yet: continue to keep it."""
 
 
 class Flushed(Message, frozen=True, tag=19):
@@ -182,17 +183,17 @@ class Handover(Message, frozen=True, tag=13):
     by: str
     number: int
     newest: int
-    """The latest visit of the client that is known behind me, 0 if it is not."""
+    """The latest visit of the client that is known behind me, 0 if none is."""
     runs: list[Run]
     broken: list[tuple[str, int]]
     """Publishers whose broker came back from a crash and that have not sent again what was unconfirmed,
     and their visit: of what they sent until then, something may be missing."""
     last: bool = True
-    """More runs of the same answer follow, if not."""
+    """If False, more runs of the same answer follow."""
 
 
 class Claimed(Message, frozen=True, tag=14):
-    """The client has confirmed all that was handed over; nobody need keep it."""
+    """The client has confirmed all that was handed over; no broker need keep it."""
 
     client: str
     by: str
@@ -235,11 +236,11 @@ class Positions(Message, frozen=True, tag=20):
     """Stream, the number after which I send (−1: I do not know yet), the numbers I know of (the last of
     them at least)."""
     known: bool = True
-    """False: I am new to these topics, or have forgotten, and am asking myself."""
+    """False: I am new to these topics, or have forgotten them, and am asking my neighbours too."""
     partial: bool = False
     """I have forgotten streams of these topics that were quiet: I say nothing of those not mentioned."""
     last: bool = True
-    """More streams of the same topics follow, if not."""
+    """If False, more streams of the same topics follow."""
 
 
 class Flood(Message, frozen=True, tag=21):
@@ -256,7 +257,7 @@ class Flood(Message, frozen=True, tag=21):
 
 
 class Received(Message, frozen=True, tag=22):
-    """I keep these as well from now on; that they are delivered, `Confirm` will say."""
+    """I keep these as well from now on. `Confirm` will say that they are delivered."""
 
     stream: str
     seqs: list[int]

@@ -1,4 +1,4 @@
-"""The one rule for the names of clients and the ids of their filters. Names of components and users differ.
+"""The one rule for the names of clients and the ids of their filters (not of components and users).
 
 They are parts of composed names: a publisher is `client#life`, a stream of a mesh `client#life/topic`. So
 neither may contain '#' or '/'. Every broker applies the rule to what a peer says, and a client applies it

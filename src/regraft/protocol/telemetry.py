@@ -1,10 +1,10 @@
 """Telemetry records: what brokers write into their spools, one JSON object on a line.
 
-This is the only definition. Brokers encode these structs; whoever reads records derives its columns, the
-fields that it requires, their limits and the allowed words from them (`regraft.measure.record_fields`). So
-the module must not know Spark, Arrow or files, and it reads no clock: `at` is filled in by the broker.
+This is the only definition. Brokers encode these structs; readers derive their columns, the fields that they
+require, their limits and the allowed words from them (`regraft.measure.record_fields`). So the module must
+not know Spark, Arrow or files, and it reads no clock: `at` is filled in by the broker.
 
-A reader accepts more than brokers write, because records of other versions and other writers come its way.
+A reader accepts more than brokers write, because it also meets records of other versions and other writers.
 What it may rely on is written in `extra`, which describes a field and does not validate it: a broker whose
 clock was set back records a negative latency, and it is the reader that rejects the record.
 

@@ -1,8 +1,8 @@
 """Bytes → messages and messages → bytes, without input or output.
 
 A frame is its length (four bytes, big-endian) and a MessagePack value, or, where people may want to read
-along, one line of JSON. What is no message raises `BadFrame` with the reason; the messages before it have
-been handed over by then. At most one unfinished frame and one piece of what was received last are held.
+along, one line of JSON. Bytes that are not a message raise `BadFrame` with the reason; the messages before
+them have been handed over by then. At most one unfinished frame and the last received piece are held.
 """
 
 import struct
@@ -64,7 +64,7 @@ class Frames(Generic[In]):
         self._rest += data
 
     def messages(self) -> Iterator[In]:
-        """Those that are complete, one by one: who stops early gets the others later."""
+        """The complete messages, one by one; a caller that stops early gets the others at the next call."""
         while (body := self._line() if self.format.lines else self._prefixed()) is not None:
             yield self.format.message(body)
 

@@ -21,11 +21,11 @@ class Tls:
     key: Path
     authority: Path | None = None
     clients_too: bool = False
-    """Everybody who connects must show a certificate of the authority, clients as well."""
+    """Every peer that connects must show a certificate of the authority, clients included."""
 
 
 def accepting(tls: Tls | None) -> ssl.SSLContext | None:
-    """For connections that come. Unless everybody must show a certificate, the hello decides who must."""
+    """For connections that we accept. Unless every peer must show a certificate, the hello decides."""
     if tls is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -40,7 +40,7 @@ class Wire:
         return length
 
     def messages(self, body: bytes | bytearray | memoryview) -> list[AnyMessage]:
-        """What the frame says; nothing, if it is a repetition."""
+        """The messages of the frame; none if the frame is a repetition."""
         try:
             number, messages = _decoder.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:

@@ -23,13 +23,13 @@ class Away(RegraftError):
 
 
 class Requests(Generic[Key, In]):
-    """Requests without an answer, and to whom each of them was sent."""
+    """The requests that wait for an answer, and where each of them was sent."""
 
     def __init__(self) -> None:
         self._waiting: dict[Key, tuple[Hashable, asyncio.Future[In | Away]]] = {}
 
     async def ask(self, key: Key, send: Callable[[], None], to: Hashable, seconds: float | None = None) -> In:
-        """`send` sends the request; the answer to it."""
+        """Call `send`, which sends the request, and return the answer."""
         waiting: asyncio.Future[In | Away] = asyncio.get_running_loop().create_future()
         self._waiting[key] = to, waiting
         try:
@@ -43,7 +43,7 @@ class Requests(Generic[Key, In]):
         return answer
 
     def answered(self, key: Key, answer: In) -> None:
-        """An answer that nobody waits for is dropped."""
+        """An answer to no waiting request is dropped."""
         if key in self._waiting:
             _resolve(self._waiting[key][1], answer)
 
@@ -92,14 +92,14 @@ class Caller(Generic[In, Out]):
         self._opening = asyncio.Lock()
 
     async def call(self, ask: Callable[[int], Out], seconds: float) -> In:
-        """`ask` makes the request of its number. Raises `Away`, or TimeoutError."""
+        """Send the request that `ask` makes of its number. Raises `Away`, or TimeoutError."""
         async with asyncio.timeout(seconds):
             stream = await self._opened()
             number = next(self._numbers)
             return await self._requests.ask(number, lambda: stream.send(ask(number)), stream)
 
     def close(self) -> None:
-        """The next call connects again."""
+        """Close the connection; the next call connects again."""
         if self._stream is not None:
             self._stream.abort()
 
@@ -121,7 +121,7 @@ class Caller(Generic[In, Out]):
         try:
             if self.hello is not None and not await stream.known:
                 raise Away(stream.reason or "it does not accept the token")
-            if not stream.open:  # lost before anybody could wait for an answer
+            if not stream.open:  # lost before a request could wait for an answer
                 raise Away(stream.reason or ENDED)
         except BaseException:
             stream.abort()
@@ -159,7 +159,7 @@ class _Asked(Stream[In, Out]):
             self.introduced(self.peer)
 
     def garbled(self, fault: BadFrame) -> None:
-        self.abort()  # those who wait for an answer are told at once, whether or not the peer reads on
+        self.abort()  # so that waiting requests fail at once, whether or not the peer still reads
 
     def ended(self) -> None:
         self._caller.lost(self)
@@ -169,7 +169,7 @@ class Answering(Stream[In, Out]):
     """The connection of a peer that asks: each request is a task of its own, at most `most` at a time.
 
     `begin` starts a task, which belongs to the owner and may outlive the connection: what was asked is done.
-    `refuse` makes the last answer to a peer, if that has sent something else than a request.
+    `refuse` makes the last answer to a peer that has sent something else than a request.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ def address_of(server: asyncio.Server) -> Address:
 
 
 class Stream(asyncio.Protocol, Generic[In, Out]):
-    """One connection. Who uses it overrides `heard`, and `opened`, `garbled` and `ended` if they matter."""
+    """One connection. Subclasses override `heard`, and `opened`, `garbled` and `ended` if they matter."""
 
     def __init__(
         self,
@@ -74,8 +74,8 @@ class Stream(asyncio.Protocol, Generic[In, Out]):
         patience: float = 0.0,
         most_unsent: int = 0,
     ) -> None:
-        """`among` holds the owner's connections that are open. Seconds of `patience` for the peer to be
-        introduced and bytes of `most_unsent` that it may leave unread are unlimited if they are 0."""
+        """`among` is the owner's set of open connections. The peer has `patience` seconds until it must be
+        introduced, and may leave `most_unsent` bytes unread; 0 means that there is no limit."""
         self.id = ""
         """Who the peer is; empty until `introduced`."""
         self.reason = ""
@@ -90,10 +90,10 @@ class Stream(asyncio.Protocol, Generic[In, Out]):
         self._patience: asyncio.TimerHandle | None = None
         self._paused = False
 
-    # What the user of the connection overrides
+    # What a subclass overrides
 
     def opened(self) -> None:
-        """The connection is there; nothing was said yet."""
+        """The connection is made; nothing has been said yet."""
 
     def heard(self, message: In) -> None:
         raise NotImplementedError
@@ -105,7 +105,7 @@ class Stream(asyncio.Protocol, Generic[In, Out]):
     def ended(self) -> None:
         """The connection is gone."""
 
-    # What the user of the connection calls
+    # What the owner of the connection calls
 
     @property
     def open(self) -> bool:
@@ -122,7 +122,7 @@ class Stream(asyncio.Protocol, Generic[In, Out]):
         return names_in(self.transport.get_extra_info("peercert") if self.transport is not None else None)
 
     def introduced(self, id: str, format: Format[In, Out] | None = None) -> None:
-        """The peer has said who it is, and may be believed; what it says next has another format, perhaps."""
+        """The peer has said who it is, and may be believed; from now on it may use another format."""
         self.id = id
         if format is not None:
             self._frames.format = format
@@ -132,7 +132,7 @@ class Stream(asyncio.Protocol, Generic[In, Out]):
             self.known.set_result(True)
 
     def send(self, message: Out) -> None:
-        """Nobody knows whether it arrives; nothing happens if the connection is not open."""
+        """Send without knowing whether it arrives; nothing happens if the connection is not open."""
         if not self.open:
             return
         assert self.transport is not None
@@ -160,12 +160,12 @@ class Stream(asyncio.Protocol, Generic[In, Out]):
             asyncio.get_running_loop().call_soon(self._deliver)
 
     def close(self) -> None:
-        """After what was sent."""
+        """Close the connection after what was sent has left."""
         if self.transport is not None:
             self.transport.close()
 
     def abort(self) -> None:
-        """At once."""
+        """Close the connection at once; what has not left yet is lost."""
         if self.transport is not None:
             self.transport.abort()
 
@@ -179,7 +179,7 @@ class Stream(asyncio.Protocol, Generic[In, Out]):
         self.opened()
 
     def data_received(self, data: bytes) -> None:
-        if not self.reason:  # after a bad frame, nobody knows where the next one begins
+        if not self.reason:  # after a bad frame it is not known where the next one begins
             self._frames.add(data)
             self._deliver()
 

@@ -1,8 +1,8 @@
-"""Publications on their way: who waits for which acknowledgement, and whether there is room for more."""
+"""What an application waits for: publications to be acknowledged, filters to be in place or gone."""
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from regraft.client.checks import encoded
 from regraft.client.errors import refused
@@ -13,7 +13,7 @@ BATCH_BYTES = 2**20
 
 
 class Outstanding:
-    """Numbers of one publisher ascend, and acknowledgements are cumulative: everything is a queue."""
+    """Our publications on their way. Numbers ascend and acknowledgements are cumulative: all is a queue."""
 
     def __init__(self, window: int, most_bytes: int) -> None:
         self.window = window
@@ -21,9 +21,9 @@ class Outstanding:
         self.count = 0
         self._bytes = 0
         self._sent: deque[tuple[int, int, int]] = deque()
-        """Last number, how many, bytes."""
+        """For each batch: its last number, how many publications, how many bytes."""
         self._waiting: deque[tuple[int, int, asyncio.Future[None]]] = deque()
-        """First and last number, and who waits for them."""
+        """First and last number, and the future that waits for them."""
         self._rejected: dict[int, str] = {}
         self._changed: list[asyncio.Future[None]] = []
         self.fault: Exception | None = None
@@ -78,7 +78,7 @@ class Outstanding:
         await future
 
     def take_rejected(self) -> Exception | None:
-        """The first refusal that nobody waits for."""
+        """The first refusal that no future waits for."""
         if not self._rejected:
             return None
         reason = self._rejected[min(self._rejected)]
@@ -89,25 +89,55 @@ class Outstanding:
         """Nothing will be acknowledged any more."""
         self.fault = fault
         for _, _, future in self._waiting:
-            if not future.done():
-                future.set_exception(fault)
-                future.exception()  # seen, if nobody waits for it any more
+            resolve(future, fault)
         self._waiting.clear()
         self._wake()
 
     def _wake(self) -> None:
         changed, self._changed = self._changed, []
         for future in changed:
-            if not future.done():
-                if self.fault is not None:
-                    future.set_exception(self.fault)
-                    future.exception()
-                else:
-                    future.set_result(None)
+            resolve(future, self.fault)
+
+
+class Placing:
+    """Filters that are waited for until they are in place or, once withdrawn, until they are gone."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, asyncio.Future[None]] = {}
+
+    def expect(self, id: str) -> asyncio.Future[None]:
+        future = self._waiting[id] = asyncio.get_running_loop().create_future()
+        return future
+
+    def settle(self, id: str, fault: Exception | None) -> None:
+        """The broker has answered; the fault says why it refuses."""
+        if (future := self._waiting.pop(id, None)) is not None:
+            resolve(future, fault)
+
+    def reconnected(self, known: Container[str]) -> None:
+        """A new hello has listed every filter: what was withdrawn is gone, and no other answer will come."""
+        for id in [each for each in self._waiting if each not in known]:
+            self.settle(id, None)
+
+    def fail(self, fault: Exception) -> None:
+        """No answer will come any more."""
+        for id in list(self._waiting):
+            self.settle(id, fault)
+
+
+def resolve(future: asyncio.Future[None], fault: Exception | None) -> None:
+    """Finish the future, if it is not done. A fault is not logged even if no task waits for it."""
+    if future.done():
+        return
+    if fault is None:
+        future.set_result(None)
+    else:
+        future.set_exception(fault)
+        future.exception()  # marks it as seen
 
 
 def encoded_parts(events_: Iterable[Event]) -> Iterable[list[bytes]]:
-    """Encoded, in parts that are sent together."""
+    """The encoded events, in parts that are sent together."""
     part: list[bytes] = []
     size = 0
     for event in events_:
