@@ -26,19 +26,19 @@ from regraft.lab.ipitt_execution import (
     PLANNERS,
     THEIRS,
     Execution,
-    Executions,
     Point,
     Rows,
     Sweeps,
     Trial,
+    executions,
 )
-from regraft.lab.ipitt_execution_seed import (
+from regraft.lab.ipitt_execution_printed import (
     Axis,
     means,
     more_latency,
     percent_shorter,
 )
-from regraft.lab.process import run_limited
+from regraft.lab.limited_process import run_limited
 from regraft.lab.workload import SHAPES
 from regraft.model import Infeasible, Limits
 from regraft.model.plan_files import write_plan
@@ -81,7 +81,7 @@ def sweep(sweeps: Sweeps, shapes: Sequence[str], out: Path, search: float) -> Ro
     """Plans first: planning is not to disturb a run. Who ends the sweep ends the run that is under way."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     (out / "plans").mkdir(parents=True, exist_ok=True)
-    records = Executions(out / "runs.csv")
+    records = executions(out / "runs.csv")
     wanted = list(sweeps.trials(shapes))
     with Progress(console=Console(stderr=True)) as progress:
         bar = progress.add_task("", total=2 * len(wanted))

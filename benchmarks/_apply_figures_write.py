@@ -10,7 +10,7 @@ import numpy as np
 from regraft.lab.ipitt_execution import DONE, PLANNERS, Point, Rows
 from regraft.lab.ipitt_execution_metrics import Shift
 from regraft.lab.ipitt_execution_plots import PANELS, Watched, draw, draw_client
-from regraft.lab.ipitt_execution_seed import figure_table, seed_table
+from regraft.lab.ipitt_execution_printed import figure_table, printed_table
 
 
 def write(out: Path, rows: Rows, centre: Point) -> None:
@@ -19,7 +19,7 @@ def write(out: Path, rows: Rows, centre: Point) -> None:
         draw(panel, rows, out / f"figure_{panel.name}.png", centre)
         quantities = [panel.quantity, *([panel.hollow] if panel.hollow else [])]
         _write_csv(out / f"figure_{panel.name}.csv", figure_table(panel.axis, rows, quantities, centre))
-    _write_csv(out / "seed_figures.csv", seed_table(rows))
+    _write_csv(out / "seed_figures.csv", printed_table(rows))
     central = {
         trial.planner: trial
         for trial, row in reversed(rows.items())

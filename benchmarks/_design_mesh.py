@@ -19,7 +19,7 @@ from regraft.design.explain import fewest_possible
 from regraft.design.matrix import Matrix, Pairs
 from regraft.design.repair import Repaired, excess
 from regraft.lab.ktco_figures import figures
-from regraft.lab.ktco_seed import beside
+from regraft.lab.ktco_printed import beside
 from regraft.lab.ktco_trial import OURS, design, overlay
 from regraft.lab.ktco_workload import DISTRIBUTIONS, named, workload
 from regraft.testing.mesh_oracles import fewest_links

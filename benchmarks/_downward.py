@@ -10,8 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from regraft.lab.limited_process import run_limited
 from regraft.lab.pddl import ENCODINGS, packed, problem_text, read_plan
-from regraft.lab.process import run_limited
 from regraft.lab.trial import Measurement, Trial
 from regraft.lab.workload import SHAPES, trees
 from regraft.model import Bounds, Limits, Plan

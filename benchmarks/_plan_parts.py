@@ -48,7 +48,7 @@ class Bench:
     quick: bool
     time_limit: float
     say: Callable[[str], None]
-    kept: Records | None = None
+    kept: Records[Trial, Measurement] | None = None
     rows: dict[Trial, Measurement] = field(default_factory=dict)
 
     @property

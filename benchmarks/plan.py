@@ -13,6 +13,7 @@ from benchmarks._table import show
 from rich.console import Console
 
 from regraft.lab.records import Records
+from regraft.lab.trial import Measurement, Trial
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
         options.quick,
         options.time_limit or (60.0 if options.quick else 600.0),
         console.log,
-        Records(options.resume) if options.resume else None,
+        Records(options.resume, Trial, Measurement) if options.resume else None,
     )
     lines = (line for name in options.part or PARTS for line in PARTS[name](bench))
     about = f"{'quick, ' if bench.quick else ''}time limit {bench.time_limit:g} s"

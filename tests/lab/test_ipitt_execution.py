@@ -2,17 +2,17 @@ from pathlib import Path
 
 import pytest
 
-from regraft.lab.ipitt_execution import OURS, THEIRS, Execution, Executions, Point, Sweeps, Trial
+from regraft.lab.ipitt_execution import OURS, THEIRS, Execution, Point, Sweeps, Trial, executions
 from regraft.lab.ipitt_execution_metrics import Shift
 from regraft.lab.ipitt_execution_plots import PANELS, draw, lanes
-from regraft.lab.ipitt_execution_seed import (
+from regraft.lab.ipitt_execution_printed import (
     figure_table,
     means,
     more_latency,
     on,
     percent_growth,
     percent_shorter,
-    seed_table,
+    printed_table,
 )
 from regraft.model import BadInput
 
@@ -48,28 +48,28 @@ def test_a_point_of_several_sweeps_is_run_once_with_both_plans() -> None:
 def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     file = tmp_path / "runs.csv"
     done, none = trial(OURS), trial(THEIRS)
-    Executions(file).add(done, row(1.5)._replace(lost=0, attempts=2))
-    Executions(file).add(none, Execution("no plan", "not within\n60 s"))
-    rows = Executions(file).rows
+    executions(file).add(done, row(1.5)._replace(lost=0, attempts=2))
+    executions(file).add(none, Execution("no plan", "not within\n60 s"))
+    rows = executions(file).rows
     assert rows[done] == row(1.5)._replace(lost=0, attempts=2)
     assert rows[none] == Execution("no plan", "not within 60 s")
 
 
 def test_a_line_cut_short_is_run_again(tmp_path: Path) -> None:
     file = tmp_path / "runs.csv"
-    Executions(file).add(trial(OURS), row(1.0))
+    executions(file).add(trial(OURS), row(1.0))
     with file.open("a") as more:
         more.write("best-first,60,2")
-    assert list(Executions(file).rows) == [trial(OURS)]
+    assert list(executions(file).rows) == [trial(OURS)]
     assert file.read_text().endswith("\n")
 
 
 @pytest.mark.parametrize("text", ["planner,brokers\n", None])
 def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "runs.csv"
-    file.write_text(text or ",".join(Executions.columns) + "\nfast,many\n")
+    file.write_text(text or ",".join((*Trial._fields, *Execution._fields)) + "\nfast,many\n")
     with pytest.raises(BadInput, match=r"line [12]"):
-        Executions(file)
+        executions(file)
 
 
 def test_plans_are_compared_where_both_were_carried_out() -> None:
@@ -99,7 +99,7 @@ def test_latency_and_queues_are_compared_along_their_axis() -> None:
 
 def test_the_seed_is_shown_beside_what_was_measured() -> None:
     rows = {trial(OURS): row(2.0), trial(THEIRS): row(5.0)}
-    table = {(line[0], line[2]): line[3:] for line in seed_table(rows)}
+    table = {(line[0], line[2]): line[3:] for line in printed_table(rows)}
     assert table["Figure 6b", "% shorter execution than BFS's plan, up to"] == (55, 60.0)
     assert table["Figure 6j", "% more queue growth, 5 times the subscribers, up to"] == (110, "")
     assert list(figure_table("brokers", rows, ["execution_s"])) == [

@@ -65,7 +65,7 @@ def test_a_planner_that_solves_nothing_at_one_size_is_not_tried_at_larger_ones(
     assert ("fast", 16) in tried
     statuses = {
         trial.size: row.status
-        for trial, row in Records(tmp_path / "runs.csv").rows.items()
+        for trial, row in Records(tmp_path / "runs.csv", Trial, Measurement).rows.items()
         if trial.planner == "best-first"
     }
     assert statuses == {8: "found", 12: "out of time", 16: "not tried"}

@@ -9,7 +9,7 @@ import pytest
 
 from regraft.design import check
 from regraft.lab import ktco_figures
-from regraft.lab.ktco_seed import PRINTED, beside
+from regraft.lab.ktco_printed import PRINTED, beside
 from regraft.lab.ktco_trial import OURS, Measured, Trial, design, measure, overlay
 from regraft.lab.ktco_workload import DISTRIBUTIONS, named, popularity, workload
 
@@ -63,7 +63,7 @@ def test_the_experiment_writes_a_table_and_a_picture_for_each_figure(tmp_path: P
         assert len(list(file)) == len(PRINTED)
 
 
-def test_an_interrupted_experiment_goes_on_where_it_was(
+def test_an_interrupted_experiment_continues_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Trial] = []
@@ -92,7 +92,7 @@ def test_an_interrupted_experiment_goes_on_where_it_was(
     assert not unfinished.exists()
 
 
-def test_what_the_seed_prints_is_computed_from_the_rows_of_its_figure() -> None:
+def test_what_ktco_prints_is_computed_from_the_rows_of_its_figure() -> None:
     def row(degree: float, far: int = 0) -> Measured:
         return Measured(1, degree, 0.0, far, far / 2)
 

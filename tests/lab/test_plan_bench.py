@@ -19,7 +19,7 @@ def found(seconds: float, steps: int = 5, proven: bool = True) -> Measurement:
 def bench_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], Bench]:
     """A benchmark on processes that answer as told."""
 
-    def bench(answer: Answer, kept: Records | None = None) -> Bench:
+    def bench(answer: Answer, kept: Records[Trial, Measurement] | None = None) -> Bench:
         monkeypatch.setattr(parts, "measure", answer)
         return Bench(quick=True, time_limit=600.0, say=lambda _: None, kept=kept)
 
@@ -104,7 +104,7 @@ def test_rows_that_were_kept_are_not_measured_again(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(parts, "measure", answer)
     for _ in range(2):
-        bench = Bench(True, 600.0, lambda _: None, Records(tmp_path / "rows.csv"))
+        bench = Bench(True, 600.0, lambda _: None, Records(tmp_path / "rows.csv", Trial, Measurement))
         assert len(list(parts.memory(bench))) == 1
     assert len(ran) == 3
 

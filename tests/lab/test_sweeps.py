@@ -1,4 +1,4 @@
-from regraft.lab.ipitt_seed import SEED_FIGURES, TABLE_1
+from regraft.lab.ipitt_printed import PRINTED, TABLE_1
 from regraft.lab.sweeps import label, largest, mean_at, most_above, most_below, most_times_faster, on, ratios
 from regraft.lab.trial import Measurement, Trial
 
@@ -60,7 +60,7 @@ def test_the_fast_planner_without_time_to_improve_is_a_curve_of_its_own() -> Non
 
 
 def test_every_printed_figure_can_be_asked_of_any_rows() -> None:
-    for figure in SEED_FIGURES:
+    for figure in PRINTED:
         assert figure.measured({}) is None
         figure.measured(ROWS)
 

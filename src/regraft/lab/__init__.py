@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Option(NamedTuple):
-    """A keyword argument of `run`, as text: `parse` raises ValueError on what it cannot read."""
+    """A keyword argument of `run`; `parse` turns its text into a value, or raises ValueError."""
 
     name: str
     parse: Callable[[str], Any]
@@ -14,7 +14,7 @@ class Option(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """`run(out, **options)` writes its tables and pictures into the folder `out`, and sums up."""
+    """`run(out, **options)` writes tables and pictures into the folder `out`, and returns counts to show."""
 
     summary: str
     run: Callable[..., dict[str, int]]
@@ -30,7 +30,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def _ipitt_planning(out: Path, **options: Any) -> dict[str, int]:
-    # Loaded when it is run: the pictures' library would count in the memory of every measured process.
+    # Imported here because each trial runs in a process whose memory is measured, and matplotlib would count.
     from regraft.lab import ipitt_planning  # noqa: PLC0415
 
     return ipitt_planning.run(out, **options)

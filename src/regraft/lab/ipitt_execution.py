@@ -1,17 +1,15 @@
 """The plan execution experiment of IPITT §VI: what is run, what is measured of it, and the rows in a file.
 
 The live part, which starts brokers and clients, is `scripts/bench apply --part figures`. Every run is one
-row, written as it comes; a run that stands there is not repeated.
+row, written as soon as it ends; a run that is in the file already is not repeated.
 """
 
-import csv
-import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, get_args, get_type_hints
+from typing import NamedTuple
 
+from regraft.lab.records import Records
 from regraft.lab.workload import SHAPES
-from regraft.model import BadInput
 
 OURS, THEIRS = "fast", "best-first"
 PLANNERS = (OURS, THEIRS)
@@ -27,7 +25,7 @@ class Point(NamedTuple):
 
 
 CENTRE = Point(60, 20, 1_000)
-"""Of IPITT's three sweeps."""
+"""The point that IPITT's three sweeps have in common."""
 
 
 class Trial(NamedTuple):
@@ -39,7 +37,7 @@ class Trial(NamedTuple):
     subscribers: int
     topology: str = str(SHAPES[0])
     seed: int = 1
-    """Of the workload."""
+    """The seed of the workload."""
 
     @property
     def point(self) -> Point:
@@ -60,11 +58,11 @@ class Execution(NamedTuple):
     actions: int | None = None
     planning_s: float | None = None
     execution_s: float | None = None
-    """M_PET: from when the plan is in the journal until the goal is reached."""
+    """M_PET: seconds from the plan's entry in the journal until the goal is reached."""
     shift_p50_ms: float | None = None
     shift_p99_ms: float | None = None
     attempts: int | None = None
-    """The most that a shift has taken."""
+    """The most attempts that one shift took."""
     published: int | None = None
     due: int | None = None
     delivered: int | None = None
@@ -73,18 +71,18 @@ class Execution(NamedTuple):
     unwanted: int | None = None
     reordered: int | None = None
     affected: int | None = None
-    """Deliveries in transit, during a shift, on a path that it changed."""
+    """Deliveries that were in transit during a shift on a path that the shift changed."""
     affected_publications: int | None = None
     affected_p99_ms: float | None = None
     unaffected_p99_ms: float | None = None
     in_transit_p99_ms: float | None = None
-    """Of all that were in transit between the first shift and the last, on any path."""
+    """For all deliveries in transit between the first shift and the last, on any path."""
     before_p99_ms: float | None = None
-    """Of all that had arrived before the first shift."""
+    """For all deliveries that arrived before the first shift."""
     queue_p99: float | None = None
-    """Publications that a broker of a shift held at its end more than at its beginning."""
+    """How many more publications a broker of a shift held at its end than at its beginning."""
     queue_most_p99: float | None = None
-    """The same with the most that it held in between."""
+    """The same, with the most that the broker held in between instead of at the end."""
 
     @property
     def clean(self) -> bool:
@@ -115,53 +113,6 @@ class Sweeps(NamedTuple):
                     yield Trial(planner, *point, topology)
 
 
-class Executions:
-    """The rows of a CSV file. A last line cut short, as after a kill, is dropped and run again."""
-
-    columns = (*Trial._fields, *Execution._fields)
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows: Rows = {}
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        complete = text[: text.rfind("\n") + 1]
-        if complete:
-            self._read(complete)
-        if complete != text or not text:
-            path.write_text(complete or ",".join(self.columns) + "\n", encoding="utf-8")
-
-    def add(self, trial: Trial, execution: Execution) -> None:
-        self.rows[trial] = execution
-        with self.path.open("a", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerow([_text(value) for value in (*trial, *execution)])
-
-    def _read(self, text: str) -> None:
-        table = csv.reader(text.splitlines())
-        if tuple(next(table)) != self.columns:
-            raise BadInput(f"{self.path}: line 1", f"the columns must be {','.join(self.columns)}")
-        kinds = get_type_hints(Trial) | get_type_hints(Execution)
-        for number, cells in enumerate(table, start=2):
-            try:
-                values = [
-                    _value(kinds[column], cell) for column, cell in zip(self.columns, cells, strict=True)
-                ]
-            except ValueError as error:
-                raise BadInput(f"{self.path}: line {number}", str(error)) from error
-            width = len(Trial._fields)
-            self.rows[Trial(*values[:width])] = Execution(*values[width:])  # type: ignore[arg-type]
-
-
-def _text(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return "" if value is None else " ".join(str(value).split())
-
-
-def _value(kind: object, cell: str) -> object:
-    if isinstance(kind, types.UnionType):
-        if not cell:
-            return None
-        kind = get_args(kind)[0]
-    assert isinstance(kind, type)
-    value: object = kind(cell)
-    return value
+def executions(path: Path) -> Records[Trial, Execution]:
+    """The rows of the experiment in a CSV file."""
+    return Records(path, Trial, Execution)

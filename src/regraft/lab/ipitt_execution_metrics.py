@@ -1,4 +1,4 @@
-"""The metrics of IPITT §VI-B from what was seen: deliveries, shifts, and how much brokers held.
+"""The metrics of IPITT §VI-B, computed from deliveries, shifts, and how much the brokers held.
 
 All times are seconds on one clock. Publishers sit at one broker, the root, so a path is known by the
 subscriber's broker.
@@ -20,7 +20,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Shift(NamedTuple):
-    """shift(i, j, k), from when it began until all three brokers were through with it."""
+    """shift(i, j, k), from its beginning until all three brokers had finished it."""
 
     step: int
     i: str
@@ -47,14 +47,14 @@ class Deliveries:
 
 @dataclass(frozen=True, eq=False)
 class Queue:
-    """How many publications one broker held, whenever somebody looked."""
+    """How many publications one broker held, at each time when its queue was read."""
 
     times: Floats
     held: Numbers
 
 
 def beyond(links: Iterable[Ends], root: str, link: Ends) -> set[str]:
-    """The brokers of a tree whose path from the root uses this link; none if it is no link."""
+    """The brokers of a tree whose path from the root uses this link; empty if the tree does not have it."""
     near: dict[str, list[str]] = {}
     for one, other in links:
         near.setdefault(one, []).append(other)
@@ -116,14 +116,14 @@ def p99(values: Floats | Sequence[float]) -> float | None:
 
 
 class Growth(NamedTuple):
-    """Of one broker over one shift: held at its end more than at its beginning; and at the most."""
+    """How many more publications a broker held at the end of a shift, and at most, than at its beginning."""
 
     at_the_end: int
     at_the_most: int
 
 
 def growths(shifts: Sequence[Shift], queues: Mapping[str, Queue]) -> list[Growth]:
-    """For the three brokers of every shift, from the last look before it to the first look after it."""
+    """For the three brokers of every shift, from the last reading before it to the first one after it."""
     return [growth(shift, queues[each]) for shift in shifts for each in (shift.i, shift.j, shift.k)]
 
 

@@ -14,38 +14,41 @@ from matplotlib.ticker import FuncFormatter
 
 from regraft.lab.ipitt_execution import CENTRE, OURS, PLANNERS, THEIRS, Point, Rows
 from regraft.lab.ipitt_execution_metrics import Shift
-from regraft.lab.ipitt_execution_seed import Axis, Quantity, means, on, values
+from regraft.lab.ipitt_execution_printed import Axis, Quantity, means, on, values
 
 STYLE = {OURS: ("tab:green", "o", "fast (ours)"), THEIRS: ("tab:gray", "v", "best-first (BFS)")}
-SEED = "tab:red"
+RED = "tab:red"
 SIZE = (8.5, 4.4)
 
 
 class Panel(NamedTuple):
-    """`hollow` is drawn with hollow marks beside `quantity`. IPITT's line: of the quantity `seed_of` of
-    one plan at each point, times and plus so much."""
+    """One picture. `hollow` is a second quantity, drawn with hollow marks.
+
+    `printed` is the label of a dotted line for what IPITT prints: at each point, the planner and quantity of
+    `printed_of`, multiplied by `times`, plus `plus`.
+    """
 
     name: str
     axis: Axis
     quantity: Quantity
     label: str
     hollow: Quantity | None = None
-    seed: str = ""
-    seed_of: tuple[str, Quantity] = (OURS, "execution_s")
+    printed: str = ""
+    printed_of: tuple[str, Quantity] = (OURS, "execution_s")
     times: float = 1.0
     plus: float = 0.0
     logarithmic: bool = False
 
 
-def _latency(name: str, axis: Axis, seed: str = "", plus: float = 0.0) -> Panel:
+def _latency(name: str, axis: Axis, printed: str = "", plus: float = 0.0) -> Panel:
     of: tuple[str, Quantity] = (OURS, "unaffected_p99_ms")
     label = "99th percentile of delivery latency (ms)"
-    return Panel(name, axis, "affected_p99_ms", label, "unaffected_p99_ms", seed, of, 1.0, plus, True)
+    return Panel(name, axis, "affected_p99_ms", label, "unaffected_p99_ms", printed, of, 1.0, plus, True)
 
 
-def _time(name: str, axis: Axis, seed: str = "", times: float = 1.0) -> Panel:
+def _time(name: str, axis: Axis, printed: str = "", times: float = 1.0) -> Panel:
     return Panel(
-        name, axis, "execution_s", "plan execution time (s)", None, seed, (THEIRS, "execution_s"), times
+        name, axis, "execution_s", "plan execution time (s)", None, printed, (THEIRS, "execution_s"), times
     )
 
 
@@ -55,11 +58,11 @@ def _queue(name: str, axis: Axis) -> Panel:
 
 
 PANELS = (
-    _latency("6a", "brokers", "seed: at most 2 s above unaffected", 2_000.0),
-    _time("6b", "brokers", "seed: at best 55 % below BFS", 0.45),
+    _latency("6a", "brokers", "IPITT: at most 2 s above unaffected", 2_000.0),
+    _time("6b", "brokers", "IPITT: at best 55 % below BFS", 0.45),
     _queue("6d", "brokers"),
-    _latency("6e", "change", "seed: at most 2.2 s above unaffected", 2_200.0),
-    _time("6f", "change", "seed: at best 60 % below BFS", 0.40),
+    _latency("6e", "change", "IPITT: at most 2.2 s above unaffected", 2_200.0),
+    _time("6f", "change", "IPITT: at best 60 % below BFS", 0.40),
     _queue("6g", "change"),
     _latency("6h", "subscribers"),
     _time("6i", "subscribers"),
@@ -93,10 +96,10 @@ def draw_panel(axes: Any, panel: Panel, rows: Rows, centre: Point = CENTRE) -> N
         _curve(axes, panel, rows, planner, panel.quantity, solid, centre)
         if panel.hollow:
             _curve(axes, panel, rows, planner, panel.hollow, hollow, centre)
-    if panel.seed:
-        base = means(panel.axis, rows, *panel.seed_of, centre)
+    if panel.printed:
+        base = means(panel.axis, rows, *panel.printed_of, centre)
         line = [panel.times * value + panel.plus for value in base.values()]
-        axes.plot(list(base), line, color=SEED, linestyle=":", label=panel.seed)
+        axes.plot(list(base), line, color=RED, linestyle=":", label=panel.printed)
     axes.set_xlabel(axis_label(panel.axis, centre))
     axes.set_ylabel(panel.label)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -115,7 +118,7 @@ def draw_panel(axes: Any, panel: Panel, rows: Rows, centre: Point = CENTRE) -> N
 
 
 def _two_and_five(value: float, _: int) -> str:
-    """Between powers of ten, these are enough."""
+    """Labels for the minor ticks: only those that begin with 2 or 5, or they would overlap."""
     text = f"{value:,g}"
     return text if text.lstrip("0.")[0] in "25" else ""
 
@@ -166,7 +169,7 @@ def lanes(shifts: Sequence[Shift]) -> list[int]:
 
 
 def draw_client(watched: dict[str, Watched], path: Path, about: str) -> None:
-    """Figure 6c: above the best-first search's plan, below ours; red marks on top are shifts."""
+    """Figure 6c: the best-first search's plan above, ours below it; the red marks on top are shifts."""
     figure = Figure(figsize=(9.0, 6.0), layout="constrained")
     both = figure.subplots(2, 1, sharex=True, sharey=True)
     highest = max(float(each.late_ms.max(initial=1.0)) for each in watched.values())
@@ -203,9 +206,9 @@ def _shifts(axes: Any, seen: Watched, base: float, height: float) -> None:
     for shift, lane in zip(ordered, lanes(seen.shifts), strict=True):
         at = base + lane * height
         span = [shift.begun - start, shift.ended - start]
-        axes.plot(span, [at, at], color=SEED, marker=".", markersize=3, linewidth=1)
-    axes.plot([], [], color=SEED, marker=".", label="shifts")
-    axes.axvspan(0, _length(seen), color=SEED, alpha=0.05, linewidth=0)
+        axes.plot(span, [at, at], color=RED, marker=".", markersize=3, linewidth=1)
+    axes.plot([], [], color=RED, marker=".", label="shifts")
+    axes.axvspan(0, _length(seen), color=RED, alpha=0.05, linewidth=0)
 
 
 def _start(seen: Watched) -> float:

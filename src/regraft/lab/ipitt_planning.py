@@ -1,7 +1,7 @@
 """IPITT §VI-C, planning: Figure 5 a-f and Table I, with the paper's planners and ours.
 
-Every run is one row of `runs.csv`, written as it comes; a run that stands there is not repeated, so
-the experiment can be stopped and started again. The tables and pictures are made from the rows.
+Every run is one row of `runs.csv`, written as soon as it ends; a run that is in the file already is not
+repeated, so the experiment can be stopped and started again. The tables and pictures are made from the rows.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ PLANNERS = (
     "best-first",
 )
 IMPROVE = 2.0
-"""Seconds that the fast planner gets: it never ends before its limit unless it has proven its plan."""
+"""Seconds for the fast planner, which uses all of its time unless it proves its plan."""
 
 
 def run(
@@ -42,9 +42,9 @@ def run(
     topologies: int = len(SHAPES),
     planners: Sequence[str] = PLANNERS,
 ) -> dict[str, int]:
-    """Measure what is not measured yet, then write the tables; returns how many runs ended how."""
+    """Measure what is not measured yet, then write the tables; returns the number of runs by status."""
     out.mkdir(parents=True, exist_ok=True)
-    records = Records(out / "runs.csv")
+    records = Records(out / "runs.csv", Trial, Measurement)
     sweeps = [
         [(size, CENTRE_CHANGE, planner) for size in sorted(sizes) for planner in planners],
         [(CENTRE_SIZE, ratio, planner) for ratio in sorted(ratios) for planner in planners],
@@ -66,12 +66,15 @@ def run(
 
 
 def trials(
-    points: Sequence[tuple[int, int, str]], records: Records, time_limit: float, topologies: int
+    points: Sequence[tuple[int, int, str]],
+    records: Records[Trial, Measurement],
+    time_limit: float,
+    topologies: int,
 ) -> Iterator[Trial]:
-    """What is to be run, point by point.
+    """The trials to run, point by point.
 
     A planner that solved no topology at one point is not tried at the harder ones; those trials are
-    recorded as such, and still yielded.
+    recorded as not tried, and still yielded.
     """
     gave_up: set[str] = set()
     for size, change, planner in points:
@@ -86,7 +89,7 @@ def trials(
 
 
 def with_limit(planner: str, time_limit: float) -> tuple[str, float]:
-    """The planner's name and its time limit: the fast planner is stopped early, the others run on."""
+    """The planner's name and its time limit: the fast planner is stopped early, the others are not."""
     if planner == FIRST_PLAN:
         return "fast", 0.0
     return planner, min(time_limit, IMPROVE) if planner == "fast" else time_limit

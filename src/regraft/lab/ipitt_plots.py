@@ -9,7 +9,7 @@ matplotlib.use("Agg")
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from regraft.lab.ipitt_seed import APPROACH, PLOTTED
+from regraft.lab.ipitt_printed import APPROACH, PLOTTED
 from regraft.lab.sweeps import CENTRE_CHANGE, CENTRE_SIZE, FIRST_PLAN, Axis, Quantity, Rows, mean_at, on
 
 MARKS = {
@@ -38,9 +38,9 @@ def draw(name: str, axis: Axis, quantity: Quantity, rows: Rows, planners: Sequen
         means = {point: mean_at(rows, axis, point, planner, quantity) for point in on(axis, rows, planner)}
         curve = [(point, mean) for point, mean in means.items() if mean is not None]
         colour, marker = MARKS.get(planner, ("black", "x"))
-        seed = f" ({APPROACH[planner]})" if planner in APPROACH else ""
+        name = f"{planner} ({APPROACH[planner]})" if planner in APPROACH else planner
         if curve:
-            axes.plot(*zip(*curve, strict=True), color=colour, marker=marker, label=planner + seed)
+            axes.plot(*zip(*curve, strict=True), color=colour, marker=marker, label=name)
         if printed := PLOTTED.get(name, {}).get(planner):
             axes.plot(
                 *zip(*printed, strict=True),

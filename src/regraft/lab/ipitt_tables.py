@@ -1,12 +1,12 @@
 """The tables of the planning experiment: Figure 5 a-f, Table I, IPITT's printed figures beside ours."""
 
-import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, median
 
 from regraft.lab.ipitt_plots import draw
-from regraft.lab.ipitt_seed import APPROACH, SEED_FIGURES, TABLE_1
+from regraft.lab.ipitt_printed import APPROACH, PRINTED, TABLE_1
+from regraft.lab.records import write_table
 from regraft.lab.sweeps import CENTRE_CHANGE, CENTRE_SIZE, Axis, Quantity, Rows, on, solved, value
 from regraft.lab.workload import SHAPES, trees
 from regraft.model import Topology
@@ -25,21 +25,21 @@ FIGURES: dict[str, tuple[Axis, Quantity]] = {
     "5f": ("change", "steps"),
 }
 SAME_ACTIONS = {"ip-naive": "exact", "ip-all-paths": "exact-all-paths", "ip-each-path": "exact-each-path"}
-"""Which of our planners knows the least T of the same action set."""
+"""Our planner that proves the least T over the same action set."""
 
 
 def write_tables(out: Path, rows: Rows, planners: Sequence[str]) -> None:
     for name, (axis, quantity) in FIGURES.items():
-        write_csv(out / f"figure_{name}.csv", figure_table(rows, axis, quantity, planners))
+        write_table(out / f"figure_{name}.csv", figure_table(rows, axis, quantity, planners))
         draw(name, axis, quantity, rows, planners, out / f"figure_{name}.png")
-    write_csv(out / "table_1.csv", table_1(rows, planners))
-    write_csv(out / "seed_figures.csv", seed_table(rows))
+    write_table(out / "table_1.csv", table_1(rows, planners))
+    write_table(out / "seed_figures.csv", printed_table(rows))
 
 
 def figure_table(
     rows: Rows, axis: Axis, quantity: Quantity, planners: Sequence[str]
 ) -> Iterable[Sequence[object]]:
-    """A row per planner and point, whether it was solved or not: silence would look like success."""
+    """A row per planner and point, also where nothing was solved: a missing row would look like success."""
     yield (
         axis,
         "planner",
@@ -59,9 +59,9 @@ def figure_table(
             yield point, planner, len(found), len(at), *summary, "; ".join(reasons)
 
 
-def seed_table(rows: Rows) -> Iterable[Sequence[object]]:
+def printed_table(rows: Rows) -> Iterable[Sequence[object]]:
     yield "figure", "section", "planner", "seed_name", "quantity", "seed", "measured"
-    for figure in SEED_FIGURES:
+    for figure in PRINTED:
         named = (figure.planner, APPROACH[figure.planner])
         yield (
             f"Figure {figure.figure}",
@@ -79,21 +79,21 @@ def seed_table(rows: Rows) -> Iterable[Sequence[object]]:
 
 
 def table_1(rows: Rows, planners: Sequence[str]) -> Iterable[Sequence[object]]:
-    """Memory as measured, model sizes as in Appendix A, means over the topologies; IPITT's beside."""
+    """Measured memory and the model sizes of Appendix A, as means over the topologies, beside IPITT's."""
     columns = ("memory_mb", "actions", "variables", "constraints")
     yield "planner", "seed_name", "T", *columns, *(f"seed_{column}" for column in columns)
     for planner in planners:
         at = on("size", rows, planner).get(CENTRE_SIZE, {})
         peaks = [row.peak_mb for row in at.values() if row.peak_mb is not None]
-        seed = TABLE_1.get(planner)
+        printed = TABLE_1.get(planner)
         sizes = model_sizes(rows, planner) if at else []
         yield (
             planner,
-            seed.approach if seed else "",
+            printed.approach if printed else "",
             _mean([T for T, _ in sizes]),
             _mean(peaks),
             *(_mean([getattr(size, column) for _, size in sizes]) for column in columns[1:]),
-            *((getattr(seed, column) if seed else "") for column in columns),
+            *((getattr(printed, column) if printed else "") for column in columns),
         )
 
 
@@ -126,13 +126,6 @@ def numbered(initial: Topology, goal: Topology) -> Problem:
         for topology in (initial, goal)
     )
     return Problem(initial.ids, before, after)
-
-
-def write_csv(path: Path, table: Iterable[Sequence[object]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        for row in table:
-            writer.writerow([f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row])
 
 
 def _mean(values: Sequence[float]) -> float | str:

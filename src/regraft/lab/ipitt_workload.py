@@ -39,7 +39,7 @@ class Subscriptions:
         return len(self.classes)
 
     def filters(self) -> Iterator[str]:
-        """The same as filter expressions."""
+        """The subscriptions as filter expressions."""
         for number, lows, highs in zip(
             self.classes.tolist(), self.low.tolist(), self.high.tolist(), strict=True
         ):
@@ -76,7 +76,7 @@ def subscriptions(
 ) -> Subscriptions:
     """`count` subscriptions; with `width`, ranges of that width at uniform places instead of random ones.
 
-    A fixed width keeps the number of matches in hand; IPITT has random ones.
+    A fixed width controls the number of matches; IPITT draws random ranges.
     """
     random = np.random.default_rng([seed, 0, count])
     drawn = random.choice(classes, size=count, p=class_shares(classes))
@@ -111,15 +111,15 @@ def events(seed: int, classes: int = CLASSES, digits: int = 3) -> Iterator[Event
 def publications(
     seconds: float, seed: int, publishers: int = PUBLISHERS, rate: float = RATE
 ) -> Iterator[Publication]:
-    """What all publishers send in this time, in order; each at its own steady pace and phase."""
+    """What all publishers send in this time, in order; each has a steady rate and a phase of its own."""
     if publishers < 1 or rate <= 0:
         raise BadInput("publishers", "a workload needs at least one publisher and a rate above 0")
     phases = np.sort(np.random.default_rng([seed, 3]).uniform(0, 1 / rate, size=publishers)).tolist()
     content = events(seed)
-    turn = 0
-    while phases[0] + turn / rate < seconds:
+    cycle = 0
+    while phases[0] + cycle / rate < seconds:
         for publisher, phase in enumerate(phases):
-            at = phase + turn / rate
+            at = phase + cycle / rate
             if at < seconds:
                 yield Publication(at, publisher, next(content))
-        turn += 1
+        cycle += 1

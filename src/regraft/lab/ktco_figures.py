@@ -1,11 +1,10 @@
 """kTCO §VIII and Appendix D: Figures 3–6 and 8, with the paper's algorithms and ours.
 
-A row per point in `runs.csv`; a table and a picture per figure. kTCO's pictures are not in its text; what
-its prose prints of them stands in `seed_figures.csv`, and below the pictures, beside what was measured. A
-run that was interrupted goes on where it was.
+Writes one row per point into `runs.csv`, and a table and a picture per figure. kTCO's pictures hold no
+numbers that could be compared; what its text says about them is in `seed_figures.csv`, and below our
+pictures, beside what was measured. A run that was interrupted continues where it was.
 """
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -14,10 +13,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from regraft.lab.ktco_plots import Curves, Panel, draw
-from regraft.lab.ktco_rows import Rows
-from regraft.lab.ktco_seed import beside
+from regraft.lab.ktco_printed import beside
 from regraft.lab.ktco_trial import OURS, Measured, Trial, measure
 from regraft.lab.ktco_workload import DISTRIBUTIONS
+from regraft.lab.records import Records, write_table
 
 NODES = (100, 200, 300, 400, 500, 600, 700, 800, 900, 1000)
 TOPICS = (100, 200, 300, 400, 500, 600, 700, 800, 900, 1000)
@@ -26,7 +25,7 @@ FIXED = (800, 200, 30)
 """Nodes, topics and subscriptions where a figure does not vary them."""
 AXES = {"figure_3": "nodes", "figure_4": "topics", "figure_5": "subscriptions"}
 KS = (2, 4, 6, 8, 10)
-"""Those that kTCO plots; it has measured HararyPT from 2 to 14."""
+"""The values of k that kTCO plots; it measured HararyPT from 2 to 14."""
 CURVES = (
     ("GM", 1),
     ("GM2", 2),
@@ -37,7 +36,7 @@ CURVES = (
 WITH_DIAMETERS = (("GM", 1), ("GM2", 2), (OURS, 1), (OURS, 2))
 REPEATS = 4
 REPEATED = ("GM", "GM2")
-"""Whose diameters differ much from one workload to the next; degrees hardly do."""
+"""Their diameters differ much from one workload to the next; degrees hardly do."""
 UNFINISHED = "runs.unfinished.csv"
 Points = Mapping[Trial, Measured]
 
@@ -59,7 +58,7 @@ def figures(
         "figure_4": list(points("topics", topics, fixed, distributions, repeats)),
         "figure_5": list(points("subscriptions", subscriptions, fixed, distributions, repeats)),
     }
-    kept = Rows(out / UNFINISHED)
+    records = Records(out / UNFINISHED, Trial, Measured, digits=None)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task("designing", total=sum(map(len, wanted.values())))
@@ -67,11 +66,12 @@ def figures(
             for trial in trials:
                 progress.update(bar, description=f"{name}: {trial.algorithm}, k = {trial.k}")
                 diameters = name == "figure_3" and (trial.algorithm, trial.k) in WITH_DIAMETERS
-                if not kept.has(trial, diameters):
-                    kept.add(trial, measure(trial, diameters))
+                row = records.rows.get(trial)
+                if row is None or (diameters and not row.largest_diameter):
+                    records.add(trial, measure(trial, diameters))
                 progress.advance(bar)
-    (out / UNFINISHED).replace(out / "runs.csv")  # what is finished is measured anew next time
-    rows = {trial: kept.all[trial] for trials in wanted.values() for trial in trials}
+    (out / UNFINISHED).replace(out / "runs.csv")  # the next run measures everything again
+    rows = {trial: records.rows[trial] for trials in wanted.values() for trial in trials}
     write_all(out, {name: {trial: rows[trial] for trial in trials} for name, trials in wanted.items()})
     return rows
 
@@ -89,7 +89,7 @@ def points(
 
 
 def write_all(out: Path, of_figure: Mapping[str, Points]) -> None:
-    """Tables and pictures; each picture with what kTCO prints of it."""
+    """Tables and pictures; below each picture stands what kTCO says about it."""
     every = {trial: row for rows in of_figure.values() for trial, row in rows.items()}
     found = list(beside(every))
     notes = {number: [str(each) for each in found if each.printed.figure == number] for number in range(3, 9)}
@@ -106,9 +106,9 @@ def write_all(out: Path, of_figure: Mapping[str, Points]) -> None:
             panels,
             notes[int(name[-1])],
         )
-        write(out / f"{name}.csv", table(rows, axis, ("degree", "seconds")))
+        write_table(out / f"{name}.csv", table(rows, axis, ("degree", "seconds")))
     far = {trial: row for trial, row in of_figure["figure_3"].items() if row.largest_diameter}
-    write(out / "figures_6_and_8.csv", table(far, "nodes", ("largest_diameter", "average_diameter")))
+    write_table(out / "figures_6_and_8.csv", table(far, "nodes", ("largest_diameter", "average_diameter")))
     for number, distributions in ((6, ["unif"]), (8, [*dict.fromkeys(trial.distribution for trial in far)])):
         panels = [
             Panel(distribution, quantity, curves(far, distribution, "nodes", quantity))
@@ -127,11 +127,11 @@ def write_all(out: Path, of_figure: Mapping[str, Points]) -> None:
         (p.figure or "all", f"kTCO {p.section}", p.says, p.value, "" if here is None else here)
         for p, here in found
     ]
-    write(out / "seed_figures.csv", [columns, *said])
+    write_table(out / "seed_figures.csv", [columns, *said])
 
 
 def curves(rows: Points, distribution: str, axis: str, quantity: str) -> Curves:
-    """Of each algorithm and k that kTCO plots, the mean over the workloads of each point."""
+    """For each algorithm and k that kTCO plots: the mean over the workloads, at each point."""
     values: dict[tuple[str, int], dict[int, list[float]]] = {}
     for trial, row in rows.items():
         if trial.distribution == distribution and (trial.algorithm != "HararyPT" or trial.k in KS):
@@ -150,10 +150,3 @@ def table(rows: Points, axis: str, quantities: Sequence[str]) -> list[Sequence[o
         means = [fmean(getattr(row, quantity) for row in found) for quantity in quantities]
         lines.append((trial.distribution, getattr(trial, axis), trial.algorithm, trial.k, len(found), *means))
     return lines
-
-
-def write(path: Path, table: Sequence[Sequence[object]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        for row in table:
-            writer.writerow([f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row])

@@ -14,7 +14,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 Curves = Mapping[tuple[str, int], Mapping[int, float]]
 FIXED = {"GM": ("tab:blue", "o"), "GM2": ("tab:red", "s"), "CyclePT": ("black", "v")}
 SHADED = {"HararyPT": ("Oranges", "^", "--"), "greedy-k": ("Greens", "D", "-")}
-"""Darker with a larger k."""
+"""Colours become darker with a larger k."""
 DARKEST = 10
 NAMES = {
     "expo": "Expo",
@@ -36,7 +36,7 @@ class Panel(NamedTuple):
 
 
 def draw(path: Path, title: str, axis: str, panels: Sequence[Panel], notes: Sequence[str]) -> None:
-    """Panels of one quantity stand in a row; below them, what kTCO prints of the figure."""
+    """Panels of one quantity stand in a row; below them stands what kTCO prints about the figure."""
     quantities = list(dict.fromkeys(panel.quantity for panel in panels))
     across = len(panels) // len(quantities) if len(panels) > 2 else len(panels)
     down = -(-len(panels) // across)
@@ -47,7 +47,7 @@ def draw(path: Path, title: str, axis: str, panels: Sequence[Panel], notes: Sequ
         _panel(axes, axis, panel)
     for panel, axes in zip(panels, grid.flat, strict=True):
         if panel.quantity != "degree":
-            axes.set_ylim(bottom=0)  # when all panels that share the axis are drawn: it fixes the top as well
+            axes.set_ylim(bottom=0)  # only now: it fixes the top too, for all panels that share the axis
     lines = {
         label: line
         for axes in grid.flat
@@ -70,7 +70,7 @@ def draw(path: Path, title: str, axis: str, panels: Sequence[Panel], notes: Sequ
 
 
 def _panel(axes: Any, axis: str, panel: Panel) -> None:
-    """Degrees lie between a few and some hundreds: their axis is logarithmic."""
+    """One panel. Degrees lie between a few and some hundreds, so their axis is logarithmic."""
     for (algorithm, k), points in panel.curves.items():
         colour, marker, dashes = _style(algorithm, k)
         label = f"{algorithm}, k = {k}"

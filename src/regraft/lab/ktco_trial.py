@@ -20,7 +20,7 @@ from regraft.model import Infeasible, Topology
 
 PUBLISHED = ("GM", "GM2", "HararyPT", "CyclePT")
 OURS = "greedy-k"
-"""With redundant links removed and links exchanged."""
+"""greedy-k, then redundant links removed and links exchanged."""
 
 
 class Trial(NamedTuple):
@@ -77,6 +77,6 @@ def measure(trial: Trial, diameters: bool = False) -> Measured:
 
 
 def overlay(links: Pairs, nodes: int) -> Topology:
-    """With the names that `named` gives the workload's nodes."""
+    """The links as a topology, with the names that `named` gives the workload's nodes."""
     pairs = [(f"n{v:06}", f"n{w:06}") for v, w in links.tolist()]
     return Topology.of(pairs, [f"n{v:06}" for v in range(nodes)], "mesh")

@@ -1,9 +1,9 @@
 """The workloads of kTCO §VIII: every node subscribes to the same number of topics, drawn by popularity.
 
-Each topic t has a probability p(t); a node draws topics until it has |T(v)| different ones. Drawn here by the
-Gumbel trick, which gives the same distribution. Zipf has the exponent that kTCO prints, α = 2. For Expo
-it prints none. Here p falls by a factor e every |T| / 18 topics: with that, two figures that it does print
-come out at once, HararyPT's degree at |T(v)| = 100 over all distributions (60.20), and the k at which
+Each topic t has a probability p(t); a node draws topics until it has |T(v)| different ones. The Gumbel trick
+is used here, which gives the same distribution. Zipf has the exponent that kTCO prints, α = 2. For Expo
+kTCO prints none. Here p falls by a factor e every |T| / 18 topics, because two numbers that kTCO does print
+then come out as printed: HararyPT's degree at |T(v)| = 100 over all distributions (60.20), and the k at which
 HararyPT has as many links as CyclePT under Expo (12).
 """
 
@@ -33,7 +33,7 @@ def popularity(distribution: str, topics: int) -> Shares:
 
 
 def workload(distribution: str, nodes: int, topics: int, subscriptions: int, seed: int = 0) -> Matrix:
-    """The interest matrix; the same seed gives the same."""
+    """The interest matrix; the same seed gives the same matrix."""
     random = np.random.default_rng((seed, nodes, topics, subscriptions))
     log_p = np.log(popularity(distribution, topics))
     chosen = np.empty((nodes, subscriptions), np.int64)

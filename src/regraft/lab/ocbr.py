@@ -1,9 +1,9 @@
 """OCBR re-run: how much the published algorithm saves, and what it leaves to a global search.
 
-The paper prints no measurements (OCBR §5 refers to a report), so the questions are its own (§3.1, §5): does
-every local step lower the global cost, where does it end, how does that depend on the size of the network
-and on how local the traffic is? Beside the neighbourhoods stand the global search and the lower bound.
-Writes `runs.csv`, `steps.csv` and a picture of each.
+The paper prints no measurements (OCBR §5 refers to a report), so this experiment answers the questions that
+it asks (§3.1, §5): does every local step lower the global cost, where does that end, and how does it depend
+on the size of the network and on how local the traffic is? The global search and the lower bound are given
+for comparison. Writes `runs.csv`, `steps.csv` and a picture of each.
 """
 
 import csv
@@ -33,7 +33,7 @@ PER_BROKER = 10
 
 
 class Row(NamedTuple):
-    """One network from a random tree: costs as parts of the cost before."""
+    """One network, beginning with a random tree; costs are fractions of that tree's cost."""
 
     size: int
     local: int
@@ -54,7 +54,7 @@ def run(
     seeds: int = 3,
     time_limit: float = 10.0,
 ) -> dict[str, int]:
-    """Measure, write tables and pictures; how many runs there were and how many ended at a fixpoint."""
+    """Measure, write tables and pictures; returns the numbers of runs, traces, and traces that only fall."""
     out.mkdir(parents=True, exist_ok=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     rows: list[Row] = []
@@ -79,7 +79,7 @@ def run(
 
 
 def measured(size: int, local: int, seed: int, time_limit: float) -> tuple[Row, tuple[float, ...]]:
-    """One network: neighbourhoods to their fixpoint, the global search for the same network, the bound."""
+    """One network: the neighbourhoods until their fixpoint, the global search, and the lower bound."""
     instance = geographic(size, PER_BROKER * size, seed, near=10, local=local / 100)
     problem = Problem.of(None, instance.traffic, instance.network)
     start = problem.parents(random_tree(instance.network, seed))

@@ -1,4 +1,4 @@
-"""Networks of others as OCBR problems: SteinLib (STP), SNDlib (node-link JSON), Rocketfuel maps.
+"""Published networks as OCBR problems: SteinLib (STP), SNDlib (node-link JSON), Rocketfuel maps.
 
 Each reader returns the network of possible links with their costs; STP files also hold the terminals,
 which are the one traffic class of the Steiner tree problem (OCBR §2), SNDlib files the demands, which

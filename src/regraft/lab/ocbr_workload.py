@@ -1,8 +1,8 @@
 """Workloads for OCBR: brokers on a map, links that cost their length, classes that are mostly local.
 
-OCBR has no printed workload (its simulations are in a report of their own), so this one is ours:
-brokers stand at random in a square of 100 × 100, a link costs its length plus one, and a class has at
-least two members, drawn from the brokers nearest to a random one (`local` of the classes) or from all.
+OCBR prints no workload (its simulations are in a separate report), so this one is ours: brokers stand at
+random in a square of 100 × 100, a link costs its length plus one, and a class has at least two members, drawn
+from the brokers nearest to a random one (`local` of the classes) or from all.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ AROUND = 30
 def geographic(
     size: int, classes: int, seed: int, near: int | None = None, local: float = 0.7
 ) -> Instance:  # fmt: skip
-    """A network of all pairs, or of each broker's nearest ones, which are joined if they fall apart."""
+    """A network of all pairs, or of each broker and its `near` nearest ones, and never in pieces."""
     rng = np.random.default_rng(seed)
     points = rng.uniform(0.0, 100.0, (size, 2))
     ids = [f"b{number}" for number in range(size)]
@@ -40,7 +40,7 @@ def _all_pairs(size: int) -> np.ndarray:
 
 
 def _near_pairs(points: np.ndarray, near: int) -> np.ndarray:
-    """Each broker and its nearest ones, and a chain from left to right so that none is cut off."""
+    """Each broker and its nearest ones, and a chain from left to right so that no broker is cut off."""
     size = len(points)
     _, found = cKDTree(points).query(points, min(size, near + 1))
     here = np.repeat(np.arange(size), found.shape[1])
@@ -68,7 +68,7 @@ def _classes(
 
 
 def random_tree(network: Topology, seed: int) -> list[Ends]:
-    """Any tree of possible links, by joining brokers along links in random order."""
+    """A tree of possible links, made by joining brokers along links in random order."""
     rng = np.random.default_rng(seed)
     above = {id: id for id in network.ids}
 

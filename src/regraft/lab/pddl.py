@@ -1,12 +1,12 @@
 """The transformation task in PDDL, for general planners (IPITT §III-C, §III-D).
 
 Only `shift` is needed: both trees have the same brokers. `rem(i, j)` holds for exactly the links
-that are not in the goal tree, so a static fact names the goal links instead of a predicate that
-every action would have to keep up to date. `conn` is symmetric, as in IPITT.
+that are not in the goal tree, so a static fact names the goal links. A predicate would have to be
+kept up to date by every action. `conn` is symmetric, as in IPITT.
 
-Two encodings, so that a general planner is not judged by one of them alone: `ONE_ACTION` is the
-seed's, with n^3 ground actions; `THREE_ACTIONS` cuts a shift into lifting an end of a link, sliding
-it over the guard and dropping it there: n^2 ground actions, plans three times as long.
+There are two encodings, so that a general planner is not judged by one of them alone. `ONE_ACTION` is
+IPITT's, with n^3 ground actions. `THREE_ACTIONS` divides a shift into lifting an end of a link, sliding
+it over the guard and dropping it there: n^2 ground actions, and plans three times as long.
 """
 
 import re
@@ -16,7 +16,7 @@ from regraft.model import Action, Step, Topology, ends
 
 
 class Encoding(NamedTuple):
-    """A domain, the facts that its initial states hold besides the links, and its shift in a plan."""
+    """A domain, the facts of its initial states besides the links, and how a plan of it writes a shift."""
 
     name: str
     domain: str
@@ -62,7 +62,7 @@ ENCODINGS = (ONE_ACTION, THREE_ACTIONS)
 
 
 def problem_text(initial: Topology, goal: Topology, encoding: Encoding = ONE_ACTION) -> str:
-    """The problem file. Brokers are numbered (n0, n1, ...): PDDL knows no upper case and few signs."""
+    """The problem file. Brokers are n0, n1, ...: names in PDDL ignore case and allow few characters."""
     number = {id: index for index, id in enumerate(initial.ids)}
 
     def links(predicate: str, topology: Topology, both_ways: bool) -> str:
@@ -90,9 +90,9 @@ def read_plan(text: str, topology: Topology, encoding: Encoding = ONE_ACTION) ->
 def packed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Each shift as early as the shifts before it allow: the same actions, the fewest steps for their order.
 
-    General planners order actions one after another; to compare steps, theirs get the same chance
-    to run in parallel. A shift comes after those that touched its links, and a link may be removed
-    only after the last shift that it guarded.
+    General planners order actions one after another. Their plans are packed before steps are compared, so
+    that their actions run in parallel too. A shift comes after those that touched its links, and a link may
+    be removed only after the last shift that it guarded.
     """
     changed: dict[tuple[str, str], int] = {}
     guarded: dict[tuple[str, str], int] = {}

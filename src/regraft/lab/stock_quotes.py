@@ -41,7 +41,7 @@ def parse_publication(line: str) -> Event:
 
 
 def read_publications(path: Path) -> Iterator[Event]:
-    """The publications of one file, in its order; empty lines are passed over."""
+    """The publications of one file, in its order; empty lines are skipped."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):

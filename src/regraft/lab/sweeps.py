@@ -1,4 +1,4 @@
-"""Questions to the rows of the planning experiment: means, and comparisons over a sweep.
+"""What the rows of the planning experiment say: means, and comparisons over a sweep.
 
 A sweep follows one axis of Figure 5: the overlay size at 20 % changed links, or the change ratio at
 60 brokers. Planners are compared only on topologies that both solved.
@@ -24,7 +24,7 @@ def label(trial: Trial) -> str:
 
 
 def value(trial: Trial, measurement: Measurement, quantity: Quantity) -> float:
-    """The best-first search runs until its limit; its time is when it found its plan (IPITT §VI-C)."""
+    """A row's value. The best-first search runs until its limit: its time is when it found its plan."""
     late = trial.planner == "best-first" and quantity == "seconds"
     return float(getattr(measurement, "best_seconds" if late else quantity) or 0.0)
 

@@ -1,7 +1,7 @@
 """One planner on one pair of trees, in a process of its own: time, plan, peak memory.
 
-A process of its own because a solver may hang, crash or eat the machine's memory: the experiment
-goes on and records which. Time is measured inside it, after small plans as warm-up, so that
+A process of its own because a solver may hang, crash or use up the machine's memory: then the experiment
+records which, and continues. Time is measured inside the process, after small plans as warm-up, so that
 loading and compiling count for no planner; memory is the high-water mark of the whole process.
 """
 
@@ -10,7 +10,7 @@ import sys
 import tempfile
 from typing import IO, Literal, NamedTuple
 
-from regraft.lab.process import peak_mb, run_limited
+from regraft.lab.limited_process import peak_mb, run_limited
 from regraft.lab.workload import SHAPES, trees
 from regraft.model import Infeasible, Limits, Plan
 from regraft.model.limits import Minimise
@@ -22,7 +22,7 @@ Status = Literal["found", "none found", "out of time", "out of memory", "failed"
 
 
 class Trial(NamedTuple):
-    """What is run. `topology` is the name of one of the twelve shapes, `change` a percentage.
+    """What to run. `topology` is the name of one of the twelve shapes, `change` a percentage.
 
     `only_first` stops a search that would use up its time at the first plan that it reports.
     """
@@ -37,7 +37,7 @@ class Trial(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """What came out; the plan's fields are None unless a plan was found.
+    """The result; the plan's fields are None unless a plan was found.
 
     `best_seconds` is when the returned plan was found: a search that runs until its limit may have
     had it long before (IPITT §VI-C records this time for the best-first search).
@@ -56,7 +56,7 @@ class Measurement(NamedTuple):
 
 
 class Allowance(NamedTuple):
-    """When a process is ended from outside: so long after the planner's own limit, or over so much memory."""
+    """A trial's process is ended `grace` seconds after the planner's own limit, or above `memory_mb`."""
 
     grace: float = 180.0
     memory_mb: float = 16_000.0

@@ -132,6 +132,6 @@ def _joining(
 
 
 def _pairs(size: int, random: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Uniform pairs of brokers, drawn in batches: one call per pair would dominate the time."""
+    """Uniform pairs of brokers, drawn in batches: one call per pair would take most of the time."""
     while True:
         yield from map(tuple, random.integers(0, size, size=(max(64, size), 2)).tolist())

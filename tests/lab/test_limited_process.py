@@ -2,7 +2,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from regraft.lab.process import peak_mb, run_limited
+from regraft.lab.limited_process import peak_mb, run_limited
 
 
 def ended(code: str, seconds: float, memory_mb: float) -> tuple[str | None, float | None, str]:

@@ -1,7 +1,7 @@
-"""What the paper prints about the execution of plans (IPITT §VI-C, Figure 6), and the same of our rows.
+"""What the paper prints about the execution of plans (IPITT §VI-C, Figure 6), and the same from our rows.
 
-The curves are not printed as numbers; these are all that the text states. A sweep follows one of the three
-variables through the centre; planners are compared only where both plans were carried out.
+The curves are not printed as numbers: the numbers here are all that the text states. A sweep follows one of
+the three variables through the centre; planners are compared only where both plans were carried out.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -67,15 +67,15 @@ def more_latency(axis: Axis, rows: Rows, planner: str, centre: Point = CENTRE) -
 def percent_growth(
     rows: Rows, planner: str, quantity: Quantity, first: int = 1_000, last: int = 5_000
 ) -> float | None:
-    """From the first to the last number of subscribers."""
+    """How much the quantity grows from the first number of subscribers to the last; None if not measured."""
     found = means("subscribers", rows, planner, quantity)
     if not found.get(first) or last not in found:
         return None
     return 100 * (found[last] / found[first] - 1)
 
 
-class SeedFigure(NamedTuple):
-    """`value` is a bound: the text has "up to"."""
+class ExecutionFigure(NamedTuple):
+    """One number of the text. `value` is a bound: the text says "up to" or "less than"."""
 
     figure: str
     says: str
@@ -99,26 +99,36 @@ def _growth(planner: str, quantity: Quantity) -> Callable[[Rows], float | None]:
     return partial(percent_growth, planner=planner, quantity=quantity)
 
 
-SEED_FIGURES: Sequence[SeedFigure] = (
-    SeedFigure("6a", "ms later than unaffected (p99), BFS's plan, up to", 2_000, _later("brokers", THEIRS)),
-    SeedFigure("6a", "ms later than unaffected (p99), IPITT's plan, up to", 2_000, _later("brokers", OURS)),
-    SeedFigure("6b", "% shorter execution than BFS's plan, up to", 55, _shorter("brokers")),
-    SeedFigure("6e", "ms later than unaffected (p99), BFS's plan, up to", 2_200, _later("change", THEIRS)),
-    SeedFigure("6e", "ms later than unaffected (p99), IPITT's plan, up to", 2_200, _later("change", OURS)),
-    SeedFigure("6f", "% shorter execution than BFS's plan, up to", 60, _shorter("change")),
-    SeedFigure(
+PRINTED: Sequence[ExecutionFigure] = (
+    ExecutionFigure(
+        "6a", "ms later than unaffected (p99), BFS's plan, up to", 2_000, _later("brokers", THEIRS)
+    ),
+    ExecutionFigure(
+        "6a", "ms later than unaffected (p99), IPITT's plan, up to", 2_000, _later("brokers", OURS)
+    ),
+    ExecutionFigure("6b", "% shorter execution than BFS's plan, up to", 55, _shorter("brokers")),
+    ExecutionFigure(
+        "6e", "ms later than unaffected (p99), BFS's plan, up to", 2_200, _later("change", THEIRS)
+    ),
+    ExecutionFigure(
+        "6e", "ms later than unaffected (p99), IPITT's plan, up to", 2_200, _later("change", OURS)
+    ),
+    ExecutionFigure("6f", "% shorter execution than BFS's plan, up to", 60, _shorter("change")),
+    ExecutionFigure(
         "6h", "% more p99 latency, 5 times the subscribers, less than", 400, _growth(OURS, "affected_p99_ms")
     ),
-    SeedFigure(
+    ExecutionFigure(
         "6i", "% more execution time, 5 times the subscribers, less than", 400, _growth(OURS, "execution_s")
     ),
-    SeedFigure("6j", "% more queue growth, 5 times the subscribers, up to", 110, _growth(OURS, "queue_p99")),
+    ExecutionFigure(
+        "6j", "% more queue growth, 5 times the subscribers, up to", 110, _growth(OURS, "queue_p99")
+    ),
 )
 
 
-def seed_table(rows: Rows) -> Iterable[Sequence[object]]:
+def printed_table(rows: Rows) -> Iterable[Sequence[object]]:
     yield "figure", "section", "quantity", "seed", "measured"
-    for figure in SEED_FIGURES:
+    for figure in PRINTED:
         measured = figure.measured(rows)
         shown = "" if measured is None else round(measured, 1)
         yield f"Figure {figure.figure}", "IPITT §VI-C", figure.says, figure.value, shown
@@ -127,7 +137,7 @@ def seed_table(rows: Rows) -> Iterable[Sequence[object]]:
 def figure_table(
     axis: Axis, rows: Rows, quantities: Sequence[Quantity], centre: Point = CENTRE
 ) -> Iterable[Sequence[object]]:
-    """The means that a picture shows."""
+    """The means that a picture shows, as a table."""
     yield axis, "planner", "runs", *quantities
     for planner in PLANNERS:
         for point, at in on(axis, rows, planner, centre).items():

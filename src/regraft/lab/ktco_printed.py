@@ -1,4 +1,4 @@
-"""What kTCO's prose prints of its figures, and the same of rows that were measured."""
+"""What kTCO's text says about its figures in numbers, and the same numbers from measured rows."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
@@ -16,7 +16,7 @@ LARGEST, AVERAGE = "largest_diameter", "average_diameter"
 
 
 class Printed(NamedTuple):
-    """`says` as kTCO says it; `figure` 0: all of them."""
+    """One number of the text: `says` in its words; `figure` is 0 if it is about all figures."""
 
     figure: int
     section: str
@@ -30,7 +30,7 @@ def fits(trial: Trial, where: Mapping[str, object]) -> bool:
 
 
 def mean(rows: Rows, quantity: str, where: Mapping[str, object]) -> float | None:
-    """Over all rows that fit; None if there is none."""
+    """The mean over all rows that fit; None if no row does."""
     found = [float(getattr(row, quantity)) for trial, row in rows.items() if fits(trial, where)]
     return fmean(found) if found else None
 
@@ -76,7 +76,8 @@ def degree(algorithm: str, k: int, **where: object) -> Value:
 def strongest(**where: object) -> Value:
     """The k at which HararyPT, whose even k lie on a smooth curve, has as many links as CyclePT.
 
-    An odd k costs more than the next even one: its diameters are other links in every topic.
+    An odd k costs more links than the next even one: the diameters of its Harary graphs are different
+    links in every topic.
     """
 
     def value(rows: Rows) -> float | None:

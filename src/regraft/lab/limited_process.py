@@ -1,4 +1,4 @@
-"""Processes that can be ended from outside: by time, by memory, with all that they started."""
+"""Run a process within limits of time and memory; at a limit it is ended with all that it started."""
 
 import resource
 import sys
@@ -10,11 +10,11 @@ from typing import IO, Literal, NamedTuple
 from regraft.processes.programs import kill_program, start_program
 
 LOOK_EVERY = 0.05
-"""Seconds between two looks at a running process: its time is measured inside, so this may be coarse."""
+"""Seconds between two checks of a running process. It measures its own time, so this may be coarse."""
 
 
 class Ended(NamedTuple):
-    """How a process ended: by which limit, if any; its peak of memory as far as seen; its time."""
+    """How a process ended: at which limit, if any; the highest memory use that was seen; its time."""
 
     limit: Literal["out of time", "out of memory"] | None
     peak_mb: float | None
@@ -29,7 +29,7 @@ def run_limited(
     memory_mb: float,
     directory: Path | None = None,
 ) -> Ended:
-    """Run until the end or a limit; whatever the process started in turn ends with it, and it with us."""
+    """Run until the end or a limit. What the process started ends with it, and it ends with us."""
     started = time.monotonic()
     peak: float | None = None
     limit: Literal["out of time", "out of memory"] | None = None
