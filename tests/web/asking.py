@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from fastapi.testclient import TestClient
 
-from regraft.web.roles import Role
+from regraft.web.users import Role
 
 TOKENS = {role: f"the-token-of-the-{role.label}" for role in Role}
 Asking = Callable[..., TestClient]

@@ -11,11 +11,10 @@ from tests.web.asking import TOKENS, Asking
 from regraft.model import BadInput, RegraftError
 from regraft.serve import views as v
 from regraft.testing.web_service import MemoryService
-from regraft.web.audit import AuditAway
+from regraft.web.audit import AuditUnavailable
 from regraft.web.rate import Rate
-from regraft.web.roles import Role
 from regraft.web.settings import WebSettings
-from regraft.web.users import Users
+from regraft.web.users import Role, Users
 
 READS = (
     *("state", "topology", "brokers", "brokers/b3", "snapshots", "series", "proposals", "operations"),
@@ -231,7 +230,7 @@ def test_nothing_is_changed_that_can_not_be_audited(asking: Asking, service: Mem
 
 def test_an_audit_log_that_can_not_be_opened_is_said_at_the_start(tmp_path: Path, asking: Asking) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(AuditAway, match="cannot be opened"):
+    with pytest.raises(AuditUnavailable, match="cannot be opened"):
         asking(WebSettings(audit_log=tmp_path / "file" / "audit"))
 
 

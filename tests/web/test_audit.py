@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regraft.web.audit import KEPT, Audit, AuditAway
+from regraft.web.audit import KEPT, Audit, AuditUnavailable
 
 
 def test_what_was_written_is_read_back_the_newest_first(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_full_file_makes_way_and_few_old_ones_are_kept(tmp_path: Path) -> None
 
 def test_a_disk_that_is_full_is_a_fault_with_the_path() -> None:
     audit = Audit(Path("/dev/full"))
-    with pytest.raises(AuditAway, match="/dev/full: the audit log cannot be written: No space left"):
+    with pytest.raises(AuditUnavailable, match="/dev/full: the audit log cannot be written: No space left"):
         audit.write({"n": 1})
 
 
@@ -51,7 +51,7 @@ def test_a_line_that_a_full_disk_takes_in_part_is_taken_back(
     audit.write({"n": 1})
     with monkeypatch.context() as full:
         full.setattr(os, "write", lambda file, line: write(file, line[:5]))
-        with pytest.raises(AuditAway, match="No space left"):
+        with pytest.raises(AuditUnavailable, match="No space left"):
             audit.write({"n": 2})
     audit.write({"n": 3})
     assert [entry["n"] for entry in audit.last(9)] == [3, 1]

@@ -10,9 +10,8 @@ from tests.web.asking import TOKENS
 from regraft.testing import web_overlay as made
 from regraft.testing.web_server import Background, background, browser
 from regraft.testing.web_service import MemoryService
-from regraft.web.roles import Role
 from regraft.web.settings import WebSettings
-from regraft.web.users import Users
+from regraft.web.users import Role, Users
 
 CHROMIUM = browser()
 pytestmark = [

@@ -1,10 +1,9 @@
 import pytest
 
-from regraft.web.gate import COOKIE, SESSION_SECONDS, Asked, Denial, Gate
+from regraft.web.gate import COOKIE, SESSION_SECONDS, Denial, Gate, RequestHead
 from regraft.web.rate import Rate
-from regraft.web.roles import LOCAL, Principal, Role
 from regraft.web.settings import WebSettings
-from regraft.web.users import Users
+from regraft.web.users import LOCAL, Principal, Role, Users
 
 TOKEN = "the-token-of-the-operator"
 USERS = Users().with_token("olga", Role.OPERATOR, TOKEN)
@@ -12,9 +11,9 @@ WITH_USERS = WebSettings(users=USERS)
 READ = "/api/v1/state"
 
 
-def asked(path: str = READ, method: str = "GET", **headers: str) -> Asked:
+def asked(path: str = READ, method: str = "GET", **headers: str) -> RequestHead:
     names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Asked(method, path, {"host": "localhost:8000", **names}, "192.0.2.7")
+    return RequestHead(method, path, {"host": "localhost:8000", **names}, "192.0.2.7")
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -108,7 +107,7 @@ def test_a_certificate_counts_only_if_its_name_is_a_users() -> None:
     users = Users({}, {"ops": Principal("ops", Role.VIEWER, "certificate")})
     gate = Gate(WebSettings())
     gate.settings = WebSettings(users=USERS)
-    named = Asked("GET", READ, {"host": "localhost"}, "192.0.2.7", "ops")
+    named = RequestHead("GET", READ, {"host": "localhost"}, "192.0.2.7", "ops")
     assert status(gate.admit(named, 0.0)) == 401
     object.__setattr__(gate.settings, "users", users)
     assert gate.admit(named, 0.0) == Principal("ops", Role.VIEWER, "certificate")
@@ -121,7 +120,7 @@ def test_wrong_tokens_run_out_and_then_even_the_right_one_waits() -> None:
     assert isinstance(late, Denial)
     assert late.status == 429
     assert late.retry_after == pytest.approx(10.0)
-    other = Asked("GET", READ, {"host": "localhost", **bearer(TOKEN)}, "192.0.2.8")
+    other = RequestHead("GET", READ, {"host": "localhost", **bearer(TOKEN)}, "192.0.2.8")
     assert isinstance(gate.admit(other, 0.0), Principal)
     assert isinstance(gate.admit(asked(**bearer(TOKEN)), 10.0), Principal)
 

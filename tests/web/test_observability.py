@@ -11,7 +11,7 @@ import pytest
 from regraft.broker.io import metrics as of_brokers
 from regraft.loop.policy import Policy
 from regraft.loop.state import State
-from regraft.serve.loop_metrics import metrics
+from regraft.serve.status import metrics
 from regraft.testing.web_service import MemoryService
 from regraft.web.metrics import LOOP, Metrics
 

@@ -12,9 +12,8 @@ from tests.web.test_dashboard import CHROMIUM, WIDE, Watched, links_shown, until
 from regraft.serve import views as v
 from regraft.testing.web_server import Background, background
 from regraft.testing.web_service import MemoryService
-from regraft.web.roles import Role
 from regraft.web.settings import WebSettings
-from regraft.web.users import Users
+from regraft.web.users import Role, Users
 
 pytestmark = [
     pytest.mark.xdist_group("browser"),

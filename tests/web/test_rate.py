@@ -25,9 +25,9 @@ def test_a_bucket_does_not_grow_beyond_its_burst() -> None:
 
 def test_looking_takes_nothing() -> None:
     buckets = Buckets(Rate(1.0, 1))
-    assert [buckets.left("a", 0.0) for _ in range(3)] == [0.0, 0.0, 0.0]
+    assert [buckets.wait("a", 0.0) for _ in range(3)] == [0.0, 0.0, 0.0]
     assert buckets.take("a", 0.0) == 0.0
-    assert buckets.left("a", 0.25) == pytest.approx(0.75)
+    assert buckets.wait("a", 0.25) == pytest.approx(0.75)
 
 
 def test_callers_without_end_do_not_fill_the_memory() -> None:

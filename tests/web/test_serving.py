@@ -16,10 +16,9 @@ from tests.web.asking import TOKENS
 
 from regraft.model import BadInput
 from regraft.testing.web_service import MemoryService
-from regraft.web.roles import Role
 from regraft.web.serving import Serving, serving
 from regraft.web.settings import WebSettings
-from regraft.web.users import Users, parse_users
+from regraft.web.users import Role, Users, parse_users
 
 Steps = Callable[[Serving], Awaitable[Any]]
 

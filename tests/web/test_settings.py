@@ -5,9 +5,8 @@ import pytest
 
 from regraft.model import BadInput
 from regraft.serve.configuration import WebSection
-from regraft.web.roles import Role
 from regraft.web.settings import WebSettings, is_loopback, settings_of
-from regraft.web.users import Users, parse_users
+from regraft.web.users import Role, Users, parse_users
 
 TOKEN = "0123456789abcdef"
 SOMEBODY = Users().with_token("alice", Role.ADMIN, TOKEN)

@@ -1,4 +1,4 @@
-"""Puts the API together: routes, guard, the form of errors, the OpenAPI document, the page."""
+"""Puts the web application together: routes, guard, the form of errors, the OpenAPI document, the page."""
 
 import asyncio
 import logging
@@ -19,19 +19,18 @@ from regraft import __version__
 from regraft.model import BadInput, RegraftError
 from regraft.serve.interface import ServiceInterface
 from regraft.web.api import control, decisions, events, overlay, plans
-from regraft.web.api.parts import Needs
+from regraft.web.api.dependencies import Needs
 from regraft.web.audit import Audit
-from regraft.web.documents import Alive, components, documented
+from regraft.web.documents import Alive, components, documented, plain_reason, problem
 from regraft.web.gate import COOKIE, OPENAPI, Gate
 from regraft.web.guard import Guard
 from regraft.web.metrics import TEXT, Metrics
 from regraft.web.page import REFERENCE, STATIC, Files, page_headers
-from regraft.web.problems import plain_reason, problem
 from regraft.web.settings import WebSettings
 
 log = logging.getLogger("regraft.web")
 API = "/api/v1"
-PARTS = (overlay, plans, decisions, control, events)
+SECTIONS = (overlay, plans, decisions, control, events)
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
 
@@ -43,16 +42,16 @@ def application(service: ServiceInterface, settings: WebSettings) -> FastAPI:
     app.state.service, app.state.gate = service, Gate(settings)
     app.state.audit, app.state.metrics = Audit(settings.audit_log), Metrics(service.metrics)
     app.state.ending = asyncio.Event()
-    app.state.places = events.Places(settings.streams, settings.streams_each, app.state.metrics)
-    for part in PARTS:
-        app.include_router(part.router, prefix=API)
+    app.state.places = events.StreamPlaces(settings.streams, settings.streams_each, app.state.metrics)
+    for section in SECTIONS:
+        app.include_router(section.router, prefix=API)
     _health(app, service)
     _errors(app)
     _described(app)
     _reference(app)
     app.mount("/", Files(directory=STATIC, html=True))
     app.add_middleware(GZipMiddleware, minimum_size=1000)
-    # The last one added is the outermost.
+    # The middleware that is added last is the outermost: the guard sees every request first.
     app.add_middleware(
         Guard, gate=app.state.gate, audit=app.state.audit, metrics=app.state.metrics, headers=page_headers()
     )
@@ -67,16 +66,16 @@ def _health(app: FastAPI, service: ServiceInterface) -> None:
         document = Alive(status="ok" if fine else "failing", checks=seen.checks if known else {})
         return Response(msgspec.json.encode(document), 200 if fine else 503, media_type="application/json")
 
-    answers = {**documented(Alive), 503: documented(Alive)[200] | {"description": "It does not."}}
+    answers = {**documented(Alive), 503: documented(Alive)[200] | {"description": "Something fails."}}
 
     @app.get("/healthz", tags=["health"], responses=answers)
     async def alive(request: Request) -> Response:
-        """Whether the process works. Who is not recognised is told no parts."""
+        """Whether the process works. Only callers that are recognised see the single checks."""
         return health(request, ready=False)
 
     @app.get("/readyz", tags=["health"], responses=answers)
     async def ready(request: Request) -> Response:
-        """Whether it also has a topology, and nothing fails."""
+        """Whether it also knows a topology, and every check succeeds."""
         return health(request, ready=True)
 
     text = {**documented(Alive), 200: {"description": "Text.", "content": {"text/plain": {}}}}
@@ -96,7 +95,7 @@ def _errors(app: FastAPI) -> None:
 
     @app.api_route("/api/{rest:path}", methods=METHODS, include_in_schema=False)
     async def unknown(request: Request) -> Response:
-        """What no route has taken; it must not reach the page's files."""
+        """Every path under /api without a route; the page's files, mounted last, would take it otherwise."""
         raise HTTPException(405 if _methods(app, request.url.path) else 404)
 
     @app.exception_handler(HTTPException)
@@ -118,7 +117,7 @@ def _errors(app: FastAPI) -> None:
 
 
 def _methods(app: FastAPI, path: str) -> list[str]:
-    """What the document offers at this path; the router would only name those of one route."""
+    """The methods of this path by the OpenAPI document; the router would name those of one route only."""
     for template, operations in app.openapi()["paths"].items():
         if re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(template)), path):
             return sorted(method.upper() for method in operations)
@@ -126,7 +125,7 @@ def _methods(app: FastAPI, path: str) -> list[str]:
 
 
 def _described(app: FastAPI) -> None:
-    """The OpenAPI document, with the schemas of msgspec and the ways to be recognised."""
+    """The OpenAPI document, with the schemas of msgspec and the ways to authenticate."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -150,8 +149,8 @@ def _described(app: FastAPI) -> None:
 
 
 def _roles() -> Iterator[tuple[str, str, str]]:
-    """Path, method, and the least role that may ask, of every route that asks for one."""
-    for route in (route for part in PARTS for route in part.router.routes):
+    """Path, method and least role of every route that needs a role."""
+    for route in (route for section in SECTIONS for route in section.router.routes):
         assert isinstance(route, APIRoute)
         for needs in (each.call for each in route.dependant.dependencies):
             if isinstance(needs, Needs):
@@ -160,7 +159,7 @@ def _roles() -> Iterator[tuple[str, str, str]]:
 
 
 def _reference(app: FastAPI) -> None:
-    """The API for people, from files of ours: FastAPI's own page would load its scripts from the internet."""
+    """The API reference, from our own files: FastAPI's page would load scripts from the internet."""
 
     @app.get("/docs", include_in_schema=False)
     async def reference() -> Response:

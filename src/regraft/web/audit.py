@@ -1,8 +1,8 @@
 """Who changed what: one JSON object on a line for every request that changes something, and its answer.
 
-The line `asked` is on disk before anything is done, the line `answered` after; if the first cannot be
-written (a full disk), the request is refused, so that nothing is ever done without a record. Failed attempts
-to be recognised are written too.
+The line `asked` is on disk before anything is done, the line `answered` after it. If the first cannot be
+written (a full disk), the request is refused, so that nothing is ever done without a record. Failed logins
+are written too.
 """
 
 import errno
@@ -16,10 +16,10 @@ from regraft.model import RegraftError
 
 LARGEST = 16 * 2**20
 KEPT = 4
-"""Older files, `audit.jsonl.1` the youngest of them."""
+"""How many older files are kept; `audit.jsonl.1` is the youngest of them."""
 
 
-class AuditAway(RegraftError):
+class AuditUnavailable(RegraftError):
     """The audit log cannot be written."""
 
 
@@ -36,7 +36,7 @@ class Audit:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._open()
             except OSError as fault:
-                raise AuditAway(f"{path}: the audit log cannot be opened: {fault.strerror}") from None
+                raise AuditUnavailable(f"{path}: the audit log cannot be opened: {fault.strerror}") from None
 
     def write(self, entry: Mapping[str, Any]) -> None:
         if self._path is None:
@@ -49,10 +49,12 @@ class Audit:
             self._append(line.encode("utf-8", "surrogatepass"))
             os.fsync(self._file)
         except OSError as fault:
-            raise AuditAway(f"{self._path}: the audit log cannot be written: {fault.strerror}") from None
+            raise AuditUnavailable(
+                f"{self._path}: the audit log cannot be written: {fault.strerror}"
+            ) from None
 
     def _append(self, line: bytes) -> None:
-        """All of it or nothing: a disk that becomes full takes a part, and says nothing."""
+        """Write the whole line or nothing: on a full disk, `os.write` may take a part without an error."""
         assert self._file is not None
         before = os.fstat(self._file).st_size
         written = os.write(self._file, line)
@@ -61,7 +63,7 @@ class Audit:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def last(self, most: int) -> list[dict[str, Any]]:
-        """The newest lines of the present file, the newest first."""
+        """Up to `most` lines of the current file, the newest first."""
         if self._path is None:
             return self._memory[::-1][:most]
         lines = self._path.read_bytes().splitlines()[-most:] if self._path.exists() else []

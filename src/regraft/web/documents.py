@@ -1,10 +1,11 @@
 """What the API takes and gives beyond the service's own views, and how all of it is described in OpenAPI.
 
-Answers are encoded by msgspec as they are; their JSON schemas are put into the OpenAPI document, so that
-there is one definition of each value.
+msgspec encodes the answers and makes their JSON schemas for the OpenAPI document, so that each value has one
+definition. Every refusal is a status and `{"code", "reason"}`.
 """
 
 from collections.abc import Iterable
+from http import HTTPStatus
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -12,15 +13,21 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from regraft.serve import views as v
-from regraft.web.problems import Problem, refusal
 
 T = TypeVar("T")
 Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a request was not fulfilled: a word for programs, a sentence for people."""
+
+    code: str
+    reason: str
+
+
 class Items(msgspec.Struct, Generic[T], frozen=True):
-    """A list; an object around it leaves room for more."""
+    """A list inside an object, which leaves room for more fields."""
 
     items: tuple[T, ...]
 
@@ -50,7 +57,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Alive(msgspec.Struct, frozen=True, kw_only=True):
-    """`status` is ok or failing; parts are named only to those who are recognised."""
+    """`status` is ok or failing; only callers that are recognised see the single checks."""
 
     status: Literal["ok", "failing"]
     checks: dict[str, str] = {}
@@ -97,15 +104,17 @@ _SCHEMAS, _COMPONENTS = msgspec.json.schema_components(
     ANSWERS, ref_template=_REF, schema_hook=lambda kind: _ANYTHING
 )
 SCHEMA_OF = dict(zip(ANSWERS, _SCHEMAS, strict=True))
+STATUS = {"unknown": 404, "stale": 409, "again": 409, "busy": 409, "mode": 409, "bad": 422, "away": 503}
+"""The HTTP status for each code of a `Refused`."""
 Responses = dict[int | str, dict[str, Any]]
-NOES = {
+REFUSALS = {
     400: "The body cannot be read.",
     401: "Not recognised.",
     403: "The role does not allow it, or a page of another origin asked.",
     404: "There is no such thing.",
     409: "The time for it has passed, or something else is under way.",
     413: "The body is too large.",
-    421: "Asked by a name that is not the server's.",
+    421: "RequestHead by a name that is not the server's.",
     422: "The request breaks a rule.",
     429: "Too often, or too many event streams of one user; `Retry-After` says when.",
     500: "A fault of ours; the log has the request id.",
@@ -119,9 +128,24 @@ def components() -> dict[str, Any]:
 
 
 def documented(answer: Any, status: int = 200, description: str = "As asked.") -> Responses:
-    """The `responses` of a route: its answer, and every way to say no."""
-    noes: Responses = {code: _described(Problem, text) for code, text in NOES.items()}
-    return {status: _described(answer, description), **noes}
+    """The `responses` of a route: its answer, and every refusal."""
+    refusals: Responses = {code: _described(Problem, text) for code, text in REFUSALS.items()}
+    return {status: _described(answer, description), **refusals}
+
+
+def problem(status: int, code: str, reason: str, headers: dict[str, str] | None = None) -> Response:
+    content = msgspec.json.encode(Problem(code=code, reason=reason))
+    return Response(content, status, headers, "application/json")
+
+
+def refusal(refused: v.Refused) -> Response:
+    return problem(STATUS[refused.code], refused.code, refused.reason)
+
+
+def plain_reason(status: int, detail: Any) -> tuple[str, str]:
+    """Code and reason for what the framework itself refuses, such as an unknown path."""
+    phrase = HTTPStatus(status).phrase
+    return phrase.lower(), detail if isinstance(detail, str) else phrase
 
 
 def reply(view: Any, status: int = 200) -> Response:
@@ -132,6 +156,7 @@ def reply(view: Any, status: int = 200) -> Response:
 
 
 def reply_items(views: Iterable[Any] | v.Refused) -> Response:
+    """Several views as JSON; a `Refused` with its own status."""
     return refusal(views) if isinstance(views, v.Refused) else reply(Items(tuple(views)))
 
 

@@ -1,10 +1,10 @@
-"""Who may pass: recognises callers, refuses forged requests, counts. Pure; the time is an argument.
+"""Recognises callers, refuses forged requests, limits rates. Pure; the time is an argument.
 
 A caller is recognised by a bearer token, a session cookie (the browser's event stream can send no token), or
-the client certificate of the connection. A server without users trusts whoever reaches it, so it must make
-sure that a browser was not led there by somebody else's page: the name in `Host` must be one of ours (a
-foreign name that resolves to the loopback interface), and requests that change something must not come from a
-page of another origin.
+the client certificate of the connection. A server without users trusts every caller that reaches it, so it
+must make sure that a page of another site did not make the browser ask. The name in `Host` must be one of
+ours: an attacker's name may resolve to the loopback interface (DNS rebinding). And requests that change
+something must not come from a page of another origin.
 """
 
 import secrets
@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from regraft.web.rate import Buckets
-from regraft.web.roles import LOCAL, Principal
 from regraft.web.settings import LOOPBACK_NAMES, WebSettings, is_loopback
-from regraft.web.users import digest
+from regraft.web.users import LOCAL, Principal, digest
 
 COOKIE = "regraft-session"
 SESSION_SECONDS = 12 * 3600.0
@@ -24,17 +23,17 @@ MOST_SESSIONS = 1000
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 LOG_IN = "/api/v1/session"
 OPENAPI = "/openapi.json"
-"""What can be asked is told to those who may ask; the page that shows it holds nothing of it."""
+"""Only recognised callers may read it. The page that shows it is open to all, and holds nothing of it."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestHead:
     """What is known of a request before its body."""
 
     method: str
     path: str
     headers: Mapping[str, str]
-    """Names in small letters."""
+    """Names in lower case."""
     client: str = ""
     certificate: str | None = None
     """The common name of the connection's client certificate, which TLS has checked."""
@@ -45,7 +44,7 @@ class Asked:
 
     @property
     def open(self) -> bool:
-        """Whether anybody may ask: the page's files, whether we live, and a way to log in."""
+        """Whether anybody may ask this: the page's files, the health checks, and logging in."""
         if self.path.startswith("/api/"):
             return self.path == LOG_IN and self.method == "POST"
         return self.path not in ("/metrics", OPENAPI)
@@ -72,7 +71,7 @@ class Denial:
 
 
 class Gate:
-    """Holds sessions and buckets; everything else comes with the request."""
+    """Holds sessions and token buckets; everything else comes with the request."""
 
     def __init__(self, settings: WebSettings) -> None:
         self.settings = settings
@@ -83,12 +82,12 @@ class Gate:
         own = () if settings.host in ("0.0.0.0", "::") else (settings.host,)
         self._names = frozenset(name.lower() for name in (*LOOPBACK_NAMES, *own, *settings.hosts))
 
-    def admit(self, asked: Asked, now: float) -> Principal | Denial | None:
-        """None: nobody in particular, and none is needed."""
+    def admit(self, asked: RequestHead, now: float) -> Principal | Denial | None:
+        """Who asks, or why the request is denied. None: not recognised, and anybody may ask this."""
         forged = self._forged(asked)
         if forged is not None:
             return forged
-        if wait := self._failures.left(asked.client, now):
+        if wait := self._failures.wait(asked.client, now):
             return _too_often("too many wrong tokens from this address", wait)
         principal = self._recognised(asked, now)
         caller = f"{principal.name if principal else ''}@{asked.client}"
@@ -118,11 +117,11 @@ class Gate:
     def log_out(self, secret: str) -> None:
         self._sessions.pop(digest(secret), None)
 
-    def _recognised(self, asked: Asked, now: float) -> Principal | None:
+    def _recognised(self, asked: RequestHead, now: float) -> Principal | None:
         users = self.settings.users
         if not users:
             return LOCAL
-        if asked.bearer:  # said on purpose: goes before what a browser sends by itself
+        if asked.bearer:  # sent on purpose, so it precedes the cookie that a browser sends by itself
             return users.by_token(asked.bearer)
         if secret := asked.cookie(COOKIE):
             principal, begun = self._sessions.get(digest(secret), (None, 0.0))
@@ -130,7 +129,7 @@ class Gate:
                 return principal
         return users.by_certificate(asked.certificate) if asked.certificate else None
 
-    def _forged(self, asked: Asked) -> Denial | None:
+    def _forged(self, asked: RequestHead) -> Denial | None:
         host = asked.headers.get("host", "")
         name = (urlsplit(f"//{host}").hostname or "") if _is_authority(host) else ""
         if is_loopback(self.settings.host) and name not in self._names:
@@ -148,7 +147,7 @@ class Gate:
 def _is_authority(host: str) -> bool:
     try:
         return urlsplit(f"//{host}").hostname is not None
-    except ValueError:  # brackets that hold no address
+    except ValueError:  # brackets without an IPv6 address in them
         return False
 
 

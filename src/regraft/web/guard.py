@@ -1,4 +1,4 @@
-"""The ASGI layer around everything: admits, limits, records, counts and logs each request."""
+"""The outermost ASGI layer: admits, limits, records, counts and logs each request."""
 
 import json
 import logging
@@ -10,24 +10,24 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from regraft.web.audit import Audit, AuditAway
-from regraft.web.gate import Asked, Denial, Gate
+from regraft.web.audit import Audit, AuditUnavailable
+from regraft.web.documents import problem
+from regraft.web.gate import Denial, Gate, RequestHead
 from regraft.web.metrics import Metrics
-from regraft.web.problems import problem
-from regraft.web.roles import Principal
+from regraft.web.users import Principal
 
 LARGEST_BODY = 2**20
 CERTIFICATE = "regraft.certificate"
-"""Key of the scope: the common name of the client certificate."""
+"""The key in the ASGI scope of the common name in the client certificate."""
 OURS = "a fault of the server; its log has the request id"
 log = logging.getLogger("regraft.web")
 
 
 @dataclass
 class Visit:
-    """One request on its way; handlers add to `detail` what the audit log should say."""
+    """One request while it is served; handlers add to `detail` what the audit log should say."""
 
-    asked: Asked
+    asked: RequestHead
     principal: Principal | None
     request: str
     began: float
@@ -70,7 +70,7 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        asked, began = asked_of(scope), self._clock()
+        asked, began = request_head(scope), self._clock()
         admitted = self._gate.admit(asked, began)
         principal = admitted if isinstance(admitted, Principal) else None
         visit = Visit(asked, principal, secrets.token_hex(8), began)
@@ -79,16 +79,16 @@ class Guard:
             if isinstance(admitted, Denial):
                 self._metrics.refused(admitted.code)
                 if admitted.status in (401, 403) and (asked.changes or asked.bearer):
-                    self._record(visit, "asked")  # not whoever just looks: that would fill the log
+                    self._record(visit, "asked")  # but not every anonymous read: that would fill the log
                 await _denied(admitted)(scope, receive, outward)
             else:
                 await self._pass(visit, scope, receive, outward)
-        except AuditAway as fault:
+        except AuditUnavailable as fault:
             log.error("%s", fault, extra={"request": visit.request})
             await problem(503, "away", str(fault))(scope, receive, outward)
         except Exception as fault:
             log.exception("%s", fault, extra=_fields(visit))
-            if visit.status:  # too late to say so
+            if visit.status:  # the answer has begun: it is too late for another status
                 raise
             await problem(500, "fault", OURS)(scope, receive, outward)
         finally:
@@ -126,15 +126,17 @@ class Guard:
         entry = visit.entry("answered", self._now()) | {"status": visit.status, "seconds": round(seconds, 6)}
         try:
             self._audit.write(entry | {"detail": visit.detail})
-        except AuditAway as fault:  # it was done, and asking for it is on record
+        except AuditUnavailable as fault:  # it is done, and the line `asked` is on disk
             log.error("%s", fault, extra={"request": visit.request})
         log.info("%s %s: %s", visit.asked.method, visit.asked.path, visit.status, extra=_fields(visit))
 
 
-def asked_of(scope: Scope) -> Asked:
+def request_head(scope: Scope) -> RequestHead:
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
     client = scope.get("client")
-    return Asked(scope["method"], scope["path"], headers, client[0] if client else "", scope.get(CERTIFICATE))
+    return RequestHead(
+        scope["method"], scope["path"], headers, client[0] if client else "", scope.get(CERTIFICATE)
+    )
 
 
 def _fields(visit: Visit) -> dict[str, Any]:
@@ -150,7 +152,7 @@ def _denied(denial: Denial) -> ASGIApp:
 
 
 def _limited(receive: Receive) -> Receive:
-    """A body that does not say its length is cut off, which its reader takes for a broken one."""
+    """Limits a body that was sent without its length: its reader gets the error of broken JSON."""
     seen = 0
 
     async def limited() -> Message:

@@ -1,9 +1,9 @@
-"""Structured logs: one JSON object on a line, with the ids that a record was given.
+"""Structured logs: one JSON object on a line, with the fields that a record was given.
 
     logging.getLogger("regraft.loop").info("deployed", extra={"plan": sha256, "run": id, "operation": id})
 
-Every field of `extra` stands in the line, so that a transformation can be followed through all parts by its
-run, and a plan by its sha256. A person at a terminal sees the same as plain text.
+Every field of `extra` is in the line, so that a run can be followed through all loggers by its id, and a plan
+by its sha256. A person at a terminal sees the same as plain text.
 """
 
 import json
@@ -18,7 +18,7 @@ _NOISY = ("uvicorn.access", "kazoo", "py4j")
 
 
 class JsonLines(logging.Formatter):
-    """Times are UTC, in microseconds; what JSON does not know becomes text."""
+    """Times are UTC, in microseconds; values that JSON does not know become text."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -34,7 +34,7 @@ class JsonLines(logging.Formatter):
 
 
 class PlainLines(logging.Formatter):
-    """For a terminal: time, part, message, and the ids after it."""
+    """For a terminal: time, logger and message, then the fields."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(name)s %(message)s", "%H:%M:%S")
@@ -45,7 +45,7 @@ class PlainLines(logging.Formatter):
 
 
 def install(level: str = "INFO", stream: TextIO | None = None) -> logging.Handler:
-    """All loggers of the process write to standard error, or to this stream."""
+    """Let all loggers of the process write to standard error, or to this stream."""
     target = stream or sys.stderr
     handler = logging.StreamHandler(target)
     handler.setFormatter(PlainLines() if target.isatty() else JsonLines())

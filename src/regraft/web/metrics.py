@@ -1,6 +1,6 @@
-"""Prometheus: what the loop says of itself (`regraft_loop_…`) and what the server does (`regraft_http_…`).
+"""Prometheus metrics of the loop (`regraft_loop_…`) and of the web server (`regraft_http_…`).
 
-Brokers serve their own (`regraft.broker.io.metrics`). All names: docs/metrics.md.
+Brokers serve their own metrics (`regraft.broker.io.metrics`). All names: docs/metrics.md.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,20 +10,20 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-# Else every series has a second line, which says when it began.
+# Without this, every counter has a second series that says when it was created.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 LOOP = "regraft_loop_"
-Told = Mapping[str, tuple[str, str, float]]
+ServiceMetrics = Mapping[str, tuple[str, str, float]]
 """Name → (counter or gauge, help, value)."""
 
 
 class Metrics:
-    """A registry of its own: two servers in one process must not count for each other."""
+    """Has a registry of its own, so that two servers in one process count separately."""
 
-    def __init__(self, told: Callable[[], Told]) -> None:
+    def __init__(self, read: Callable[[], ServiceMetrics]) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_Loop(told))
+        self._registry.register(_LoopCollector(read))
         self._answered = Counter(
             "regraft_http_requests",
             "Requests that were answered.",
@@ -56,16 +56,16 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-class _Loop(Collector):
-    """Asks the service each time; nothing is counted twice."""
+class _LoopCollector(Collector):
+    """Asks the service at each scrape, so that the loop's counts are kept in one place only."""
 
-    def __init__(self, told: Callable[[], Told]) -> None:
-        self._told = told
+    def __init__(self, read: Callable[[], ServiceMetrics]) -> None:
+        self._read = read
 
     def describe(self) -> Iterable[Metric]:
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        for name, (kind, help, value) in self._told().items():
+        for name, (kind, help, value) in self._read().items():
             family = CounterMetricFamily if kind == "counter" else GaugeMetricFamily
             yield family(LOOP + name, help, value=value)

@@ -1,4 +1,4 @@
-"""The dashboard's files, which come with the package, and the headers that keep the page to itself."""
+"""The dashboard's files, which come with the package, and the security headers of every answer."""
 
 import base64
 import hashlib
@@ -14,7 +14,7 @@ _INLINE = re.compile(r"<script type=\"importmap\">(.*?)</script>", re.DOTALL)
 
 
 class Files(StaticFiles):
-    """A browser asks each time whether a file has changed: a new version is seen at once."""
+    """Makes a browser ask each time whether a file has changed, so that a new version is seen at once."""
 
     def file_response(self, *args: object, **options: object) -> Response:
         answer = super().file_response(*args, **options)  # type: ignore[arg-type]
@@ -23,7 +23,7 @@ class Files(StaticFiles):
 
 
 def page_headers() -> tuple[tuple[str, str], ...]:
-    """Scripts only from here, plus each page's inline table of modules, by its digest; never in a frame."""
+    """Scripts may come only from this server and each page's inline import map, by its digest; no frames."""
     digests = " ".join(sorted({f"'sha256-{digest}'" for digest in map(_digest, STATIC.glob("*.html"))}))
     policy = (
         "default-src 'none'; connect-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "

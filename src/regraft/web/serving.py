@@ -1,4 +1,4 @@
-"""Runs the server beside the service, in the same event loop, until its context is left."""
+"""Runs the web server beside the service, in the same event loop, while its context is open."""
 
 import asyncio
 import logging
@@ -22,11 +22,11 @@ from regraft.web.settings import WebSettings, is_loopback, settings_of
 
 log = logging.getLogger("regraft.web")
 LAST_SECONDS = 3
-"""For requests under way when the server ends."""
+"""For requests that are under way when the server stops."""
 MOST_CONNECTIONS = 256
-"""More are closed at once: files and ZooKeeper's connections of the loop need descriptors, too."""
+"""More are closed at once: the loop needs file descriptors too, for its files and for ZooKeeper."""
 IDLE_SECONDS = 10.0
-"""Whoever has asked nothing for so long, or not to the end, is cut off."""
+"""A connection that brings no new request for this long, or only a part of one, is closed."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ async def serving(service: ServiceInterface, settings: WebSection | WebSettings)
 def _configuration(app: object, settings: WebSettings) -> uvicorn.Config:
     configuration = uvicorn.Config(
         app,  # type: ignore[arg-type]
-        http=_Named,
+        http=_Connection,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -81,7 +81,7 @@ def _configuration(app: object, settings: WebSettings) -> uvicorn.Config:
 
 
 def _context(settings: WebSettings) -> ssl.SSLContext:
-    """A client certificate is asked for, not demanded: others show a token."""
+    """If users have tokens, a client certificate is optional; else it is required."""
     assert settings.certificate is not None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -119,22 +119,22 @@ def _where(settings: WebSettings, port: int) -> Serving:
 
 
 class _Server(uvicorn.Server):
-    """The signals of the process are the business of whoever started it."""
+    """Leaves the signals of the process alone: the program that runs the server handles them."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
 
 
-class _Named(H11Protocol):
-    """Tells the application whose certificate the connection has shown; TLS has checked it by then."""
+class _Connection(H11Protocol):
+    """Puts the name in the client certificate, checked by TLS, into the scope; closes idle connections."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > MOST_CONNECTIONS:
             transport.abort()
             return
-        self.loop.call_later(IDLE_SECONDS, self._look, None)
+        self.loop.call_later(IDLE_SECONDS, self._close_if_idle, None)
         name, app = _common_name(transport.get_extra_info("peercert")), self.app
 
         async def named(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
@@ -142,8 +142,8 @@ class _Named(H11Protocol):
 
         self.app = named
 
-    def _look(self, before: object) -> None:
-        """`before`: the request that was seen last."""
+    def _close_if_idle(self, before: object) -> None:
+        """`before`: the request that the last look saw; no newer one means that the connection is idle."""
         if self.transport.is_closing():
             return
         cycle: Any = self.cycle  # None before the first request
@@ -151,7 +151,7 @@ class _Named(H11Protocol):
         if idle and cycle is before:
             self.transport.close()
         else:
-            self.loop.call_later(IDLE_SECONDS, self._look, cycle)
+            self.loop.call_later(IDLE_SECONDS, self._close_if_idle, cycle)
 
 
 def _common_name(certificate: dict[str, object] | None) -> str | None:

@@ -12,8 +12,7 @@ from pathlib import Path
 from regraft.model import BadInput
 from regraft.serve.configuration import WEB_TOKENS, WebSection
 from regraft.web.rate import Rate
-from regraft.web.roles import ROLES
-from regraft.web.users import Users, read_users
+from regraft.web.users import ROLES, Users, read_users
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 READS, CHANGES, FAILURES = Rate(10.0, 200), Rate(1.0, 30), Rate(0.1, 10)
@@ -28,20 +27,20 @@ class WebSettings:
     certificate: Path | None = None
     key: Path | None = None
     authority: Path | None = None
-    """Whose client certificates are believed."""
+    """Client certificates that this authority has signed are trusted."""
     users: Users = field(default_factory=Users)
     hosts: tuple[str, ...] = ()
-    """Names by which it may be asked, beside those of the loopback interface and `host`."""
+    """Names that `Host` may have, beside those of the loopback interface and `host`."""
     plain_http: bool = False
-    """Something in front of the server speaks TLS."""
+    """A proxy in front of the server speaks TLS."""
     reads: Rate = READS
     changes: Rate = CHANGES
     failures: Rate = FAILURES
     """Wrong tokens from one address."""
     streams: int = 64
-    """Followers of the event stream at a time."""
+    """Event streams that may be open at a time."""
     streams_each: int = 16
-    """Of them, those of one user; without users, those of one address."""
+    """How many of them one user may have; without users, one address."""
     audit_log: Path | None = None
 
     def __post_init__(self) -> None:
@@ -53,9 +52,9 @@ class WebSettings:
             name = next(iter(self.users.certificates))
             raise BadInput("web", f"user {name!r} has a certificate, but no authority says which are genuine")
         if not is_loopback(self.host):
-            self._check_elsewhere()
+            self._check_beyond_loopback()
 
-    def _check_elsewhere(self) -> None:
+    def _check_beyond_loopback(self) -> None:
         place = f"web: {self.host}"
         if not self.users:
             raise BadInput(place, "only the loopback interface is served without users; give tokens first")
@@ -70,7 +69,7 @@ class WebSettings:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it. A name other than localhost may be anything."""
+    """Whether only this machine can reach it. Names other than localhost are not resolved: not loopback."""
     if host == "localhost":
         return True
     try:

@@ -1,38 +1,76 @@
-"""The file of users: who there is, their roles, and how each is recognised.
+"""Who may ask, what each may do, and how each is recognised; the file that says so.
 
-One user on a line, `#` begins a comment:
+| role | may |
+|---|---|
+| viewer | read everything but the audit log |
+| operator | also approve and reject proposals, pause, resume and take back a plan |
+| admin | also change the mode and the rules, and read the audit log |
+
+The file has one user on a line; `#` begins a comment:
 
     # name    role      how
     alice     admin     sha256:9f86d0…    a token with this digest
     ops-1     operator  certificate       a client certificate with this common name
 
-The file holds digests, so that who reads it cannot act as anybody. Tokens are long random strings
-(`new_token`): one round of SHA-256 is enough for them, unlike for a password.
+It holds digests, so that someone who reads it cannot act as a user. Tokens are long random strings: one round
+of SHA-256 is enough for them, unlike for a password.
 """
 
 import hashlib
 import hmac
 import re
-import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import IntEnum
 from pathlib import Path
+from typing import Literal
 
 from regraft.model import BadInput
 from regraft.model.files import as_text, read_bytes
-from regraft.web.roles import ROLES, Principal, Role
 
 PREFIX = "sha256:"
 CERTIFICATE = "certificate"
 LEAST = 16
-"""Characters of a token that is given through the environment: below, it could be guessed."""
+"""Characters of a token from the environment; a shorter one could be guessed."""
 _NAME = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+How = Literal["token", "certificate", "session", "local"]
+
+
+class Role(IntEnum):
+    """Each may do all that the ones before it may do."""
+
+    VIEWER = 1
+    OPERATOR = 2
+    ADMIN = 3
+
+    @property
+    def label(self) -> str:
+        return self.name.lower()
+
+
+ROLES = {role.label: role for role in Role}
+
+
+@dataclass(frozen=True)
+class Principal:
+    """A caller that was recognised, and by what."""
+
+    name: str
+    role: Role
+    how: How
+
+    def may(self, role: Role) -> bool:
+        return self.role >= role
+
+
+LOCAL = Principal("local", Role.ADMIN, "local")
+"""Every caller of a server without users, which listens on the loopback interface only."""
 
 
 @dataclass(frozen=True)
 class Users:
-    """Nobody in it means: no authentication."""
+    """Users by the digest of their token, and by the name in their certificate; none: no authentication."""
 
     digests: dict[str, Principal] = field(default_factory=dict)
     certificates: dict[str, Principal] = field(default_factory=dict)
@@ -41,7 +79,7 @@ class Users:
         return len(self.digests) + len(self.certificates)
 
     def by_token(self, token: str) -> Principal | None:
-        """Compares with every digest, in the same time whether one fits or none."""
+        """Compares with every digest, so that the time does not tell whether one matches."""
         shown = digest(token)
         found = None
         for known, principal in self.digests.items():
@@ -53,7 +91,7 @@ class Users:
         return self.certificates.get(common_name)
 
     def with_token(self, name: str, role: Role, token: str) -> "Users":
-        """One more, e.g. from the environment."""
+        """The users with one more, for instance from the environment."""
         if len(token) < LEAST:
             raise BadInput("token", f"a token has at least {LEAST} characters, this one has {len(token)}")
         return Users({**self.digests, digest(token): Principal(name, role, "token")}, self.certificates)
@@ -61,15 +99,6 @@ class Users:
 
 def digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def new_token() -> str:
-    return secrets.token_urlsafe(32)
-
-
-def user_line(name: str, role: Role, token: str) -> str:
-    """What `read_users` reads."""
-    return f"{name} {role.label} {PREFIX}{digest(token)}"
 
 
 def read_users(path: Path) -> Users:

@@ -1,1 +1,1 @@
-"""The routes under /api/v1, by what they are about. Each asks the service and answers its view."""
+"""The routes under /api/v1, one file for each subject. Each asks the service and answers with its view."""

@@ -1,22 +1,31 @@
-"""Changing how the loop works: pause, mode, rules; and sessions of browsers."""
+"""Changing how the loop works: pause, mode, rules; and browser sessions."""
 
 from fastapi import APIRouter, Request, Response
 
 from regraft.serve import views as v
-from regraft.web.api.parts import Admin, Operator, Service, Viewer, noted, visit_of
-from regraft.web.documents import LogIn, ModeChange, Pause, Responses, RulesChange, Who, documented, reply
+from regraft.web.api.dependencies import Admin, Operator, Service, Viewer, add_to_audit, visit_of
+from regraft.web.documents import (
+    LogIn,
+    ModeChange,
+    Pause,
+    Responses,
+    RulesChange,
+    Who,
+    documented,
+    problem,
+    reply,
+)
 from regraft.web.gate import COOKIE, SESSION_SECONDS, Gate
-from regraft.web.problems import problem
-from regraft.web.roles import Principal
+from regraft.web.users import Principal
 
 router = APIRouter(tags=["control"])
-OUT: Responses = {status: answer for status, answer in documented(Who).items() if status != 200}
+LOGGED_OUT: Responses = {status: answer for status, answer in documented(Who).items() if status != 200}
 
 
 @router.post("/loop/pause", responses=documented(v.StateView))
 async def pause(body: Pause, request: Request, service: Service, who: Operator) -> Response:
-    """The loop only observes until it is resumed; a run under way goes on."""
-    noted(request, reason=body.reason)
+    """The loop only observes until it is resumed; a run that is under way continues."""
+    add_to_audit(request, reason=body.reason)
     return reply(service.pause(body.reason, who.name))
 
 
@@ -29,7 +38,7 @@ async def resume(service: Service, who: Operator) -> Response:
 @router.put("/loop/mode", responses=documented(v.StateView))
 async def set_mode(body: ModeChange, request: Request, service: Service, who: Admin) -> Response:
     """Observe, propose (a person approves), or automatic within budget and maintenance windows."""
-    noted(request, mode=body.mode)
+    add_to_audit(request, mode=body.mode)
     return reply(service.set_mode(body.mode, who.name))
 
 
@@ -42,7 +51,7 @@ async def rules(service: Service, who: Viewer) -> Response:
 @router.put("/rules", responses=documented(v.RulesView))
 async def put_rules(body: RulesChange, request: Request, service: Service, who: Admin) -> Response:
     """Adds these and replaces those of the same name, after all checks of `regraft rules check`."""
-    noted(request, rules=sorted(body.rules))
+    add_to_audit(request, rules=sorted(body.rules))
     return reply(await service.put_rules(body.rules, body.definitions, who.name))
 
 
@@ -54,14 +63,14 @@ async def session(who: Viewer) -> Response:
 
 @router.post("/session", responses=documented(Who))
 async def log_in(body: LogIn, request: Request) -> Response:
-    """A session for a browser, whose event stream can send no token; its cookie is seen by no script."""
+    """A session for a browser, whose event stream can send no token; scripts cannot read its cookie."""
     gate: Gate = request.app.state.gate
     visit = visit_of(request)
     begun = gate.log_in(body.token, visit.asked.client, visit.began)
     if begun is None:
         return problem(401, "unauthenticated", "no user has this token", {"WWW-Authenticate": "Bearer"})
     principal, secret = begun
-    noted(request, user=principal.name)
+    add_to_audit(request, user=principal.name)
     answer = reply(_who(principal))
     secure = gate.settings.secure or gate.settings.plain_http
     answer.set_cookie(
@@ -70,7 +79,7 @@ async def log_in(body: LogIn, request: Request) -> Response:
     return answer
 
 
-@router.delete("/session", status_code=204, responses=OUT)
+@router.delete("/session", status_code=204, responses=LOGGED_OUT)
 async def log_out(request: Request, who: Viewer) -> Response:
     """The browser's session ends."""
     gate: Gate = request.app.state.gate

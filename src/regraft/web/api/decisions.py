@@ -1,4 +1,4 @@
-"""Why: the decision log, what healing did, and the audit log."""
+"""The logs: what the loop decided, what healing did, and who changed what."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,7 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from regraft.serve import views as v
-from regraft.web.api.parts import Admin, Before, Limit, Service, Viewer
+from regraft.web.api.dependencies import Admin, Before, Limit, Service, Viewer
 from regraft.web.audit import Audit
 from regraft.web.documents import AuditEntry, Items, documented, reply, reply_items
 

@@ -1,4 +1,4 @@
-"""The event stream: server-sent events, which a browser takes up again by itself after a break."""
+"""The event stream: server-sent events, to which a browser reconnects by itself."""
 
 import asyncio
 from collections import Counter
@@ -13,26 +13,25 @@ from starlette.types import Receive, Scope, Send
 
 from regraft.serve.interface import ServiceInterface
 from regraft.serve.views import EventView
-from regraft.web.api.parts import LARGEST, Before, Service, Viewer, visit_of
-from regraft.web.documents import NOES, SCHEMA_OF, Responses, documented
+from regraft.web.api.dependencies import LARGEST, Before, Service, Viewer, visit_of
+from regraft.web.documents import REFUSALS, SCHEMA_OF, Responses, documented, problem
 from regraft.web.metrics import Metrics
-from regraft.web.problems import problem
-from regraft.web.roles import LOCAL
+from regraft.web.users import LOCAL
 
 router = APIRouter(tags=["events"])
 PING_SECONDS = 15.0
-"""So often a silent stream says that it lives; proxies cut silent connections."""
+"""A stream without events sends a comment this often: proxies close silent connections."""
 RETRY_SECONDS = "10"
 _EVENTS = {"text/event-stream": {"schema": SCHEMA_OF[EventView]}}
 STREAM: Responses = {
-    200: {"description": "Events for ever.", "content": _EVENTS},
-    **{status: documented(EventView)[status] for status in NOES},
+    200: {"description": "Events, without an end.", "content": _EVENTS},
+    **{status: documented(EventView)[status] for status in REFUSALS},
 }
 LastId = Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=LARGEST)]
 
 
-class Places:
-    """Who follows, and how often: one who opens many streams must not take the places of all others."""
+class StreamPlaces:
+    """Limits the open streams, in all and for each caller: one caller must not take all places."""
 
     def __init__(self, all: int, each: int, metrics: Metrics) -> None:
         self._all, self._each, self._metrics = all, each, metrics
@@ -60,10 +59,10 @@ class Places:
                 del self._taken[who]
 
 
-class _Following(StreamingResponse):
-    """Has its place from before its first byte until its end, however that comes."""
+class _EventStream(StreamingResponse):
+    """Holds its place from before its first byte until it ends, however it ends."""
 
-    def __init__(self, stream: AsyncIterator[bytes], places: Places, who: str) -> None:
+    def __init__(self, stream: AsyncIterator[bytes], places: StreamPlaces, who: str) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         super().__init__(stream, media_type="text/event-stream", headers=headers)
         self._places, self._who = places, who
@@ -77,14 +76,14 @@ class _Following(StreamingResponse):
 async def events(
     request: Request, service: Service, who: Viewer, after: Before = None, last_event_id: LastId = None
 ) -> Response:
-    """From now on, or all after an id; `reset` first if some of them are no longer known."""
+    """Events from now on, or all after an id; `reset` first if some of them are no longer known."""
     places = request.app.state.places
-    assert isinstance(places, Places)
+    assert isinstance(places, StreamPlaces)
     name = who.name if who is not LOCAL else visit_of(request).asked.client
     if (no := places.refusal(name)) is not None:
         return no
     stream = _stream(request, service, last_event_id if last_event_id is not None else after)
-    return _Following(stream, places, name)
+    return _EventStream(stream, places, name)
 
 
 async def _stream(request: Request, service: ServiceInterface, after: int | None) -> AsyncIterator[bytes]:
@@ -114,5 +113,5 @@ async def _stream(request: Request, service: ServiceInterface, after: int | None
 
 
 def encoded(event: EventView) -> bytes:
-    """On the wire; JSON has no line breaks."""
+    """One server-sent event; its JSON has no line breaks, so it fits one `data` line."""
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.kind.encode(), msgspec.json.encode(event))

@@ -1,9 +1,9 @@
-"""Reading: where the loop is, the overlay, its brokers, what was measured."""
+"""Reading: the state of the loop, the overlay, its brokers, what was measured."""
 
 from fastapi import APIRouter, Response
 
 from regraft.serve import views as v
-from regraft.web.api.parts import Limit, Name, Service, Time, Viewer
+from regraft.web.api.dependencies import Limit, Name, Service, Time, Viewer
 from regraft.web.documents import Items, documented, reply, reply_items
 
 router = APIRouter(tags=["overlay"])
@@ -11,7 +11,7 @@ router = APIRouter(tags=["overlay"])
 
 @router.get("/state", responses=documented(v.StateView))
 async def state(service: Service, who: Viewer) -> Response:
-    """Where the loop is, in one word, one sentence, and all numbers."""
+    """The state of the loop: one word, one sentence, and all numbers."""
     return reply(service.state())
 
 
@@ -35,7 +35,7 @@ async def broker(id: Name, service: Service, who: Viewer) -> Response:
 
 @router.get("/snapshots", responses=documented(Items[v.SnapshotView]))
 async def snapshots(service: Service, who: Viewer, limit: Limit = 50, before: Time = None) -> Response:
-    """Measured windows, the newest first; `before` this end."""
+    """Measured windows, the newest first. `before`: only those that ended earlier."""
     return reply_items(service.snapshots(limit, before))
 
 

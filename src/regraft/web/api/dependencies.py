@@ -1,4 +1,4 @@
-"""What routes share: the service, who asks, and parameters with their limits."""
+"""What routes share (FastAPI dependencies): the service, the caller, parameters with their limits."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -7,10 +7,10 @@ from fastapi import Depends, HTTPException, Path, Query, Request
 
 from regraft.serve.interface import ServiceInterface
 from regraft.web.guard import Visit
-from regraft.web.roles import Principal, Role
+from regraft.web.users import Principal, Role
 
 LARGEST = 2**53 - 1
-"""Of whole numbers in JSON that every reader understands."""
+"""The largest whole number in JSON that every reader understands."""
 
 
 def service_of(request: Request) -> ServiceInterface:
@@ -25,7 +25,7 @@ def visit_of(request: Request) -> Visit:
 
 @dataclass(frozen=True)
 class Needs:
-    """A dependency: who asks, if their role is at least this one."""
+    """A dependency: the caller, who must have at least this role."""
 
     role: Role
 
@@ -45,13 +45,13 @@ Operator = Annotated[Principal, Depends(Needs(Role.OPERATOR))]
 Admin = Annotated[Principal, Depends(Needs(Role.ADMIN))]
 Sha256 = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="Of the plan, all 64 digits.")]
 Name = Annotated[str, Path(min_length=1, max_length=200)]
-Limit = Annotated[int, Query(ge=1, le=1000, description="At most so many, the newest.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most, the newest.")]
 Time = Annotated[
     float | None, Query(ge=0, le=LARGEST, allow_inf_nan=False, description="Seconds since 1970.")
 ]
 Before = Annotated[int | None, Query(ge=0, le=LARGEST, description="Only those before this id.")]
 
 
-def noted(request: Request, **detail: Any) -> None:
-    """For the audit log and the log."""
+def add_to_audit(request: Request, **detail: Any) -> None:
+    """Add fields to what the audit log and the log say of this request."""
     visit_of(request).detail.update(detail)
