@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from regraft.filters import dz
 from regraft.filters.dz import DzSet
-from regraft.model import BadInput
 
 DEPTH = 6
 LEAVES = [format(number, f"0{DEPTH}b") for number in range(1 << DEPTH)]
@@ -25,8 +24,8 @@ def leaves(strings: Iterable[str]) -> set[str]:
 @given(expressions, expressions)
 def test_prefixes_are_the_relations_of_the_named_parts(one: str, other: str) -> None:
     first, second = leaves([one]), leaves([other])
-    assert dz.covers(one, other) == (first >= second)
-    assert dz.overlaps(one, other) == bool(first & second)
+    assert DzSet([one]).covers(DzSet([other])) == (first >= second)
+    assert DzSet([one]).overlaps(DzSet([other])) == bool(first & second)
     assert dz.volume(one) == len(first) / len(LEAVES)
 
 
@@ -75,36 +74,5 @@ def test_membership_of_one_expression(strings: list[str], one: str) -> None:
     assert (one in DzSet(strings)) == (leaves([one]) <= leaves(strings))
 
 
-@given(sets, st.integers(0, DEPTH))
-def test_least_and_greatest_length(strings: list[str], length: int) -> None:
-    least = DzSet(strings)
-    longer = least.at_least(length)
-    assert leaves(longer) == leaves(strings)
-    assert all(len(one) >= length for one in longer)
-    shorter = least.at_most(length)
-    assert all(len(one) <= length for one in shorter)
-    assert leaves(shorter) == leaves([string[:length] for string in strings])
-
-
-def test_the_whole_space_has_no_expression_of_length_one_but_two() -> None:
-    assert DzSet([""]).at_least(1) == ("0", "1")
-
-
-@given(st.lists(expressions, min_size=1, max_size=12), st.integers(1, 5))
-def test_fewer_expressions_cover_at_least_the_same(strings: list[str], count: int) -> None:
-    fewer = DzSet(strings).fewer(count)
-    assert 1 <= len(fewer) <= count
-    assert fewer.covers(DzSet(strings))
-
-
-def test_fewer_joins_what_adds_least() -> None:
-    assert DzSet(["0000", "0010", "11"]).fewer(2) == DzSet(["00", "11"])
-
-
 def test_the_shared_expression_of_a_set() -> None:
     assert DzSet(["0101", "0110"]).shared == "01"
-
-
-def test_no_expression_at_all_is_refused() -> None:
-    with pytest.raises(BadInput, match="at least one"):
-        DzSet(["0"]).fewer(0)

@@ -32,7 +32,7 @@ def test_digits_halve_the_attributes_in_turn() -> None:
     assert SPACE.event({"x": 5, "y": -3}, 4) == "1000"
     assert SPACE.event({"x": 5, "y": 3}, 3) == "110"
     assert SPACE.event({"x": 7.9, "y": 3.9}) == "1" * 12
-    assert SPACE.ranges("110") == {"x": (4.0, 6.0), "y": (0.0, 4.0)}
+    assert SPACE.box("110") == (Span(0.5, 0.75), Span(0.5, 1.0))
 
 
 @given(st.floats(-20, 20), st.floats(-20, 20), st.integers(1, 12))

@@ -64,14 +64,11 @@ def asked(filters: dict[int, Filter], event: Event) -> list[int]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(filters, max_size=12), st.lists(events, min_size=1, max_size=8), st.booleans())
-def test_matches_what_the_filters_match(some: list[Filter], happened: list[Event], together: bool) -> None:
+@given(st.lists(filters, max_size=12), st.lists(events, min_size=1, max_size=8))
+def test_matches_what_the_filters_match(some: list[Filter], happened: list[Event]) -> None:
     index = MatchingIndex()
-    if together:
-        index.add_many(range(len(some)), some)
-    else:
-        for key, filter in enumerate(some):
-            index.add(key, filter)
+    for key, filter in enumerate(some):
+        index.add(key, filter)
     assert len(index) == len(some)
     answers = [index.match(event) for event in happened]
     for event, answer in zip(happened, answers, strict=True):
@@ -185,7 +182,8 @@ def test_growing_one_by_one_and_going_again(count: int) -> None:
 
 def test_many_equal_filters_without_ranges() -> None:
     index = MatchingIndex()
-    index.add_many(range(1000), [parse("topic = 'news'")] * 1000)
+    for key in range(1000):
+        index.add(key, parse("topic = 'news'"))
     index.add_boxes(range(1000, 1500), {"topic": ["news"] * 500}, {})
     index.remove(3)
     assert sorted(index.match({"topic": "news"})) == [*range(3), *range(4, 1500)]
@@ -218,9 +216,7 @@ def test_keys_that_are_taken_missing_or_no_keys_are_refused_and_nothing_changes(
     index.add(4, parse("x > 3"))
     for keys in ([1, 4], [1, 1], [-1], [2**31]):
         with pytest.raises(BadInput):
-            index.add_many(keys, [parse("x > 1")] * len(keys))
-    with pytest.raises(BadInput, match="2 filters"):
-        index.add_many([7], [parse("x > 1")] * 2)
+            index.add_boxes(keys, {}, {"x": ([1.0] * len(keys), [5.0] * len(keys))})
     with pytest.raises(BadInput, match="not in the index"):
         index.remove(1)
     for low in ([1.0, 2.0], [float("nan")], [2.0**60]):

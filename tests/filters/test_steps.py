@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regraft.filters import BadFilter, Filter, parse, preparing
+from regraft.filters import BadFilter, Filter, parse, prepare_in_steps
 from regraft.filters.compiled import compiled, in_boxes, passing
 from regraft.filters.evaluate import evaluator
+from regraft.filters.expression import FilterCache
 from regraft.filters.functions import LONGEST_TEXT
-from regraft.filters.known import Known
 from regraft.filters.like import MAX_WILD, matcher
-from regraft.filters.parser import MAX_CALLS, MAX_PARTS, reading
+from regraft.filters.parser import MAX_CALLS, MAX_PARTS, read_in_steps
 from regraft.filters.steps import finish
 
 CONSTANTS = st.sampled_from(("0", "1", "-2", "2.5", "'1'", "'x'", "'true'", "TRUE", "FALSE"))
@@ -49,7 +49,7 @@ def test_runs_of_one_type_are_no_more_than_one_conjunction() -> None:
 
 
 def steps_of(text: str) -> int:
-    return sum(1 for _ in preparing(text))
+    return sum(1 for _ in prepare_in_steps(text))
 
 
 def test_long_filters_take_many_steps_and_known_ones_none() -> None:
@@ -57,7 +57,7 @@ def test_long_filters_take_many_steps_and_known_ones_none() -> None:
     kept = []
 
     def steps() -> Iterator[None]:
-        kept.append((yield from preparing(text)))
+        kept.append((yield from prepare_in_steps(text)))
 
     assert sum(1 for _ in steps()) > 400
     assert parse(text) is kept[0]
@@ -70,28 +70,28 @@ def test_a_refusal_is_the_same_again(text: str) -> None:
     said = []
     for _ in range(2):
         with pytest.raises(BadFilter) as caught:
-            finish(preparing(text))
+            finish(prepare_in_steps(text))
         said.append((caught.value.place, caught.value.rule))
     assert said[0] == said[1]
 
 
-def test_a_filter_that_somebody_has_is_known_though_not_kept() -> None:
-    known: Known[Filter] = Known(characters=10)
+def test_a_filter_that_is_still_held_is_found_though_no_longer_kept() -> None:
+    cache = FilterCache(characters=10)
     first, second = parse("one = 1"), parse("two = 2")
-    known.keep("one = 1", first)
-    known.keep("two = 2", second)
-    assert known.get("one = 1") is first
-    known.keep("gone = 1", Filter("gone = 1", first.node))
-    known.keep("two = 2 ", second)
+    cache.keep("one = 1", first)
+    cache.keep("two = 2", second)
+    assert cache.get("one = 1") is first
+    cache.keep("gone = 1", Filter("gone = 1", first.node))
+    cache.keep("two = 2 ", second)
     gc.collect()
-    assert known.get("gone = 1") is None
+    assert cache.get("gone = 1") is None
 
 
-def test_a_filter_has_so_many_parts_and_calls() -> None:
+def test_the_number_of_parts_and_calls_of_a_filter_is_limited() -> None:
     with pytest.raises(BadFilter, match=f"more than {MAX_PARTS} values"):
-        finish(reading("+".join(["1"] * (MAX_PARTS + 1))))
+        finish(read_in_steps("+".join(["1"] * (MAX_PARTS + 1))))
     with pytest.raises(BadFilter, match=f"or {MAX_CALLS} functions"):
-        finish(reading(" OR ".join(["a LIKE 'x%'"] * (MAX_CALLS + 1))))
+        finish(read_in_steps(" OR ".join(["a LIKE 'x%'"] * (MAX_CALLS + 1))))
 
 
 def test_values_do_not_grow_without_bound() -> None:

@@ -1,7 +1,7 @@
 """The content language: CloudEvents SQL expressions that match events, cover and overlap each other."""
 
 from regraft.filters.errors import BadFilter
-from regraft.filters.expression import Filter, parse, preparing
+from regraft.filters.expression import Filter, parse, prepare_in_steps
 from regraft.filters.functions import Fault
 from regraft.filters.intervals import Interval
 from regraft.filters.normal import Condition, Conjunction, Constraint, Strings
@@ -21,5 +21,5 @@ __all__ = [
     "nameable",
     "overlaps",
     "parse",
-    "preparing",
+    "prepare_in_steps",
 ]

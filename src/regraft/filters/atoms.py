@@ -36,7 +36,7 @@ from regraft.filters.syntax import (
     Node,
     is_constant,
 )
-from regraft.filters.values import Number, Value, known, number_of, number_with_text, text_of, truth_of
+from regraft.filters.values import Number, Value, as_value, number_of, number_with_text, text_of, truth_of
 
 T = TypeVar("T")
 FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -57,14 +57,14 @@ class Atom:
 
 def atom_of(node: Node) -> Atom | None:
     """The atom that a node is, or None."""
-    return finish(finding(node))
+    return finish(atom_in_steps(node))
 
 
-def finding(node: Node) -> Steps[Atom | None]:
-    """The same, step by step: lists may be long."""
+def atom_in_steps(node: Node) -> Steps[Atom | None]:
+    """`atom_of`, step by step: the list of an IN may be long."""
     match node:
         case Exists(name):
-            return Atom(name, PRESENT, ABSENT, lambda value: known(value) is not None)
+            return Atom(name, PRESENT, ABSENT, lambda value: as_value(value) is not None)
         case Like(Attribute(name), pattern, negated):
             return _like(name, pattern, negated)
         case In(Attribute(name), elements, negated):
@@ -86,7 +86,7 @@ def truth_atom(name: str, under_not: bool) -> Atom:
 
 
 def _constants(nodes: Iterable[Node]) -> Steps[list[Value | None] | None]:
-    """The values of expressions without attributes; None in place of one whose evaluation fails."""
+    """The values of these expressions, None for one whose evaluation fails; None if one has attributes."""
     found: list[Value | None] = []
     for node in nodes:
         yield
@@ -124,7 +124,7 @@ def _comparison(left: Node, operator: str, right: Node) -> Steps[Atom | None]:
 
 def _tested(test: Callable[[Value], tuple[bool, object]]) -> Callable[[object], bool | None]:
     def run(value: object) -> bool | None:
-        seen = known(value)
+        seen = as_value(value)
         if seen is None:
             return None
         outcome, fault = test(seen)
@@ -186,7 +186,8 @@ _SPELLINGS = {
 
 
 def _member(name: str, constants: Sequence[Value | None], negated: bool) -> Steps[Atom]:
-    """`x IN (constants)`, by the type of x; what follows an element that cannot be cast is not reached."""
+    """`x IN (constants)`. The type of x decides the casts, so each type has its own set of elements; an
+    element that cannot be cast is an error, and those behind it are never compared."""
     texts, texts_done = yield from _until_fault(text_of, constants)
     numbers, numbers_done = yield from _until_fault(number_of, constants)
     bools, bools_done = yield from _until_fault(truth_of, constants)
@@ -203,7 +204,7 @@ def _member(name: str, constants: Sequence[Value | None], negated: bool) -> Step
     )
 
     def test(value: object) -> bool | None:
-        seen = known(value)
+        seen = as_value(value)
         if seen is None:
             return None
         if isinstance(seen, str):
@@ -220,7 +221,7 @@ def _member(name: str, constants: Sequence[Value | None], negated: bool) -> Step
 def _until_fault(
     cast: Callable[[Value], T | None], values: Sequence[Value | None]
 ) -> Steps[tuple[frozenset[T], bool]]:
-    """What the values are cast to, up to the first that cannot be cast; and whether there was none such."""
+    """The values after the cast, up to the first that cannot be cast; and whether all could be cast."""
     found: set[T] = set()
     for value in values:
         yield

@@ -1,7 +1,7 @@
-"""The one bit that routing needs, fast: does the event match (CESQL 1.0 §1.2)?
+"""What routing asks of a filter, fast: does the event match (CESQL 1.0 §1.2)?
 
 An expression becomes one Python function. Inside it an outcome is True, False or None for an error. An
-error decides: the event does not match, whatever else there is (fail fast mode, §4.1). Hence
+error decides: the event does not match, whatever the other parts say (fail fast mode, §4.1). Hence
 `x AND y` is y if x is True, else x; `x OR y` is y if x is False, else x.
 
 The text of the function is made of fixed pieces, counters, and `repr` of strings and numbers: nothing that
@@ -107,7 +107,8 @@ class _Writer:
                 self.outcome(part, target, indent + 1, cheap)
 
     def atom(self, atom: Atom, only_true: bool) -> str:
-        """A Python expression for an atom; the kinds of values that are usual are tested in place."""
+        """A Python expression for an atom: it tests values of the usual types in place and calls `atom.test`
+        for all others."""
         read = f"get({atom.attribute!r})"
         test = self.name(atom.test)
         if atom.comparison is None:
@@ -123,17 +124,19 @@ class _Writer:
         if number is None or (operator in ("=", "!=") and isinstance(constant, bool)):
             return f"{test}({read})"
         python = {"=": "==", "!=": "!="}.get(operator, operator)
-        # A NaN counts as missing: where that is not simply false, floats go the long way.
+        # A NaN counts as a missing attribute, which is an error. Comparing it in place gives false, so floats
+        # are compared in place only where an error and false need not be told apart, and not with `!=`.
         floats = f" or type({v}) is float" if only_true and operator != "!=" else ""
         return f"({v} {python} {number!r} if type({v} := {read}) is int{floats} else {test}({v}))"
 
 
 def _only_a_string_has(text: str) -> bool:
+    """Whether no number or boolean has this text, so that only a string can be equal to it."""
     return number_with_text(text) is None and text not in ("true", "false")
 
 
 def passing(run: Evaluator) -> Matches:
-    """The same test without code of its own: slower to ask, quicker to have."""
+    """The same test by the evaluator: slower for each event than `compiled`, but quicker to make."""
 
     def passes(event: Mapping[str, Value]) -> bool:
         value, fault = run(event)

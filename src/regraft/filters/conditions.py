@@ -1,8 +1,8 @@
-"""What a conjunction says about a condition that no box describes.
+"""Whether a conjunction implies or excludes a condition that no box describes.
 
-Two facts are used, both about LIKE on one attribute, the usual way to name a branch of a tree of topics:
-an attribute with finitely many possible values can be tested value by value, and a pattern that begins
-(or ends) with more fixed text lies within one that begins (or ends) with less.
+Two facts are used, both about LIKE on one attribute, the usual way to name a branch of a topic tree: if an
+attribute has finitely many possible values, each can be tested; and a pattern that begins (or ends) with more
+fixed text lies within one that begins (or ends) with less.
 """
 
 from functools import lru_cache
@@ -15,7 +15,7 @@ from regraft.filters.syntax import Attribute, Like
 from regraft.filters.values import Value
 
 MAX_VALUES = 64
-MAX_TEXT = 512  # longer conditions are whole expressions, not worth another reading
+MAX_TEXT = 512  # a longer condition is a whole expression, too costly to parse again
 CACHED_CONDITIONS = 16_384
 
 
@@ -82,15 +82,16 @@ def _patterns(conjunction: Conjunction, attribute: str) -> list[str]:
 
 
 def _narrower(narrow: str, wide: str) -> bool:
-    """Whether every text that matches `narrow` matches `wide`, seen from the fixed text at their ends."""
+    """Whether every text that matches `narrow` matches `wide`, judged by the fixed text at their ends."""
     head, tail, only_ends = ends_of(wide)
     first, last, _ = ends_of(narrow)
-    # Both ends of the wide pattern must not need the same characters of a short text.
+    # A wide pattern with fixed text at both ends is left out: in a short text, both could need the same
+    # characters. "Not narrower" is always a safe answer.
     return only_ends and first.startswith(head) and last.endswith(tail) and not (head and tail)
 
 
 def _apart(a: str, b: str) -> bool:
-    """Whether no text matches both patterns, seen from the fixed text at their ends."""
+    """Whether no text matches both patterns, judged by the fixed text at their ends."""
     (head, tail, _), (first, last, _) = ends_of(a), ends_of(b)
     return not (
         (head.startswith(first) or first.startswith(head)) and (tail.endswith(last) or last.endswith(tail))

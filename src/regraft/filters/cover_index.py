@@ -2,9 +2,9 @@
 
 Covering-based forwarding asks this for every subscription (IPITT §III-A). Equal filters are kept once.
 A filter that is a single box is filed by its shape and its exact values (`index_places`); its ranges are
-kept twice, as boxes of two sides for each attribute, so that one look into `index_group` answers which
+kept twice, as boxes of two sides for each attribute, so that one lookup in `index_group` answers which
 ranges hold [low, high], and another which lie within it. Filters of another form are compared one by one.
-Each candidate passes `covers` before it is an answer.
+Every candidate must pass `covers` or `overlaps` to become an answer.
 """
 
 from collections.abc import Hashable, Iterator
@@ -22,7 +22,7 @@ INFINITE = float("inf")
 
 
 class _Member:
-    """One filter and the keys that have it."""
+    """One filter and the keys under which it was added."""
 
     __slots__ = ("cell", "filter", "keys")
 
@@ -216,10 +216,11 @@ def _allowed(
 
 
 def _meets(constraint: Constraint, number: Hashable) -> bool:
-    """Whether something is allowed that casts to the number: also a text that spells it."""
+    """Whether the constraint allows a value that casts to the number, such as a text that spells it."""
     assert isinstance(number, int | float)
     return constraint.meets(numbers_and_their_spellings(point(number)))
 
 
 def _value(token: Hashable) -> object:
+    """The value that `exact_token` made this token of."""
     return True if token == TRUE else False if token == FALSE else token

@@ -1,6 +1,6 @@
 """What to look up to find the single boxes that hold a filter, or lie within it.
 
-Everything here is a necessary condition, as tight as the lookup can use; `covers` decides.
+Everything here is a necessary condition, as tight as a lookup can use; `covers` decides.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -33,7 +33,7 @@ def pinned(constraint: Constraint | None, role: str) -> Hashable:
 
 
 def sample(constraint: Constraint) -> Number | None:
-    """If all that is allowed casts to one number, that number."""
+    """The number that one of the allowed values casts to: the only one, if all cast to the same number."""
     if constraint.numbers:
         return constraint.numbers[0].low
     if constraint.strings.integers:

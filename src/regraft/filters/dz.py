@@ -14,23 +14,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from regraft.model import BadInput
-
 Dz = str
 
 
-def covers(wide: Dz, narrow: Dz) -> bool:
-    """Whether every event of `narrow` is one of `wide`: the wider expression is a prefix."""
-    return narrow.startswith(wide)
-
-
-def overlaps(one: Dz, other: Dz) -> bool:
-    """Parts made by halving are never shared in part: one covers the other, or nothing is shared."""
-    return one.startswith(other) or other.startswith(one)
-
-
 def shared(one: Dz, other: Dz) -> Dz:
-    """DzS, (4.33)–(4.36): the digits both begin with; empty where the first digits differ already."""
+    """DzS, (4.33)–(4.36): the digits that both begin with; empty if the first digits differ already."""
     for place, (digit, second) in enumerate(zip(one, other, strict=False)):
         if digit != second:
             return one[:place]
@@ -70,7 +58,7 @@ class DzSet:
         return DzSet([dz for dz in self if dz in other] + [dz for dz in other if dz in self])
 
     def covers(self, other: "DzSet") -> bool:
-        # In a least set a part is covered by one expression, never only by several together.
+        # In a least set, what several expressions cover together is covered by one of them alone.
         return all(dz in self for dz in other)
 
     def overlaps(self, other: "DzSet") -> bool:
@@ -84,42 +72,8 @@ class DzSet:
     @property
     def shared(self) -> Dz:
         """The longest expression that covers all of it: (4.35) over more than two."""
-        # What the first and the last share in sorted order, all between them share.
+        # In sorted order, all between the first and the last begin with the digits that these two share.
         return shared(self.expressions[0], self.expressions[-1]) if self.expressions else ""
-
-    def at_least(self, minimum: int) -> tuple[Dz, ...]:
-        """The same part in expressions of at least this length: (4.31) asks for 1.
-
-        Not a `DzSet`, which would put the halves together again.
-        """
-        return tuple(longer for dz in self for longer in _halved(dz, minimum))
-
-    def at_most(self, maximum: int) -> "DzSet":
-        """The least larger part whose expressions are at most this long (4.32)."""
-        return DzSet(dz[:maximum] for dz in self)
-
-    def fewer(self, count: int) -> "DzSet":
-        """A larger part in at most `count` expressions.
-
-        Neighbours give way to what they share, each time the two that add the least volume.
-        """
-        if count < 1:
-            raise BadInput("count", f"a part of the event space needs at least one expression, not {count}")
-        least = self
-        while len(least) > count:
-            prefixes = map(shared, least.expressions, least.expressions[1:])
-            best = min(prefixes, key=lambda prefix: (least._added(prefix), prefix))
-            least = DzSet((*least.expressions, best))
-        return least
-
-    def _added(self, prefix: Dz) -> float:
-        first = bisect_right(self.expressions, prefix)
-        added = volume(prefix)
-        for dz in self.expressions[first:]:
-            if not dz.startswith(prefix):
-                break
-            added -= volume(dz)
-        return added
 
 
 def _least(expressions: Iterable[Dz]) -> tuple[Dz, ...]:
@@ -134,12 +88,3 @@ def _least(expressions: Iterable[Dz]) -> tuple[Dz, ...]:
             least.pop()
         least.append(half)
     return tuple(least)
-
-
-def _halved(dz: Dz, minimum: int) -> Iterator[Dz]:
-    free = minimum - len(dz)
-    if free <= 0:
-        yield dz
-        return
-    for number in range(1 << free):
-        yield dz + format(number, f"0{free}b")

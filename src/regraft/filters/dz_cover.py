@@ -1,8 +1,8 @@
 """Boxes of the event space -> the dz-expressions that cover them, few and short (Content routes §4.3).
 
-Starts from the whole space and always halves the part that lets most foreign events through, until
-every part is exact, as long as allowed, or the number of expressions is used up. What remains is
-counted: `false_positives` is the share of all events that the expressions hold and the boxes do not.
+Starts from the whole space and always halves the part that holds the most foreign events, until every part
+is exact or as long as allowed, or the number of expressions is used up. What remains is counted:
+`false_positives` is the share of all events that the expressions hold and the boxes do not.
 """
 
 import heapq
@@ -15,7 +15,7 @@ from regraft.filters.dz_space import Box, EventSpace, Span
 from regraft.model import BadInput
 
 HALVINGS = 48
-"""Halvings of one dimension that are told apart; a position is a double with 53 bits."""
+"""The most halvings of one dimension; a position is a double with 53 bits."""
 
 NOTHING = 1e-12
 """A part with a smaller share of foreign events than this is exact."""
@@ -68,7 +68,7 @@ def _halves(space: EventSpace, part: _Part) -> list[_Part]:
 
 
 def _part(space: EventSpace, dz: Dz, boxes: tuple[Box, ...]) -> _Part | None:
-    """The part and what of the boxes lies in it; None if nothing does."""
+    """The part with the boxes clipped to it; None if no box reaches into it."""
     cell = space.box(dz)
     inside = tuple(dict.fromkeys(clipped for box in boxes if (clipped := _clipped(box, cell)) is not None))
     if not inside:

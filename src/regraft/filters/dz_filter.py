@@ -1,10 +1,10 @@
 """A filter as dz-expressions: through the boxes of its normal form to parts of an event space.
 
-Attributes that are not dimensions of the space, values of another kind and conditions outside the normal
-form are left open, so every event that matches is held. The false positives that are counted are those
-of the digits: events that the expressions hold and the filter's boxes, seen in the space, do not.
+Attributes that are not dimensions of the space, values of another kind and conditions outside the normal form
+are not restricted, so the expressions hold every event that matches. The false positives that are counted are
+those of the digits: events that the expressions hold and the filter's boxes, seen in the space, do not.
 
-Not yet used by a command: content filters for live content routes will use it.
+No command uses it yet; it is made for content filters of live content routes.
 """
 
 from itertools import product
@@ -17,7 +17,7 @@ from regraft.filters.intervals import Interval
 from regraft.filters.normal import Constraint
 
 MOST_BOXES = 256
-"""Beyond, ranges of one attribute are taken together: covering a union costs the boxes it is made of."""
+"""Beyond this, ranges of one attribute are joined: the cost of covering a union grows with its boxes."""
 
 
 def dz_of_filter(
@@ -60,12 +60,13 @@ def _numbers(dimension: Dimension, constraint: Constraint) -> list[Span]:
     numbers, strings, bools, missing = constraint
     ends = [_closed(interval) for interval in numbers]
     ends += [(interval.low, interval.high - 1) for interval in strings.integers]
-    # Values that are no number and spell none have the lowest position, as missing ones have.
+
     ends += [(value, value) for value in bools]
     spans = [Span(dimension.position(low), dimension.position(high)) for low, high in ends]
     for text in strings.exceptions:
         if not strings.base(text):
             spans.append(Span(dimension.position(text), dimension.position(text)))
+    # A value that is no number and spells none has the lowest position, like a missing one.
     if missing or strings.others:
         spans.append(Span(0.0, 0.0))
     return spans

@@ -19,7 +19,7 @@ from regraft.filters.values import Value
 from regraft.model import BadInput
 
 MAXIMUM_LENGTH = 112
-"""What an IPv6 multicast prefix leaves: ff0e::/16 and 112 digits (4.32)."""
+"""How many digits the prefix of an IPv6 multicast block such as ff0e::/16 leaves (4.32)."""
 
 
 class Span(NamedTuple):
@@ -137,16 +137,6 @@ class EventSpace:
             cell, cells = int(digits or "0", 2), 1 << len(digits)
             spans.append(Span(cell / cells, (cell + 1) / cells))
         return tuple(spans)
-
-    def ranges(self, dz: Dz) -> dict[str, tuple[float, float]]:
-        """The same in the attributes' own units, for people and for drawing."""
-        return {
-            dimension.attribute: (
-                dimension.low + span.low * (dimension.high - dimension.low),
-                dimension.low + span.high * (dimension.high - dimension.low),
-            )
-            for dimension, span in zip(self.dimensions, self.box(dz), strict=True)
-        }
 
     def mass(self, box: Sequence[Span]) -> float:
         """The share of events inside a box, the attributes being independent of each other."""

@@ -3,7 +3,7 @@
 from regraft.model import BadInput
 
 AROUND = 40
-"""Of a long filter, so many characters on both sides of the fault are shown."""
+"""How many characters of a long filter are shown on each side of the fault."""
 
 
 class BadFilter(BadInput):
@@ -14,7 +14,7 @@ class BadFilter(BadInput):
         self.position = position
 
     def of(self, name: str, text: str) -> BadInput:
-        """The same fault, with the filter and what stands at the position; `name` is the user's for it."""
+        """The same fault, showing the filter around the position; `name` is what the user calls it."""
         start, end = max(0, self.position - AROUND), self.position + AROUND
         part = ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
         rest = text[self.position - 1 :][:AROUND]

@@ -1,14 +1,14 @@
 """Evaluation of an expression to a value and an error (CESQL 1.0 §3, fail fast mode of §4.1).
 
-This is the reference semantics, written for clarity; `compiled` is the fast way to the one bit that
-routing needs. An expression becomes a function of the event's attributes.
+This is the reference semantics, written for clarity; `compiled` only says whether an event matches, which is
+all that routing needs, and is faster. An expression becomes a function of the event's attributes.
 
 An operator or a function that meets an error, in an operand or in the cast of one, returns the zero value
 of its own type beside that error (§3.3), so the first error is the one reported. The functions that name
 another value for a case of their own (`LEFT('abc', -1)`, `ABS` of the least integer) return that value.
 
-The conformance kit pins one case against the table of casts and this rule: NOT of a number is a cast error,
-and its value is true.
+The conformance kit demands one exception from the table of casts and from this rule: NOT of a number is a
+cast error, and its value is true.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ from regraft.filters.syntax import (
     Node,
     Unary,
 )
-from regraft.filters.values import Value, known, number_of, text_of, truth_of
+from regraft.filters.values import Value, as_value, number_of, text_of, truth_of
 
 Attributes = Mapping[str, Value]
 Evaluator = Callable[[Attributes], Outcome]
@@ -51,11 +51,11 @@ T = TypeVar("T")
 
 
 def evaluator(node: Node) -> Evaluator:
-    return finish(making(node))
+    return finish(evaluator_in_steps(node))
 
 
-def making(node: Node) -> Steps[Evaluator]:  # noqa: PLR0911 - one case per kind of node
-    """The same, step by step."""
+def evaluator_in_steps(node: Node) -> Steps[Evaluator]:  # noqa: PLR0911 - one case per kind of node
+    """`evaluator`, step by step."""
     yield
     match node:
         case Literal(value):
@@ -63,17 +63,17 @@ def making(node: Node) -> Steps[Evaluator]:  # noqa: PLR0911 - one case per kind
         case Attribute(name):
             return _attribute(name)
         case Exists(name):
-            return lambda event: (known(event.get(name)) is not None, None)
+            return lambda event: (as_value(event.get(name)) is not None, None)
         case Unary(operator, operand):
-            return _unary(operator, (yield from making(operand)))
+            return _unary(operator, (yield from evaluator_in_steps(operand)))
         case Chain(first, rest):
-            start = yield from making(first)
+            start = yield from evaluator_in_steps(first)
             parts = yield from _all([part for _, part in rest])
             return _chain(start, [(operator, part) for (operator, _), part in zip(rest, parts, strict=True)])
         case Like(operand, pattern, negated):
-            return _like((yield from making(operand)), pattern, negated)
+            return _like((yield from evaluator_in_steps(operand)), pattern, negated)
         case In(operand, elements, negated):
-            inner = yield from making(operand)
+            inner = yield from evaluator_in_steps(operand)
             return _in(inner, (yield from _all(elements)), negated)
         case Call(function, arguments):
             return _call(find_function(function, len(arguments)), (yield from _all(arguments)))
@@ -82,13 +82,13 @@ def making(node: Node) -> Steps[Evaluator]:  # noqa: PLR0911 - one case per kind
 def _all(nodes: Sequence[Node]) -> Steps[list[Evaluator]]:
     found = []
     for node in nodes:
-        found.append((yield from making(node)))
+        found.append((yield from evaluator_in_steps(node)))
     return found
 
 
 def _attribute(name: str) -> Evaluator:
     def run(event: Attributes) -> Outcome:
-        value = known(event.get(name))
+        value = as_value(event.get(name))
         return (False, Fault.MISSING_ATTRIBUTE) if value is None else (value, None)
 
     return run

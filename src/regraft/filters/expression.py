@@ -1,27 +1,30 @@
 """`Filter`, the value that the rest of Regraft sees, and `parse`, its only source."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from typing import Any
+from weakref import WeakValueDictionary
 
 from regraft.filters.compiled import Matches, compiled, in_boxes, passing
 from regraft.filters.errors import BadFilter
-from regraft.filters.evaluate import Evaluator, evaluator, making
+from regraft.filters.evaluate import Evaluator, evaluator, evaluator_in_steps
 from regraft.filters.functions import Outcome
-from regraft.filters.known import Known
 from regraft.filters.normal import Conjunction
-from regraft.filters.normalise import normal_form, normalising
-from regraft.filters.parser import MAX_LENGTH, reading
+from regraft.filters.normalise import normal_form, normal_form_in_steps
+from regraft.filters.parser import MAX_LENGTH, read_in_steps
 from regraft.filters.steps import Steps, finish
-from regraft.filters.syntax import Node, attributes_of, naming, writing
+from regraft.filters.syntax import Node, attributes_in_steps, attributes_of, text_in_steps
 from regraft.filters.values import Value
 
 LONGEST_COMPILED = 160
-"""Characters of a filter that is worth Python code of its own, which takes up to a millisecond to make"""
+"""The most characters of a filter that is compiled to Python code, which takes up to a millisecond."""
 HOT = 256
-"""and is made when the filter has been asked so often."""
+"""It is compiled when it has tested this many events."""
+KEPT_CHARACTERS = 2**17
+"""The length of all texts that the cache of filters keeps; a filter takes about 200 bytes per character."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +55,8 @@ class Filter:
     def matches(self) -> Matches:
         """`filter.matches(attributes)`: the expression is true and no error arose (CESQL §1.2).
 
-        A function made on first use, so that a call costs no more than what it tests. Attributes are
-        strings, numbers or booleans; None and NaN count as missing.
+        A function that is made on first use, so that a call costs no more than the tests themselves.
+        Attributes are strings, numbers or booleans; None and NaN count as missing.
         """
         if len(self.text) > LONGEST_COMPILED:
             return in_boxes(self.normal) if self.exact else passing(self._evaluator)
@@ -89,39 +92,71 @@ def parse(text: str) -> Filter:
     """The filter that a CESQL expression stands for; `BadFilter` names the position and the rule."""
     if not isinstance(text, str):
         raise BadFilter(1, f"an expression is a string, not {type(text).__name__}")
-    return _known.get(text) or finish(_parsing(text))
+    return _cache.get(text) or finish(_parse_in_steps(text))
 
 
-def preparing(text: str) -> Steps[Filter]:
-    """The same, and what routing needs of the filter, step by step; as long as the result is kept, nothing
-    of it has to be done again."""
-    filter = _known.get(text)
+def prepare_in_steps(text: str) -> Steps[Filter]:
+    """`parse`, and everything else that routing needs of the filter, step by step; nothing of it is done
+    again for as long as the filter is kept."""
+    filter = _cache.get(text)
     if filter is None:
-        filter = yield from _parsing(text)
-    done = filter.__dict__
+        filter = yield from _parse_in_steps(text)
+    done = filter.__dict__  # where `cached_property` keeps its results
     if "normal" not in done:
-        done["normal"] = yield from normalising(filter.node)
+        done["normal"] = yield from normal_form_in_steps(filter.node)
     if "attributes" not in done:
-        done["attributes"] = yield from naming(filter.node)
+        done["attributes"] = yield from attributes_in_steps(filter.node)
     if "_evaluator" not in done and not filter.exact:
-        done["_evaluator"] = yield from making(filter.node)
+        done["_evaluator"] = yield from evaluator_in_steps(filter.node)
     return filter
 
 
-def _parsing(text: str) -> Steps[Filter]:
+def _parse_in_steps(text: str) -> Steps[Filter]:
     try:
-        node = yield from reading(text)
-        canonical = yield from writing(node)
+        node = yield from read_in_steps(text)
+        canonical = yield from text_in_steps(node)
         if len(canonical) > MAX_LENGTH:
             # The canonical text adds spaces, and it must be a filter itself.
             raise BadFilter(len(text), f"longer than {MAX_LENGTH} characters, written out")
     except BadFilter as fault:
         if len(text) <= MAX_LENGTH:
-            _known.keep(text, fault)
+            _cache.keep(text, fault)
         raise
     found = Filter(canonical, node)
-    _known.keep(text, found)
+    _cache.keep(text, found)
     return found
 
 
-_known: Known[Filter] = Known()
+class FilterCache:
+    """Text -> its filter, or the fault that it has.
+
+    The same text gives the same object while anybody holds it. The latest filters and faults are kept beyond
+    that, so that parsing them again costs nothing; the length of their texts is bounded.
+    """
+
+    def __init__(self, characters: int = KEPT_CHARACTERS) -> None:
+        self._alive: WeakValueDictionary[str, Filter] = WeakValueDictionary()
+        self._kept: OrderedDict[str, Filter | BadFilter] = OrderedDict()
+        self._characters = 0
+        self._most = characters
+
+    def get(self, text: str) -> Filter | None:
+        """The filter, if it is in the cache; its fault is raised again, if it has one."""
+        found = self._kept.get(text)
+        if found is None:
+            return self._alive.get(text)
+        if isinstance(found, BadFilter):
+            raise BadFilter(found.position, found.rule)
+        return found
+
+    def keep(self, text: str, found: Filter | BadFilter) -> None:
+        if not isinstance(found, BadFilter):
+            self._alive[text] = found
+        if text not in self._kept:
+            self._characters += len(text)
+        self._kept[text] = found
+        while self._characters > self._most and len(self._kept) > 1:
+            self._characters -= len(self._kept.popitem(last=False)[0])
+
+
+_cache = FilterCache()

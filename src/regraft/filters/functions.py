@@ -30,7 +30,8 @@ class Fault(StrEnum):
 Outcome = tuple[Value, Fault | None]
 
 LONGEST_TEXT = 8_192
-"""Characters that functions and LIKE take and give: longer ones would keep a broker busy with one event."""
+"""The most characters that functions and LIKE accept and return: longer texts would keep a broker busy with
+one event."""
 
 
 class Signature(NamedTuple):
@@ -58,7 +59,7 @@ def to_text(value: Value) -> tuple[str, Fault | None]:
 
 
 def to_integer(value: Value) -> tuple[int, Fault | None]:
-    """As `to_number`, and what has more than an integer's 32 bits is cut or refused."""
+    """As `to_number`; a fraction is cut off, and a number of more than 32 bits is a cast error."""
     number, fault = to_number(value)
     if isinstance(number, float):
         number = trunc(number) if isfinite(number) else INT_MAX + 1

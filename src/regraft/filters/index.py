@@ -5,8 +5,8 @@ each shape that occurs, by the values of its exact attributes, and there finds t
 numbers (`index_group`, `index_slabs`). Only filters that the normal form does not describe fully are
 evaluated, and only those whose boxes hold the event. Answers are exact; changes are visible at once.
 
-With 10^6 subscriptions on the workload of IPITT §VI-A an event costs microseconds, see
-`scripts/bench matching`; the same class serves a broker with three.
+With 10^6 subscriptions on the workload of IPITT §VI-A an event costs microseconds (`scripts/bench matching`);
+the same class serves a broker with three subscriptions.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from regraft.filters.expression import Filter, parse
-from regraft.filters.index_group import Floats, Group, Ints
+from regraft.filters.index_group import Group, Ints
 from regraft.filters.index_places import EXACT_UP_TO, Shape, cast_number, exact_token, places, ranged_number
 from regraft.filters.index_register import Register, Spot
 from regraft.filters.values import Value
@@ -24,7 +24,7 @@ from regraft.model import BadInput
 Attributes = Mapping[str, Value]
 
 
-class _Home:
+class _GroupsOfShape:
     """The groups of one shape, by the values of its exact and cast attributes."""
 
     __slots__ = ("groups", "shape")
@@ -52,10 +52,10 @@ class _Home:
 
 
 class MatchingIndex:
-    """Filters by keys: integers from 0, best dense, since a table as long as the largest one is kept."""
+    """Filters by keys: integers from 0, best without gaps, as a table as long as the largest key is kept."""
 
     def __init__(self) -> None:
-        self._homes: dict[Shape, _Home] = {}
+        self._shapes: dict[Shape, _GroupsOfShape] = {}
         self._register = Register()
         self._checked: dict[int, Filter] = {}
         self._attributes: frozenset[str] | None = None
@@ -70,7 +70,7 @@ class MatchingIndex:
     def attributes(self) -> frozenset[str]:
         """The attributes that answers depend on: equal values of these give equal answers."""
         if self._attributes is None:
-            shapes = (name for shape in self._homes for names in shape for name in names)
+            shapes = (name for shape in self._shapes for names in shape for name in names)
             checked = (name for filter in self._checked.values() for name in filter.attributes)
             self._attributes = frozenset((*shapes, *checked))
         return self._attributes
@@ -84,23 +84,6 @@ class MatchingIndex:
             group = self._group(shape, values)
             spots.append(Spot(group.number, group.add(~key if check else key, bounds)))
         self._register.set(key, spots)
-
-    def add_many(self, keys: Sequence[int], filters: Sequence[Filter]) -> None:
-        """The same for many, quicker than one by one."""
-        if len(keys) != len(filters):
-            raise BadInput("filters", f"{len(filters)} filters cannot have {len(keys)} keys")
-        self._register.claim_all(keys)
-        members: dict[Group, tuple[list[int], list[tuple[float, ...]]]] = {}
-        for key, filter in zip(keys, filters, strict=True):
-            for shape, values, bounds, check in places(filter.normal):
-                if check:
-                    self._check(key, filter)
-                those, theirs = members.setdefault(self._group(shape, values), ([], []))
-                those.append(~key if check else key)
-                theirs.append(bounds)
-        for group, (those, theirs) in members.items():
-            ends = np.array(theirs, np.float64).reshape(len(theirs), -1)
-            self._extend(group, np.array(those, np.int64), ends)
 
     def add_boxes(
         self,
@@ -127,7 +110,8 @@ class MatchingIndex:
         codes = np.fromiter(map(number.__getitem__, texts), np.int64, len(texts))
         rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes)))
         for values, those in zip(number, rows, strict=False):
-            self._extend(self._group(shape, values), numbers[those], bounds[those])
+            group = self._group(shape, values)
+            self._register.set_many(numbers[those], group.number, group.extend(numbers[those], bounds[those]))
 
     def remove(self, key: int) -> None:
         for spot in self._register.release(key):
@@ -144,8 +128,8 @@ class MatchingIndex:
     def match(self, attributes: Attributes) -> list[int]:
         """The keys of the filters that match, each once, in no particular order."""
         found: list[int] = []
-        for home in self._homes.values():
-            hit = home.find(attributes)
+        for of_shape in self._shapes.values():
+            hit = of_shape.find(attributes)
             if hit is not None:
                 more = hit[0].match(hit[1])
                 found = found + more if found else more
@@ -154,16 +138,16 @@ class MatchingIndex:
         return found
 
     def match_array(self, attributes: Attributes) -> Ints:
-        """The same as an array, which is quicker where thousands match."""
+        """`match` as an array, which is quicker where thousands match."""
         if self._checked or self._register.spread:
             return np.array(self.match(attributes), np.int64)
-        hits = [hit for home in self._homes.values() if (hit := home.find(attributes)) is not None]
+        hits = [hit for of_shape in self._shapes.values() if (hit := of_shape.find(attributes)) is not None]
         if len(hits) == 1:
             return hits[0][0].match_array(hits[0][1])
         return np.concatenate([np.empty(0, np.int64), *(group.match_array(point) for group, point in hits)])
 
     def _settled(self, found: list[int], attributes: Attributes) -> list[int]:
-        """Each key once; ~key is a box that holds the event and whose filter has yet to be asked."""
+        """Each key once; ~key is a box that holds the event and whose filter has yet to be evaluated."""
         sure = dict.fromkeys(key for key in found if key >= 0)
         for key in {~key for key in found if key < 0}:
             if key not in sure and self._checked[key].matches(attributes):
@@ -175,29 +159,27 @@ class MatchingIndex:
         self._attributes = None
 
     def _group(self, shape: Shape, values: tuple[Hashable, ...]) -> Group:
-        home = self._homes.get(shape)
-        if home is None:
-            home = self._homes[shape] = _Home(shape)
+        of_shape = self._shapes.get(shape)
+        if of_shape is None:
+            of_shape = self._shapes[shape] = _GroupsOfShape(shape)
             self._attributes = None
-        group = home.groups.get(values)
+        group = of_shape.groups.get(values)
         if group is None:
-            group = home.groups[values] = self._register.new_group(shape, values)
+            group = of_shape.groups[values] = self._register.new_group(shape, values)
         return group
 
     def _drop(self, group: Group) -> None:
-        home = self._homes[group.shape]
-        del home.groups[group.key]
+        of_shape = self._shapes[group.shape]
+        del of_shape.groups[group.key]
         self._register.drop_group(group)
-        if not home.groups:
-            del self._homes[group.shape]
+        if not of_shape.groups:
+            del self._shapes[group.shape]
             self._attributes = None
-
-    def _extend(self, group: Group, members: Ints, bounds: Floats) -> None:
-        self._register.set_many(members, group.number, group.extend(members, bounds))
 
 
 def load_compiled() -> None:
-    """What is loaded when there are many filters takes a second: for those who would rather wait now."""
+    """Load the compiled code for large groups now. It takes a second, which the first group to become large
+    would otherwise spend while events wait."""
     index = MatchingIndex()
     ends = np.arange(64.0)
     index.add_boxes(np.arange(64), {}, {"x": (ends, ends + 1)})

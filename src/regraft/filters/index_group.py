@@ -1,7 +1,8 @@
 """The boxes of one shape with the same values of the exact and cast attributes.
 
-Few boxes are a list that Python walks: a compiled call costs as much as thirty comparisons. Many become
-`Slabs`, whose compiled code is loaded only then: a broker with a handful of subscriptions never does.
+Few boxes are kept in a list that Python walks: a compiled call costs as much as thirty comparisons. Many are
+kept in `Slabs`, whose compiled code is loaded only then, so a broker with a handful of subscriptions never
+loads it.
 """
 
 from collections.abc import Hashable
@@ -60,7 +61,7 @@ class Group:
         return np.arange(first, len(self.members))
 
     def remove(self, position: int) -> int | None:
-        """Take a box out. In a list, the last one moves to its position: that member, if there is one."""
+        """Remove a box. In a list, the last box takes its position: then that box's member is returned."""
         if self.slabs is not None:
             self.slabs.remove(position)
             return None
@@ -71,7 +72,7 @@ class Group:
         return last
 
     def match(self, point: list[float]) -> list[int]:
-        """The members whose boxes hold the point: all, if there are no attributes."""
+        """The members whose boxes hold the point: all of them, if there are no ranged attributes."""
         size = len(point)
         if size == 0:
             return self.members.copy()
@@ -88,7 +89,7 @@ class Group:
         return [member for member, bounds in pairs if _holds(bounds, point)]
 
     def match_array(self, point: list[float]) -> Ints:
-        """The same as an array: thousands of Python integers cost more than finding them."""
+        """`match` as an array: to make thousands of Python integers costs more than to find them."""
         if self.slabs is None:
             return np.array(self.match(point), np.int64)
         return self.slabs.match(point).astype(np.int64)

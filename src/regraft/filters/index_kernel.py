@@ -23,7 +23,7 @@ DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 
 
 def _places_of_bits() -> npt.NDArray[np.int64]:
-    """Place of the only set bit of a word by the top six bits of its product with `DE_BRUIJN`."""
+    """The place of the only set bit of a word, by the top six bits of the word's product with `DE_BRUIJN`."""
     places = np.zeros(64, np.int64)
     for place in range(64):
         places[((0x03F79D71B4CB0A89 << place) & (2**64 - 1)) >> 58] = place
@@ -52,7 +52,7 @@ def rows_of(edges: Floats, bounds: Floats, box: int, a: int) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def fill(edges: Floats, bits: Words, tops: Words, bounds: Floats, used: int, first_word: int) -> None:
-    """Make the words from the first one on anew, up to the box `used`."""
+    """Compute the words of the boxes anew, from `first_word` up to the box before `used`."""
     rows = bits.shape[1]
     column = np.empty(rows + 1, np.uint64)
     for word in range(first_word, (used + 63) >> 6):
@@ -92,9 +92,10 @@ def stab(
 ) -> int:
     """Write the keys of the boxes that hold the point to the front of `found`; returns how many.
 
-    A box that touches the point's row may hold it; one that also touches both rows beside it surely does,
-    so only boxes that end in this slab are compared. Those wait at the back of `found`, to be compared in
-    one go without branches: guessing wrong after waiting for memory would cost more than all the rest.
+    A box that touches the point's row may hold it; one that also touches both rows beside it surely does, so
+    only boxes that end in this slab are compared. Those wait at the back of `found`, to be compared all
+    together without branches: a branch predicted wrongly after a cache miss would cost more than all the
+    rest.
     """
     dimensions = edges.shape[0]
     rows = np.empty(dimensions, np.int64)
@@ -131,7 +132,7 @@ def stab(
 
 @njit(cache=True, nogil=True)
 def _sure(bits: Words, rows: Ints, word: int, possible: np.uint64) -> np.uint64:
-    """Which of the possible boxes need no comparison. One or two are compared sooner than this is known."""
+    """Which of the possible boxes need no comparison. If there are only one or two, comparing is faster."""
     rest = possible & (possible - ONE)
     if rest & (rest - ONE) == ZERO:
         return ZERO

@@ -5,7 +5,7 @@ Each attribute of a box gets a role:
 - *exact*: finitely many values (`class = 'temp'`); the box goes to one group for each of them;
 - *cast*: finitely many numbers, in any spelling (`floor = 3` also holds for the string "3");
 - *ranged*: an interval of numbers, in any spelling (`value > 20`);
-- none of these: the index cannot use it, and the filter itself is asked in the end (`check`).
+- none of these: the index cannot use it, and the filter itself is evaluated in the end (`check`).
 
 Boxes with the same attributes in the same roles have the same `Shape`. What an event must look up in
 a shape follows from `exact_token`, `cast_number` and `ranged_number`.
@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 from regraft.filters.intervals import Interval, Intervals, holds, integers_in
 from regraft.filters.normal import Conjunction, Constraint, Strings
-from regraft.filters.values import Number, integer_of, known
+from regraft.filters.values import Number, as_value, integer_of
 
 MOST = 64
-"""Places of one box at most; attributes with more values than that are left to the check."""
+"""The most places of one box; attributes with more values than that are left to the check."""
 
 EXACT_UP_TO = 2**53
-"""Integers below convert to doubles and back; larger bounds are left to the check."""
+"""Integers below this convert to doubles and back exactly; larger bounds are left to the check."""
 
 TRUE, FALSE = ("true",), ("false",)
 """Stand for the booleans: as dictionary keys, True and 1 would be the same."""
@@ -74,7 +74,7 @@ def _places(conjunction: Conjunction) -> Iterator[Place]:
 def role_of(constraint: Constraint) -> tuple[str, Sequence[Any]]:
     """The role of a constraint and its values or closed ranges, disjoint; "" if there is none."""
     numbers, strings, bools, missing = constraint
-    if missing or len(numbers) > MOST:  # no use to look at so many
+    if missing or len(numbers) > MOST:  # with so many values the box would be left to the check anyway
         return "", ()
     texts = strings.finite
     points = [interval.low for interval in numbers if interval.low == interval.high]
@@ -99,7 +99,7 @@ def _casts(numbers: Intervals, strings: Strings, bools: frozenset[bool]) -> bool
 
 
 def closed_range(interval: Interval) -> tuple[float, float] | None:
-    """The same numbers between two doubles that belong to it; None if that cannot be said exactly."""
+    """The same numbers as a closed range between two doubles; None if there is no such exact range."""
     low, low_open, high, high_closed = interval
     for end, left_out in ((low, low_open), (high, not high_closed)):
         if left_out if end in (inf, -inf) else abs(end) >= EXACT_UP_TO:
@@ -111,10 +111,10 @@ def closed_range(interval: Interval) -> tuple[float, float] | None:
 
 
 def exact_token(value: object) -> Hashable:
-    """The dictionary key of an event's value; None if it has none."""
+    """The dictionary key of an event's value; None if the value is missing."""
     if type(value) is str:
         return value
-    seen = known(value)
+    seen = as_value(value)
     return (TRUE if seen else FALSE) if isinstance(seen, bool) else seen
 
 
@@ -125,14 +125,14 @@ def cast_number(value: object) -> Number | None:
         return value  # type: ignore[return-value]
     if kind is float:
         return None if isnan(value) else value  # type: ignore[arg-type, return-value]
-    seen = known(value)
+    seen = as_value(value)
     if isinstance(seen, str):
         return integer_of(seen)
     return int(seen) if isinstance(seen, bool) else seen
 
 
 def ranged_number(value: object) -> float | None:
-    """The same as a double; on the right side of every bound below 2^53, however large it is."""
+    """`cast_number` as a double. Rounding never moves it across a bound below 2^53, however large it is."""
     number = cast_number(value)
     if number is None:
         return None

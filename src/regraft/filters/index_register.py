@@ -1,6 +1,6 @@
 """Where each key of a `MatchingIndex` is filed, so that it can be removed again.
 
-Most keys have one spot: it is kept in one table by key, eight bytes each. The others have a list.
+Most keys have one spot, which is kept in a table by key, eight bytes each. Keys with several have a list.
 """
 
 from collections.abc import Hashable, Iterable
@@ -52,7 +52,7 @@ class Register:
             self.claim_all((key,))
 
     def claim_all(self, keys: Iterable[int]) -> None:
-        """Take the keys, or none of them if one is taken or no key."""
+        """Take the keys; if one is taken already or is no valid key, none is taken."""
         wanted = np.fromiter(keys, np.int64)
         if not len(wanted):
             return
@@ -78,24 +78,16 @@ class Register:
             self._table[key] = SPREAD
             self._lists[key] = spots
 
-    def set_many(self, members: Ints, group: int, positions: Ints) -> None:
-        """One more spot for each of the members of one group (~key for those that need a check)."""
-        keys = np.where(members < 0, ~members, members)
-        if len(keys) > 64 and (self._table[keys] == NONE_YET).all():
-            packed = (group << 32) | positions
-            self._table[keys] = packed
-            if (self._table[keys] == packed).all():
-                return
-            # A key that is here twice kept its last spot only.
-            self._table[keys] = NONE_YET
-        for key, position in zip(keys.tolist(), positions.tolist(), strict=True):
-            self.set(key, [*self._spots(key), Spot(group, position)])
+    def set_many(self, keys: Ints, group: int, positions: Ints) -> None:
+        """The only spot of each of these keys, all in one group."""
+        self._table[keys] = (group << 32) | positions
 
     def move(self, key: int, old: Spot, new: Spot) -> None:
         self.set(key, [new if spot == old else spot for spot in self._spots(key)])
 
     def release(self, key: int) -> list[Spot]:
-        """Forget the key: its spots, from the back, so that taking one out moves none of the others."""
+        """Forget the key and return its spots, the last position first: a group that removes a box moves its
+        last one, so none of the spots that are still to be removed may move."""
         if key not in self:
             raise BadInput("key", f"{key} is not in the index")
         spots = self._spots(key)

@@ -2,9 +2,9 @@
 
 Each attribute's range is cut into slabs with about equally many box ends; bitmaps say which boxes touch a
 slab and which hold its edges. A point picks one slab of each attribute, and the boxes that may hold it are
-the common bits. Memory is slabs/4 + 16 bytes for each box and attribute. Boxes come and go in place, keep
-their position, and slabs are cut anew whenever more room is needed. Boxes that come together are put near
-their neighbours in space, so that narrow boxes share words and most words need not be looked at.
+the common bits. Memory is slabs/4 + 16 bytes for each box and attribute. Boxes are added and removed in place
+and keep their position; slabs are cut anew whenever more room is needed. Boxes that are added together are
+put near their neighbours in space, so that narrow boxes share words and most words need not be looked at.
 """
 
 import numpy as np
@@ -12,11 +12,11 @@ import numpy as np
 from regraft.filters.index_kernel import Floats, Ints, Keys, Words, fill, put, stab
 
 SLABS = 256
-"""At most; with more, fewer boxes are compared one by one, and the bitmaps take more memory."""
+"""The most slabs of an attribute. With more, fewer boxes are compared one by one, but bitmaps are larger."""
 
 BOXES_PER_SLAB = 16
 SAMPLE = 20_000
-"""Boxes whose ends decide where slabs are cut."""
+"""How many boxes are sampled, at most, to decide where slabs are cut."""
 
 NO_BOX = (np.inf, -np.inf)
 
@@ -54,7 +54,7 @@ class Slabs:
         return position
 
     def extend(self, keys: Ints, bounds: Floats, in_order: bool = False) -> Ints:
-        """The positions of many new boxes; those that follow each other if they are to stay `in_order`."""
+        """The positions of many new boxes; with `in_order` they follow each other as given."""
         first, behind = self._used, self._used + len(keys)
         cut = behind > len(self._keys)
         if cut:
@@ -95,7 +95,7 @@ class Slabs:
         return self._found[:count]
 
     def _cut(self, placed: bool = False) -> None:
-        """New bitmaps for all the room there is, over new slabs unless they are placed already."""
+        """Make new bitmaps for all the room there is, over new slabs unless they are `placed` already."""
         if not placed:
             self._place_slabs()
         words = (len(self._keys) + 63) >> 6

@@ -1,18 +1,18 @@
 """Patterns of the LIKE operator (CESQL 1.0 §3.4.3).
 
-A pattern is cut at its `%` into segments. The first and the last are at fixed places of the text; each of
-the others is taken at the first place behind the one before, and an earlier choice is never tried again. So
-the time is that of one search through the text, whatever the pattern.
+A pattern is cut at its `%` into segments. The first and the last have fixed places in the text; each of the
+others is taken where it first occurs behind the one before, and no choice is revised later. So matching costs
+one search through the text, whatever the pattern.
 """
 
 import re
 from collections.abc import Callable, Sequence
 
 MAX_WILD = 64
-"""Characters of a segment between two `%` in which a `_` makes each place worth a try."""
+"""The most characters between two `%` if a `_` is among them: such a segment is tried at every place."""
 
 Find = Callable[[str, int, int], int]
-"""The place behind the segment's first occurrence between two places of a text, -1 if there is none."""
+"""(text, start, end) -> the place behind the segment's first occurrence in between, -1 if there is none."""
 
 
 def literal_of(pattern: str) -> str | None:
@@ -60,7 +60,7 @@ def _segments(pattern: str) -> list[list[str]]:
 
 
 def _at_place(segment: Sequence[str]) -> Callable[[str, int], bool]:
-    """Whether the segment is at a place of a text, which is long enough."""
+    """Whether the segment is at a place of a text that is long enough for it."""
     if "_" in segment:
         match = re.compile(_source(segment), re.DOTALL).match
         return lambda text, at: match(text, at) is not None
@@ -82,13 +82,13 @@ def _source(segment: Sequence[str]) -> str:
 
 
 def _pieces(pattern: str) -> list[str]:
-    """Characters; an escaped wildcard is one piece of two."""
+    """The characters of the pattern; an escaped wildcard is one piece of two characters."""
     return re.findall(r"\\[%_]|.", pattern, re.DOTALL)
 
 
 def ends_of(pattern: str) -> tuple[str, str, bool]:
     """The fixed text before the first and behind the last wildcard of a pattern that has one, and whether
-    only one `%` lies between."""
+    nothing but `%` lies between them."""
     pieces = _pieces(pattern)
     wild = [i for i, piece in enumerate(pieces) if piece in ("%", "_")]
     head = "".join(piece[-1] for piece in pieces[: wild[0]])

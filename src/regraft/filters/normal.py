@@ -7,7 +7,7 @@ an index may use the boxes alone and then ask `Filter.matches` for the conjuncti
 
 A `Constraint` is a set of attribute values, split by the kind of value, because CESQL casts (§3.7) and
 `value > 0` holds for 7, for 0.5, for true and for the string "007". Absence of the attribute is one more
-possible "value". The sets are closed under and, or and not, so nothing is lost on the way.
+possible "value". The sets are closed under and, or and not, so operations on them are exact.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from regraft.filters.intervals import (
     within,
 )
 from regraft.filters.steps import Steps
-from regraft.filters.values import Value, integer_of, known
+from regraft.filters.values import Value, as_value, integer_of
 
 NO_TEXT: frozenset[str] = frozenset()
 NO_BOOLS: frozenset[bool] = frozenset()
@@ -54,6 +54,7 @@ class Strings(NamedTuple):
         return None if self.integers or self.others else self.exceptions
 
     def base(self, text: str) -> bool:
+        """Whether the string would be in the set if it were not for `exceptions`."""
         number = integer_of(text)
         return self.others if number is None else holds(self.integers, number)
 
@@ -97,7 +98,8 @@ def either_strings(a: Strings, b: Strings) -> Strings:
 
 
 def strings_within(b: Strings, a: Strings) -> bool:
-    """Exact, because each integer has endlessly many spellings: finite exceptions never hide a base."""
+    """Whether every string of b is in a. Comparing the bases is exact although there are exceptions: each
+    integer has infinitely many spellings, so finitely many exceptions never remove all strings of a base."""
     if b.others and not a.others:
         return False
     if b.integers and not within(b.integers, a.integers):
@@ -122,13 +124,9 @@ class Constraint(NamedTuple):
     bools: frozenset[bool] = NO_BOOLS
     missing: bool = False
 
-    @property
-    def empty(self) -> bool:
-        return self == NEVER
-
     def allows(self, value: object) -> bool:
-        """`value` is what the event has under the attribute, None if it has none."""
-        seen = known(value)
+        """`value` is the event's value of the attribute, None if the event does not have it."""
+        seen = as_value(value)
         if seen is None:
             return self.missing
         if isinstance(seen, str):
@@ -183,8 +181,8 @@ ABSENT = Constraint(missing=True)
 ANYTHING = Constraint(EVERY_NUMBER, EVERY_STRING, BOTH_BOOLS, True)
 
 
-def uniting(constraints: Sequence[Constraint]) -> Steps[Constraint]:
-    """What any of them allows, step by step; for many quicker than one `or_` after the other."""
+def union_in_steps(constraints: Sequence[Constraint]) -> Steps[Constraint]:
+    """What any of them allows, step by step; for many constraints this is quicker than repeated `or_`."""
     strings = [each.strings for each in constraints]
     if all(each.finite is not None for each in strings):
         texts = Strings(exceptions=NO_TEXT.union(*(each.exceptions for each in strings)))

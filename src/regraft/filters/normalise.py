@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from regraft.filters.atoms import Atom, finding, truth_atom
+from regraft.filters.atoms import Atom, atom_in_steps, truth_atom
 from regraft.filters.compiled import is_boolean
 from regraft.filters.evaluate import evaluator
 from regraft.filters.functions import to_truth
@@ -29,7 +29,7 @@ from regraft.filters.normal import (
     Condition,
     Conjunction,
     Constraint,
-    uniting,
+    union_in_steps,
 )
 from regraft.filters.steps import Steps, finish
 from regraft.filters.syntax import (
@@ -45,7 +45,7 @@ from regraft.filters.syntax import (
     Unary,
     attributes_of,
     is_constant,
-    writing,
+    text_in_steps,
 )
 from regraft.filters.values import number_of
 
@@ -54,9 +54,9 @@ MAX_PAIRS = 512
 MAX_ATOMS = 2048
 FEW = 8
 MAX_WORK = 8192
-"""Conjunctions compared or joined for one filter."""
+"""The most conjunctions that are compared or joined for one filter."""
 MAX_INTERVALS = 256
-"""Of one constraint, where disjunctions are multiplied out."""
+"""The most intervals of one constraint where disjunctions are multiplied out."""
 
 Disjunction = tuple[Conjunction, ...]
 NOWHERE: Disjunction = ()
@@ -72,7 +72,7 @@ class _TooLarge(Exception):
 
 
 class _Work:
-    """What may still be done for one filter."""
+    """The budget of one filter: how many conjunctions may still be compared or joined."""
 
     __slots__ = ("left",)
 
@@ -87,11 +87,11 @@ class _Work:
 
 def normal_form(node: Node) -> Disjunction:
     """The disjunction that is true exactly where the expression is."""
-    return finish(normalising(node))
+    return finish(normal_form_in_steps(node))
 
 
-def normalising(node: Node) -> Steps[Disjunction]:
-    """The same, step by step."""
+def normal_form_in_steps(node: Node) -> Steps[Disjunction]:
+    """`normal_form`, step by step."""
     if not is_boolean(node):
         return _whole(node)
     return (yield from _sides(node, _Work(), need_false=False)).true
@@ -107,7 +107,7 @@ def _whole(node: Node) -> Disjunction:
 
 def _sides(node: Node, work: _Work, need_false: bool = True) -> Steps[Sides]:
     """Both disjunctions of an expression that is cast to a boolean; without `need_false` only the first."""
-    atom = truth_atom(node.name, False) if isinstance(node, Attribute) else (yield from finding(node))
+    atom = truth_atom(node.name, False) if isinstance(node, Attribute) else (yield from atom_in_steps(node))
     yield
     if atom is not None:
         return (yield from _atom(atom, node))
@@ -149,12 +149,13 @@ def _box(attribute: str, constraint: Constraint) -> Disjunction:
 
 
 def _opaque(node: Node) -> Steps[Sides]:
-    """Only the text is known, and which attributes must be present lest there be an error."""
+    """A condition of which only the text is known, and the attributes without which it is an error."""
     box = tuple((name, PRESENT) for name in sorted(attributes_of(node))) if _strict(node) else ()
     negated = isinstance(node, Like | In) and node.negated
-    # `x NOT LIKE p` is true where `x LIKE p` is false: under one text the two meet.
+    # `x NOT LIKE p` is true where `x LIKE p` is false. Both get the same text, so that they are recognised as
+    # opposite outcomes of one condition.
     plain = replace(node, negated=False) if isinstance(node, Like | In) else node
-    text = yield from writing(plain)
+    text = yield from text_in_steps(plain)
     return Sides(
         (Conjunction(box, frozenset((Condition(text, not negated),))),),
         (Conjunction(box, frozenset((Condition(text, negated),))),),
@@ -177,7 +178,8 @@ def _strict(node: Node) -> bool:
 
 
 def _logic(node: Chain, work: _Work, need_false: bool) -> Steps[Sides]:
-    """Runs of one operator, from the left. Where a run is false matters if an OR or XOR follows."""
+    """Runs of one operator, from the left. Only an OR or XOR needs to know where the run before it is
+    false."""
     if len(node.rest) > MAX_ATOMS:
         raise _TooLarge
     runs = [(operator, [part for _, part in run]) for operator, run in groupby(node.rest, itemgetter(0))]
@@ -191,15 +193,17 @@ def _logic(node: Chain, work: _Work, need_false: bool) -> Steps[Sides]:
 
 
 def _alike(operator: str, parts: Sequence[Node | Sides]) -> Steps[Sides | None]:
-    """A long run of comparisons of one attribute with constants of one type: all at once, or None.
+    """A long run of comparisons of one attribute with constants of one type, all at once; None for other
+    runs.
 
-    They are errors for the same values, so an OR is true where any is, and an AND false where any is.
+    All these comparisons are errors for the same values, so an OR is true where any of them is true, and an
+    AND is false where any of them is false.
     """
     if len(parts) <= FEW:
         return None
     atoms: list[Atom] = []
     for part in parts:
-        atom = None if isinstance(part, Sides) else (yield from finding(part))
+        atom = None if isinstance(part, Sides) else (yield from atom_in_steps(part))
         if atom is None or not (kind := _type(atom)):
             return None
         atoms.append(atom)
@@ -208,7 +212,7 @@ def _alike(operator: str, parts: Sequence[Node | Sides]) -> Steps[Sides | None]:
         yield
     first = atoms[0]
     domain = first.true.or_(first.false)
-    any_of = yield from uniting([atom.true if operator == "OR" else atom.false for atom in atoms])
+    any_of = yield from union_in_steps([atom.true if operator == "OR" else atom.false for atom in atoms])
     none_of = any_of.not_()
     yield
     others = none_of.and_(domain)
@@ -218,7 +222,7 @@ def _alike(operator: str, parts: Sequence[Node | Sides]) -> Steps[Sides | None]:
 
 
 def _type(atom: Atom) -> str:
-    """Comparisons of one type are errors for the same values; empty: errors of its own."""
+    """Comparisons of one type are errors for the same values; "" for an atom that is no such comparison."""
     if atom.comparison is None:
         return ""
     operator, constant = atom.comparison
@@ -228,7 +232,8 @@ def _type(atom: Atom) -> str:
 
 
 def _fold(operator: str, parts: Sequence[Node | Sides], work: _Work, need_false: bool) -> Steps[Sides]:
-    """Each operator is associative, errors included; halving keeps long runs on one attribute cheap."""
+    """Each operator is associative, errors included, so a run may be evaluated in halves: that keeps long
+    runs on one attribute cheap."""
     if len(parts) == 1:
         return parts[0] if isinstance(parts[0], Sides) else (yield from _sides(parts[0], work, need_false))
     half = len(parts) // 2

@@ -89,7 +89,7 @@ NAME: /(?!(?:{_WORDS}|[0-9]+)(?![a-z0-9]))[a-z0-9]+(?![a-z0-9_])/i
 %ignore /[ \t\r\n]+/
 """
 
-# What a user may write, for messages: terminals under names that she knows.
+# What messages call the terminals of the grammar.
 _SHOWN = {
     "NAME": "an attribute",
     "STRING": "a string",
@@ -210,28 +210,28 @@ def nameable(attribute: str) -> bool:
 
 def read(text: str) -> Node:
     """The tree of an expression; `BadFilter` with the position and the rule if there is none."""
-    return finish(reading(text))
+    return finish(read_in_steps(text))
 
 
-def reading(text: str) -> Steps[Node]:
-    """The same, step by step."""
+def read_in_steps(text: str) -> Steps[Node]:
+    """`read`, step by step."""
     if len(text) > MAX_LENGTH:
         raise BadFilter(MAX_LENGTH + 1, f"longer than {MAX_LENGTH} characters")
-    at_work: Any = _lalr().parse_interactive(text)  # lark says nothing about its methods' types
+    parser: Any = _lalr().parse_interactive(text)  # lark's methods have no types
     token = None
     parts = calls = 0
     try:
-        for number, token in enumerate(at_work.lexer_thread.lex(at_work.parser_state)):
+        for number, token in enumerate(parser.lexer_thread.lex(parser.parser_state)):
             parts, calls = parts + (token.type in _PARTS), calls + (token.type in _CALLS)
             if parts > MAX_PARTS or calls > MAX_CALLS:
                 rule = f"more than {MAX_PARTS} values and attributes, or {MAX_CALLS} functions and LIKE"
                 raise BadFilter(_position(token), rule)
-            at_work.feed_token(token)
+            parser.feed_token(token)
             if number % TOKENS_AT_ONCE == 0:
                 yield
-        built: _Built = at_work.feed_eof(token)
+        built: _Built = parser.feed_eof(token)
     except UnexpectedInput as fault:
-        raise _explained(fault, text, _accepted(at_work)) from None
+        raise _explained(fault, text, _accepted(parser)) from None
     except VisitError as fault:
         if isinstance(fault.orig_exc, BadFilter):
             raise fault.orig_exc from None
@@ -239,16 +239,16 @@ def reading(text: str) -> Steps[Node]:
     return built.node
 
 
-def _accepted(at_work: Any) -> set[str]:
-    """The terminals that could come next: not all for which the table has an entry, because behind some
-    reductions there is no way to go on."""
-    states, stack = at_work.parser_state.parse_conf.states, at_work.parser_state.state_stack
+def _accepted(parser: Any) -> set[str]:
+    """The terminals that could come next. That is fewer than the table has entries for: some entries only
+    reduce the stack to a state that does not accept the terminal."""
+    states, stack = parser.parser_state.parse_conf.states, parser.parser_state.state_stack
     return {name for name in states[stack[-1]] if name.isupper() and _fits(states, stack, name)}
 
 
 def _fits(states: Any, stack: list[Any], terminal: str) -> bool:
-    """Whether the table shifts the terminal, after as many reductions as it likes."""
-    below, above = len(stack), list[Any]()  # what is left of the stack, and what has been put on it
+    """Whether the table shifts the terminal, after any number of reductions."""
+    below, above = len(stack), list[Any]()  # how much of the stack is left, and what was pushed on top of it
     while True:
         state = above[-1] if above else stack[below - 1]
         if (entry := states[state].get(terminal)) is None:

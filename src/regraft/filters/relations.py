@@ -1,9 +1,9 @@
 """Covering and overlap of filters, on their normal forms.
 
 `covers` is true only if certain and `overlaps` is false only if certain. Both are exact for conjunctions
-and disjunctions of comparisons on one attribute each. Of conditions that no box describes only a little is
-known (`conditions`). Whether a box lies within a union of boxes is hard in general; the search has a
-budget, and beyond it the answer is the careful one.
+and disjunctions of comparisons on one attribute each. About conditions that no box describes, `conditions`
+knows only a little. Whether a box lies within a union of boxes is hard to decide in general; the search has a
+budget, and when it is spent the answer is the careful one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,8 +46,8 @@ def _contains(outer: Conjunction, inner: Conjunction) -> bool:
 
 
 class _Search:
-    """Is a box within a union of boxes? Cut from it what the first box does not hold, and go on with the
-    cuttings and the other boxes."""
+    """Is a box within a union of boxes? The parts of it that the first box does not hold must lie within the
+    other boxes."""
 
     def __init__(self) -> None:
         self.budget = SEARCH_BUDGET

@@ -1,7 +1,7 @@
-"""Long work in small steps: a generator that yields whenever somebody else might have a turn.
+"""Long work in small steps: a generator that yields wherever other work may run in between.
 
-A broker reads the filters of its clients between messages of others. Reading the longest takes tens of
-milliseconds, a step of it tens of microseconds.
+A broker reads a client's filter between the messages of other clients. Reading the longest filter takes tens
+of milliseconds, one step of it tens of microseconds.
 """
 
 from collections.abc import Generator
@@ -12,7 +12,7 @@ Steps = Generator[None, None, T]
 
 
 def finish(steps: Steps[T]) -> T:
-    """All of it at once."""
+    """Run all steps at once and return the result."""
     while True:
         try:
             next(steps)

@@ -75,11 +75,11 @@ _TERM, _FACTOR, _POSTFIX, _UNARY, _ATOM = 2, 3, 4, 5, 6
 
 def attributes_of(node: Node) -> frozenset[str]:
     """The attributes that an expression refers to."""
-    return finish(naming(node))
+    return finish(attributes_in_steps(node))
 
 
-def naming(node: Node) -> Steps[frozenset[str]]:
-    """The same, step by step."""
+def attributes_in_steps(node: Node) -> Steps[frozenset[str]]:
+    """`attributes_of`, step by step."""
     found: set[str] = set()
     for part in _parts(node):
         if isinstance(part, Attribute | Exists):
@@ -112,7 +112,7 @@ def _parts(node: Node) -> Iterator[Node]:
                 left += arguments
 
 
-def writing(node: Node) -> Steps[str]:  # noqa: PLR0911 - one case per kind of node
+def text_in_steps(node: Node) -> Steps[str]:  # noqa: PLR0911 - one case per kind of node
     """The canonical text, step by step."""
     match node:
         case Literal(value):
@@ -125,7 +125,7 @@ def writing(node: Node) -> Steps[str]:  # noqa: PLR0911 - one case per kind of n
             return _unary(operator, operand, (yield from _inside(operand, _UNARY)))
         case Chain(first, rest):
             level = _level(node)
-            # On the left an equal precedence would be read as part of the same chain.
+            # Without parentheses, a first operand of equal precedence would be read as part of this chain.
             texts = [(yield from _inside(first, level + 1))]
             for operator, part in rest:
                 texts.append(f"{operator} {(yield from _inside(part, level + 1))}")
@@ -144,7 +144,7 @@ def writing(node: Node) -> Steps[str]:  # noqa: PLR0911 - one case per kind of n
 def _listed(nodes: Iterable[Node]) -> Steps[str]:
     texts = []
     for node in nodes:
-        texts.append((yield from writing(node)))
+        texts.append((yield from text_in_steps(node)))
         yield
     return ", ".join(texts)
 
@@ -152,12 +152,12 @@ def _listed(nodes: Iterable[Node]) -> Steps[str]:
 def _unary(operator: str, operand: Node, inner: str) -> str:
     if operator == "NOT":
         return f"NOT {inner}"
-    # Without the space a minus before digits would be read as their sign.
+    # Without the space, the parser would read a minus before digits as their sign.
     return f"- {inner}" if isinstance(operand, Literal) else f"-{inner}"
 
 
 def _inside(node: Node, level: int) -> Steps[str]:
-    text = yield from writing(node)
+    text = yield from text_in_steps(node)
     return text if _level(node) >= level else f"({text})"
 
 
@@ -188,7 +188,8 @@ def _literal(value: Value) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string literal. A backslash is an escape only before the delimiter, so one of the two quotes fits."""
+    """The text as a string literal. A backslash is an escape only before the delimiter, so a text that cannot
+    be written with one of the two quotes can be written with the other."""
     single = "'" + text.replace("'", "\\'") + "'"
     return single if unquoted(single) == text else '"' + text.replace('"', '\\"') + '"'
 

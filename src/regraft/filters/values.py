@@ -17,11 +17,11 @@ Number = int | float
 INT_MIN: Final = -(2**31)
 INT_MAX: Final = 2**31 - 1
 _INTEGER = re.compile(r"[+-]?0*[0-9]{1,10}", re.ASCII)
-# float() and int() accept more spellings than this; longer ones are no number's text.
+# `text_of` writes no number with more characters than this; `integer_of` treats longer strings apart.
 _LONGEST_NUMBER_TEXT = 400
 
 
-def known(value: object) -> Value | None:
+def as_value(value: object) -> Value | None:
     """An event's attribute as the language sees it; None if it is missing."""
     kind = type(value)
     if kind is str or kind is int or kind is bool:
@@ -32,7 +32,7 @@ def known(value: object) -> Value | None:
         return None
     if isinstance(value, int):
         return int(value)
-    return str(value)  # CESQL §3.2: what is of no primitive type is represented as a string
+    return str(value)  # CESQL §3.2: a value of any other type is represented as a string
 
 
 def integer_of(text: str) -> int | None:
@@ -48,7 +48,7 @@ def _integer_of(text: str) -> int | None:
     return number if INT_MIN <= number <= INT_MAX else None
 
 
-# A filter may ask hundreds of times for the same attribute of an event, and that may be megabytes of zeros.
+# A filter may cast the same attribute of an event hundreds of times, and that may be megabytes of zeros.
 _long_integer_of = lru_cache(2)(_integer_of)
 
 
