@@ -224,7 +224,7 @@ def test_a_broker_that_nobody_can_start_or_place_is_not_added(
     nobody = regraft(*adding, "x", *there)
     assert (nobody.exit_code, nobody.stderr) == (1, "regraft: no node of this overlay runs, and heals\n")
     monkeypatch.setattr(in_service, "TAKEN_SECONDS", 0.2)
-    reason = "x does not run, and nobody here starts it: that is what `regraft up --heal` does"
+    reason = "x does not run, and no process here starts it: `regraft up --heal` does that"
     assert asyncio.run(_asked_to_start(hosts)) == reason
 
 

@@ -23,7 +23,7 @@ class Answered(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CallFailed(RegraftError):
-    """The component that was called says so, or there is none of this name, or no answer came."""
+    """The component has raised an error, or there is no component of this name, or no answer came."""
 
 
 class Task(msgspec.Struct, frozen=True, array_like=True):

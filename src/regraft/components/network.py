@@ -22,7 +22,7 @@ HELLO_SECONDS = 5.0
 DIAL_SECONDS = 2.0
 FORMAT: Format[Message, Message] = Format(Message, largest=64 << 20)
 FIRST: Format[Message, Message] = Format(Message, largest=4096)
-"""Before the hello, nobody knows who sends."""
+"""Before the hello the sender is not known, so only short messages are accepted."""
 Find = Callable[[str], Awaitable[tuple[str, int] | None]]
 
 

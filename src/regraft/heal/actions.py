@@ -1,7 +1,7 @@
 """What each action of the vocabulary asks for, as Intents (Mimosa Pudica §4.3). Pure.
 
 Where a rule leaves a choice to the leader (the paper: "to B1, B3, or both"), the least loaded living
-neighbour is taken, and several components are dealt out over all of them.
+neighbour is taken; several components are distributed over all living neighbours.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ def intents_of(call: Call, situation: Situation) -> tuple[Wanted, ...]:
 
 
 def _signed(wanted: Wanted, of: Situation) -> Wanted:
-    """With the rule that asks for it."""
+    """Adds the rule that asks for it."""
     if isinstance(wanted, Refused):
         return Refused(_named(wanted.intent, of), wanted.reason)
     return _named(wanted, of)
@@ -54,7 +54,7 @@ def _clone(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
 
 
 def _components(kind: type[Migrate | Clone], brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
-    """To those brokers; away from the event's own broker, if that is the one named."""
+    """To these brokers or, if only the event's own broker is named, from there to its neighbours."""
     source = of.event.broker
     names = of.event.components
     targets = tuple(each for each in brokers if each != source)
@@ -83,7 +83,7 @@ def _move_clients(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
 
 
 def _shift_away(brokers: tuple[str, ...], of: Situation) -> Iterator[Wanted]:
-    """The busiest neighbour goes to the idlest one."""
+    """Shifts the busiest neighbour to the least busy one."""
     for broker in brokers:
         around = of.facts.overlay.neighbours.get(broker, frozenset())
         near = [each for each in nearest(of.facts, broker) if each in around]

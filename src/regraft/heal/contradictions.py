@@ -40,7 +40,7 @@ def _needed(intent: Intent) -> frozenset[str]:
 
 
 def _kept_for_good(intent: Intent) -> frozenset[str]:
-    """Brokers that must still be there afterwards: what has left its source may see it go."""
+    """Brokers that must still be there afterwards; the source of a migration need not."""
     match intent:
         case Migrate():
             return frozenset(intent.targets)

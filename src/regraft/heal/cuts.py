@@ -15,9 +15,9 @@ from regraft.heal.joints import Ints, Joint
 
 FEW = 12
 MOST_CLASSES = 1_000
-"""With more, nothing is proven: only the heaviest flow as they are,"""
+"""Up to this many classes of three or more members, the cuts are exact."""
 ROUGHLY = 300
-"""so many; the others count as if their members exchanged in pairs."""
+"""With more, this many of the heaviest flow as they are; the others count as exchanges between pairs."""
 _LARGEST = 2**50
 _UNLIMITED = 2**52
 Arcs = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Ints]
@@ -59,7 +59,7 @@ class CountedCuts:
 
 
 class FlowCuts:
-    """Flows are whole numbers: other demands are scaled, and then nothing is proven."""
+    """Flows are whole numbers: other demands are scaled and rounded, and then the cuts are not exact."""
 
     def __init__(self, joint: Joint) -> None:
         self._k = len(joint.names)

@@ -11,9 +11,10 @@ is not answered, or from the moment when the connection was lost.
 A suspicion has *evidence*, which may grow: silence alone may be slowness. Only what cannot be slowness
 allows others to act on it (`Evidence.hard`): nobody listens any more where the broker was, or its session has
 ended. The adaptive timer follows the measured round trips and grows with each mistake, so that a neighbour
-that is slow, but within some bound, is suspected only so many times.
+whose delay has some bound is wrongly suspected only a limited number of times.
 
-What happens while we ourselves were asleep is not held against anybody: a timer that ran meanwhile runs on.
+Time in which this process itself did not run does not count: the timers of connected peers are prolonged by
+it.
 """
 
 from collections.abc import Mapping
@@ -77,7 +78,8 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """Told when the timer ends, and again when the evidence is stronger. `waited`: since the first sign."""
+    """Reported when the timer ends, and again when the evidence is stronger. `waited`: since the first
+    sign."""
 
     peer: str
     evidence: Evidence
@@ -116,7 +118,8 @@ class _Peer:
 
 
 class Detector:
-    """Of one manager: `watch` and `forget` say about whom, the others what happened; each returns effects."""
+    """The detector of one manager: `watch` and `forget` name peers, the others say what happened and return
+    effects."""
 
     def __init__(self, timing: Timing | None = None) -> None:
         self.timing = timing or Timing()
@@ -133,7 +136,7 @@ class Detector:
         return frozenset(name for name, peer in self._peers.items() if peer.suspected)
 
     def suspicions(self, now: float) -> list[Suspect]:
-        """Of all that are suspected, as they were told."""
+        """The suspicions that hold now, as they were reported."""
         suspected = [(name, peer) for name, peer in self._peers.items() if peer.suspected]
         return [Suspect(name, peer.evidence, now - (peer.since or now)) for name, peer in suspected]
 
@@ -172,13 +175,13 @@ class Detector:
             self._measure(peer, now - sent)
         peer.asked = {asked: at for asked, at in peer.asked.items() if asked > number}
         if peer.lost:
-            return []  # of a connection that is no more
+            return []  # it came on a connection that has ended
         peer.heard = now
         peer.since = min(peer.asked.values(), default=None)
         return self._trusted(name, peer)
 
     def sign(self, name: str, now: float) -> None:
-        """It has said something by itself: a question need not be asked now. One that waits still does."""
+        """It has sent something by itself, so it need not be asked now. An unanswered question stays open."""
         peer = self._peers.get(name)
         if peer is None or peer.lost:
             return
@@ -194,13 +197,13 @@ class Detector:
         peer.lost = True
         peer.asked = {}
         first = now if peer.since is None else peer.since
-        if peer.busy:  # messages went there all the time: what came after its last word was not answered
+        if peer.busy:  # messages went there all the time: all since its last sign of life are unanswered
             first = min(first, max(peer.heard, now - self.timer(name)))
         peer.since = first
         return self._look(name, peer, now)
 
     def back(self, name: str, now: float) -> list[Effect]:
-        """There is a connection, and it has said that it is the one."""
+        """There is a connection again, and the peer has said who it is."""
         peer = self._peers.get(name)
         if peer is None:
             return []
@@ -213,7 +216,7 @@ class Detector:
         return self._trusted(name, peer)
 
     def evidence(self, name: str, evidence: Evidence, now: float) -> list[Effect]:
-        """What a probe, or the end of a session, has shown. Against one that answers it counts nothing."""
+        """What a probe, or the end of a session, has shown. Ignored for a peer that answers."""
         peer = self._peers.get(name)
         if peer is None or peer.since is None:
             return []
@@ -297,8 +300,8 @@ def verdict(evidence: Evidence, reached: Mapping[str, bool]) -> str:
     """`broker`, `link` or `unsure`: what the group makes of one member's suspicion.
 
     `reached`: the others that were asked, and whether they have a connection that works. One that has it
-    knows that the broker lives; then it is the link of whoever suspects it. Silence at all of them may still
-    be slowness: nobody acts before there is hard evidence.
+    knows that the broker lives; then only the link of the suspecting member has failed. If none has it, the
+    broker may still be slow: only hard evidence counts.
     """
     if any(reached.values()):
         return "link"

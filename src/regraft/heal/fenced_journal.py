@@ -1,11 +1,12 @@
-"""What a broker remembers beyond a crash, in ZooKeeper: whoever takes it over reads it, and ends its writing.
+"""What a broker remembers beyond a crash, in ZooKeeper. A new owner reads it; the old one can write no more.
 
-The values are dealt out over buckets, so that a write is small; each is one node, a MessagePack map. Every
-write is one transaction with a check of the owner's node: it happens only while that is as we wrote it. What
-is appended while one is under way goes into the next one, together.
+The values are distributed over buckets, so that a write is small; each bucket is one node, a MessagePack map.
+Every write is one transaction with a check of the owner's node: it succeeds only while that is as we wrote
+it. What is appended during a write goes into the next one, together.
 
-On failure: while ZooKeeper is away a write waits for it, and is repeated until its fate is known; nobody else
-writes these buckets, so what they hold tells. Once another owner holds, every write ends with `Deposed`.
+On failure: while ZooKeeper is away a write waits for it, and is repeated until its outcome is known; no other
+process writes these buckets, so their content shows it. Once there is another owner, every write ends with
+`Deposed`.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ import msgspec
 from regraft.coord import (
     Check,
     Conflict,
+    ConnectionState,
     Coord,
     CoordUnreachable,
     Corrupt,
@@ -24,7 +26,6 @@ from regraft.coord import (
     Node,
     Operation,
     Set,
-    State,
 )
 from regraft.coord.layout import corrupt
 from regraft.model import RegraftError
@@ -32,7 +33,7 @@ from regraft.model import RegraftError
 BUCKETS = 16
 SESSIONS = "session/"
 MOST_BYTES = 800_000
-"""Of one transaction; what is more goes into several. The first bucket, where order matters, is in one."""
+"""The size of a transaction; more is split. The first bucket, where order matters, is never split."""
 AGAIN_SECONDS = 0.1
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(dict[str, bytes]).decode
@@ -43,7 +44,7 @@ class Deposed(RegraftError):
 
 
 def bucket_of(key: str) -> int:
-    """Sessions are many, and one does not depend on the other; all else is together, in the first."""
+    """Sessions are many, and independent of each other; everything else is together in the first bucket."""
     return 1 + zlib.crc32(key.encode()) % (BUCKETS - 1) if key.startswith(SESSIONS) else 0
 
 
@@ -52,7 +53,7 @@ def bucket_name(number: int) -> str:
 
 
 def contents(paths: Sequence[str], nodes: Sequence[Node | None]) -> list[dict[str, bytes]]:
-    """What the buckets hold; `Corrupt` if one is no bucket of ours."""
+    """What the buckets hold; `Corrupt` if one is not a bucket."""
     return [_bucket(path, node) for path, node in zip(paths, nodes, strict=True)]
 
 
@@ -67,7 +68,7 @@ def _bucket(path: str, node: Node | None) -> dict[str, bytes]:
 
 
 class FencedJournal:
-    """`regraft.broker.io.memory.Memory` of a broker that this process owns; made by `ownership.take`."""
+    """`regraft.broker.io.durable.Memory` of a broker that this process owns; made by `ownership.take`."""
 
     def __init__(
         self,
@@ -134,7 +135,7 @@ class FencedJournal:
         return parts
 
     async def _put(self, part: dict[int, bytes]) -> None:
-        """Until it is there, or is known to be impossible."""
+        """Repeats the write until it has happened, or cannot happen any more."""
         while True:
             if self._closed:
                 raise Deposed(f"{self.fence.path}: the journal is {self._closed}")
@@ -152,9 +153,9 @@ class FencedJournal:
                 return
 
     async def _is_there(self, part: dict[int, bytes]) -> bool:
-        """Whether a write without an answer has happened: nobody but us writes while the owner is ours."""
+        """Whether an unanswered write has happened. No other process writes while we are the owner."""
         while not self._closed:
-            if self._coord.state is State.CLOSED:
+            if self._coord.state is ConnectionState.CLOSED:
                 raise Deposed(f"{self.fence.path}: the connection to ZooKeeper was closed")
             try:
                 await self._coord.sync()

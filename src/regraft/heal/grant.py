@@ -1,7 +1,7 @@
 """The destination database's answer to a request: which group decides (Mimosa Pudica §3.2, §3.3).
 
-The paper's messages [LE, o, B_i, B_j, nd] and [GI, B_k … B_p] as values. A `Grant` is one permission: whoever
-has it may run one election, and no grant that shares a broker with it is given meanwhile.
+The paper's messages [LE, o, B_i, B_j, nd] and [GI, B_k … B_p] as values. A `Grant` permits one election of
+its group; no other grant that shares a broker with it is given meanwhile.
 """
 
 import msgspec
@@ -22,10 +22,11 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """[LE, o, B_i, B_j, nd]: `asker` is B_i, `target` is B_j; nd is a message's way, source to destination.
+    """[LE, o, B_i, B_j, nd]: `asker` is B_i, `target` is B_j; nd is the path of a message, source to
+    destination.
 
-    `suspects`: other brokers that the asker knows to be dead. No command sets `source` and `destination` yet:
-    healing by the group of a message's path will; without them the target's neighbours decide.
+    `suspects`: other brokers that the asker knows to be dead. No command sets `source` and `destination` yet;
+    without them the target's neighbours decide.
     """
 
     kind: str
@@ -43,7 +44,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
     """[GI, B_k … B_p]. Members are ordered by their distance from the publisher, the closest first.
 
-    `epoch` is that of the topology which the group was read from; `suspects` are the members that are not to
+    `epoch` is that of the topology from which the group was chosen; `suspects` are the members that must not
     lead: the one to be deleted, and those that the asker knows to be dead.
     """
 
@@ -62,16 +63,17 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """Who may lead: on the path, not suspected; the closest to the publisher first."""
+        """The members that may lead, the closest to the publisher first."""
         return tuple(each.id for each in self.members if each.id not in self.suspects)
 
     @property
     def majority(self) -> int:
-        """Of all members, the dead too: the paper's f + 1 for odd n, one more for even n (decision 15)."""
+        """Of all members, including the dead: the paper's f + 1 for odd n, one more for even n (decision
+        15)."""
         return len(self.members) // 2 + 1
 
 
 class Denied(msgspec.Struct, frozen=True):
-    """The expected no of the database."""
+    """Why the database gives no grant."""
 
     reason: str

@@ -31,7 +31,7 @@ class Joint:
     """k × k: C_l of the link that could join two of them."""
     broker_costs: Floats
     capacity: tuple[int, ...]
-    """Links that each may get."""
+    """How many links each may still get."""
 
     @property
     def uniform(self) -> bool:
@@ -42,16 +42,16 @@ class Joint:
 
     @property
     def free(self) -> bool:
-        """The degree limit cannot be felt."""
+        """No tree over the neighbours can exceed the degree limit."""
         return min(self.capacity, default=0) >= len(self.names) - 1
 
     def cost(self, links: list[tuple[int, int]]) -> float:
-        """OCBR's function (1) over the new links and the neighbours, of a tree over all of them."""
+        """OCBR's function (1), over the new links and the neighbours, for a tree that joins them all."""
         inside = self.classes @ sides_of(len(self.names), links).T
         crossing = (inside > 0) & (inside < self.classes.sum(axis=1, keepdims=True))
         loads = (self.demand[:, None] * crossing).sum(axis=0)
         of_links = float(loads @ np.array([self.link_costs[link] for link in links]))
-        if np.ptp(self.broker_costs) == 0:  # in a tree, one broker more than links
+        if np.ptp(self.broker_costs) == 0:  # a class that crosses n links of a tree visits n + 1 brokers
             return of_links + float(self.broker_costs[0] * (loads.sum() + self.demand.sum()))
         incident = np.zeros((len(links), len(self.names)), dtype=np.int64)
         for number, link in enumerate(links):

@@ -1,8 +1,8 @@
-"""What no rule may do, whatever it says: checks of one Intent against the overlay. Pure.
+"""What no rule may do: checks of one Intent against the overlay. Pure.
 
-Removing brokers is what can ruin an overlay, so it is counted: those that live and are removed all the same,
-and all together, within a window of time. Never the last path: at least two living brokers stay, and more
-than half of the brokers that lived when the window began.
+Removals can ruin an overlay, so they are counted within a window of time: all of them, and those of living
+brokers. At least two living brokers always stay; and no living broker is removed if more living brokers would
+then have been removed than stay.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class RemovalLimits:
 
 
 def permitted(intent: Intent, facts: Facts, limits: RemovalLimits) -> str | None:
-    """None, or why it must not be."""
+    """None if it is allowed, otherwise why it is not."""
     match intent:
         case Delete():
             return _known(intent.broker, facts) or _removal(intent.broker, facts, limits)
@@ -58,7 +58,7 @@ def _removal(broker: str, facts: Facts, limits: RemovalLimits) -> str | None:
     recent = [each for each in facts.removed if each.at > facts.now - limits.window]
     healthy = broker not in facts.dead
     if any(each.broker == broker and each.at == facts.now for each in recent):
-        return None  # the same one, twice in one reaction
+        return None  # the same broker, twice in one reaction
     if len(recent) >= limits.removals:
         return f"{len(recent)} brokers were removed within {limits.window:g} s, and no more may be"
     if healthy and sum(each.healthy for each in recent) >= limits.healthy:

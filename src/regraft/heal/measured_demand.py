@@ -1,8 +1,8 @@
-"""The measured traffic for whoever mends: the loop leaves it in ZooKeeper, a node that joins a gap reads it.
+"""The measured traffic, for repairs: the loop writes it to ZooKeeper, the node that closes a gap reads it.
 
 Spark measures far from the brokers, and a repair cannot wait for it. So after each window with traffic the
-loop writes down its heaviest classes and what links cost; the leader of a repair joins the neighbours of a
-dead broker as is cheapest for them. Nobody but the loop writes, and an older window is better than none.
+loop writes its heaviest classes and the costs of links; the leader of a repair joins the neighbours of a dead
+broker in the way that is cheapest for them. Only the loop writes, and an older window is better than none.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from regraft.model.record import Record
 from regraft.model.traffic import Traffic, TrafficClass
 
 BYTES = 256 << 10
-"""A quarter of what ZooKeeper takes: it is read when a broker has died."""
+"""A quarter of what a node in ZooKeeper can hold: it is read while an overlay waits for its repair."""
 
 
 class MeasuredDemand(Record, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class MeasuredDemand(Record, frozen=True, kw_only=True):
 
 
 def demand_of(window: str, traffic: Traffic, network: Topology | None, most: int = BYTES) -> MeasuredDemand:
-    """The heaviest classes that fit. A class of one broker crosses no link."""
+    """The heaviest classes that fit. A class of one broker crosses no link, and is left out."""
     costs = tuple((*link.ends, link.cost) for link in network.links) if network is not None else ()
     if len(encode(MeasuredDemand(window=window, classes=(), costs=costs))) > most // 2:
         costs = ()

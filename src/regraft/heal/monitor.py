@@ -1,14 +1,14 @@
 """The system and network monitor (Mimosa Pudica §4.2): figures of one broker, and the events that they cause.
 
-`process_figures` reads what the system knows of this process; whoever runs the broker adds what that knows
-of itself. `Monitor` is pure: samples with their times in, a `Load` and events out. Rates need two samples;
-before the second they are not measured, which is not zero.
+`process_figures` reads what the system knows of this process; the node adds what its brokers count. `Monitor`
+is pure: samples with their times in, a `Load` and events out. Rates need two samples; before the second they
+are unknown, not zero.
 
 | event | when |
 |---|---|
 | brokerMeasured | at every sample |
-| brokerOverloaded | a limit has been crossed for `sustained` seconds; again when that happens anew |
-| migrateBrokerRequest | it holds more and more for half a window, and more than the limit: it will fail |
+| brokerOverloaded | a limit has been exceeded for `sustained` seconds; once, until the load is normal again |
+| migrateBrokerRequest | its queue has grown for half a window and is above the limit: it will fail |
 """
 
 import os
@@ -25,12 +25,12 @@ from regraft.model import BadInput
 from regraft.model.facts import Event, Load
 
 WINDOW = 10.0
-"""Seconds of which the greatest input and the least output are kept."""
+"""Seconds over which the greatest input rate and the least output rate are taken."""
 
 
 @dataclass(frozen=True)
 class Overload:
-    """What is too much. `queue`: bytes that are held because somebody has not confirmed them."""
+    """The limits of the load. `queue`: bytes that are held because a receiver has not confirmed them."""
 
     cpu: float = 0.9
     memory: float = 0.9
@@ -56,7 +56,7 @@ class Sample(NamedTuple):
 
     cpu_seconds: float
     memory: float | None
-    """Share of the machine's."""
+    """Share of the machine's memory."""
     threads: int
     queue: float = 0.0
     publications_in: int = 0
@@ -70,14 +70,14 @@ class Measured(NamedTuple):
 
 
 class Monitor:
-    """Of one broker."""
+    """Watches the load of one broker."""
 
     def __init__(self, broker: str, overload: Overload | None = None) -> None:
         self.broker = broker
         self.overload = overload or Overload()
         self._before: tuple[float, Sample] | None = None
         self._recent: deque[tuple[float, float, float, float]] = deque()
-        """When, input rate, output rate, queue."""
+        """Time, input rate, output rate, queue."""
         self._since: float | None = None
         self._told = False
         self._failing = False
@@ -139,13 +139,13 @@ class Monitor:
 
 
 def process_figures() -> Sample:
-    """Of this process. One broker is one process and one thread of work, so one core is all it can use."""
+    """The figures of this process. A broker works in one thread, so it can use one core at most."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return Sample(used.ru_utime + used.ru_stime, _memory_share(used.ru_maxrss), threading.active_count())
 
 
 def _memory_share(most_kilobytes: int) -> float | None:
-    """Of what is resident now; where the system does not say so, of the most that ever was."""
+    """What is resident now; where the system does not tell, the most that ever was."""
     page = os.sysconf("SC_PAGE_SIZE")
     whole = page * os.sysconf("SC_PHYS_PAGES")
     if whole <= 0:

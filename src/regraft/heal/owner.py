@@ -1,4 +1,4 @@
-"""Who is which broker: what an owner node holds, and what a takeover is based on. Values only.
+"""The owner of a broker: what its node holds, and what a takeover is based on. Values only.
 
 `ownership` reads and writes them in ZooKeeper.
 """
@@ -10,7 +10,8 @@ from regraft.model.record import Record
 
 
 class Owner(Record, frozen=True, kw_only=True):
-    """`life` grows by one with each owner. `by`: the broker in whose process a deputy runs; empty: itself.
+    """`life` grows by one with each owner. `by`: the broker in whose process a deputy runs; empty for the
+    broker itself.
 
     `process` tells two starts of one broker apart.
     """
@@ -26,16 +27,16 @@ class Owner(Record, frozen=True, kw_only=True):
 
 
 class Why(Enum):
-    """What allows a takeover."""
+    """Why a takeover is allowed."""
 
     VACANT = "no session holds it"
-    """Nobody has it, or the session of who had it has ended."""
+    """It has no owner, or the session of its owner has ended."""
     PROCESS_GONE = "its process is gone"
-    """Nobody listens any more where it was: whatever session there is, nobody uses it."""
+    """Its address refuses connections: if its session still exists, no process uses it."""
 
 
 class NotTaken(NamedTuple):
-    """The expected no."""
+    """Why the broker was not taken over."""
 
     reason: str
 
@@ -43,7 +44,7 @@ class NotTaken(NamedTuple):
 class Seen(NamedTuple):
     """What a dead broker has left. `session`: the one that its presence belongs to; 0 if it has none.
 
-    `basis` is what the takeover is based on, for whoever carries it out.
+    `basis` is what the takeover is based on, for the shell that carries it out.
     """
 
     owner: Owner | None

@@ -1,16 +1,17 @@
-"""Who is which broker now: owner nodes, and how a broker is taken over. In ZooKeeper, the first layer.
+"""The owners of brokers, and how a broker is taken over. In ZooKeeper, the first layer:
 
     ROOT/heal/owners/ID          where the broker is, since when, and by whom (a deputy's leader)
     ROOT/heal/journals/ID/NN     what it remembers beyond a crash (`fenced_journal`)
-    ROOT/brokers/ID/alive        ephemeral: the session that it lives by (of `coord`)
+    ROOT/brokers/ID/alive        ephemeral: the session of its owner (`coord.Presence`)
 
-Taking a broker over is one transaction: the owner changes, its buckets are as they were read, and the
-presence is ours. So at most one owner holds at a time; the new one has read all that the old one was told
-is durable; and the old one can write nothing any more, since each of its writes checks the owner's version.
+A takeover is one transaction: it changes the owner, checks that the buckets are as they were read, and makes
+the presence ours. So there is one owner at a time; the new one has read everything that was durable for the
+old one; and the old one cannot write any more, since each of its writes checks the version of the owner node.
 
-Whoever takes over says why it may (`Why`): it is the first; the presence is gone, and with it the session
-that the old owner's lease hangs on (the transaction fails if it has come back); or the old owner's process
-is known to be gone. On failure nothing has changed: `NotTaken` with the reason, and one may look again.
+The caller says why the takeover is allowed (`Why`): there is no owner yet; the presence is gone, and with it
+the session that the old owner's lease depends on (the transaction fails if it has come back); or the old
+owner's process is known to be gone. On failure nothing has changed: `NotTaken` gives the reason, and the
+caller may look and try again.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ NOTHING = b""
 
 
 class Look(NamedTuple):
-    """What a takeover is based on; valid if nothing of it has changed when it happens."""
+    """What a takeover is based on: it fails if any of this has changed meanwhile."""
 
     owner: Stored[Owner] | None
     alive: Node | None
@@ -88,7 +89,8 @@ async def look(coord: Coord, layout: Layout, id: str) -> Look:
 async def take(
     coord: Coord, layout: Layout, id: str, claim: Owner, seen: Look, why: Why, *, empty: bool = False
 ) -> FencedJournal | NotTaken:
-    """The journal of the broker, now ours, with the next life. `empty`: nothing is remembered."""
+    """Takes the broker over, in its next life; returns its journal. `empty`: what it remembered is
+    dropped."""
     places = Places(layout, id)
     session = coord.session_id
     if why is Why.VACANT and seen.alive is not None and seen.alive.ephemeral_owner != session:

@@ -1,10 +1,10 @@
-"""Events that somebody raises: left in ZooKeeper for the node of the broker that they are about, or of
-another one if that broker does not run yet.
+"""Events that a person or a program raises: left in ZooKeeper for the node of the broker that they are about,
+or for another node if that broker does not run yet.
 
-    ROOT/heal/raised/ID/event-NN     an event; whoever has judged it takes it away
+    ROOT/heal/raised/ID/event-NN     an event; the node that has judged it deletes it
 
-The node judges it by the rules as it does what it notices itself. If it dies in between, the event is judged
-again after its return: whatever rules ask for may be done twice.
+The node judges it by the rules, like what it notices itself. If the node dies meanwhile, it judges the event
+again after its return: what rules ask for may be done twice.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ def place(layout: Layout, broker: str) -> str:
 async def raise_event(
     coord: Coord, layout: Layout, event: Event, seconds: float = TAKEN_SECONDS, at: str = ""
 ) -> bool:
-    """Whether the node has judged it in time: that of `at`, or of the event's broker. If not, the event is
-    withdrawn."""
+    """Leaves the event for the node of `at`, or of the event's broker; returns whether it was judged in time.
+    If not, the event is withdrawn."""
     path = await coord.create(
         f"{place(layout, at or event.broker)}/event-", encode(Raised(event=event)), sequence=True
     )
@@ -40,7 +40,8 @@ async def raise_event(
 
 
 async def taken(coord: Coord, path: str, seconds: float) -> bool:
-    """Whether somebody has taken this node away in time. If not, it is withdrawn."""
+    """Waits until another process deletes this node; returns whether it did in time. If not, it is deleted
+    here."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             async for node in coord.watch(path):
@@ -50,7 +51,8 @@ async def taken(coord: Coord, path: str, seconds: float) -> bool:
 
 
 async def raised(coord: Coord, layout: Layout, broker: str) -> AsyncIterator[Event]:
-    """One after the other; one is taken away when the next is asked for. Garbage is taken away at once."""
+    """Yields one event after the other; each is deleted when the next is asked for. Garbage is deleted at
+    once."""
     top = place(layout, broker)
     async for names in coord.watch_children(top):
         for name in names:

@@ -3,8 +3,8 @@
 The order: higher priority first, then the event that arrived first, then the rule that was stored first. An
 Intent that contradicts one before it is refused, and so is one that the limits do not allow (`limits`). When
 components leave a broker that is about to fail, its deletion follows by the rules for that event, as the
-seed's Rule 3 calls for Rule 1: right behind, whatever priority the rule for deletions has, and not at all if
-the components may not leave.
+paper's Rule 3 calls for Rule 1: directly after it, whatever priority the rule for deletions has, and not at
+all if the components may not leave.
 """
 
 from collections.abc import Sequence
@@ -91,7 +91,7 @@ def _left(wanted: Sequence[Intent | Refused], broker: str) -> bool:
 def _settle(
     wanted: Sequence[Intent | Refused], facts: Facts, limits: RemovalLimits | None
 ) -> tuple[list[Intent], list[Refused]]:
-    """Each against those before it, and against the limits as they stand after those."""
+    """Checks each against the earlier ones, and against the limits as those leave them."""
     kept: list[Intent] = []
     refused: list[Refused] = []
     for one in wanted:
@@ -114,7 +114,7 @@ def _settle(
 
 
 def _held(one: Intent, kept: Sequence[Intent], refused: Sequence[Refused], facts: Facts) -> str | None:
-    """A living broker is not deleted after a migration of its components that is refused."""
+    """A living broker is not deleted if the migration of its components was refused."""
     if not isinstance(one, Delete) or one.broker in facts.dead or _left(kept, one.broker):
         return None
     stuck = _left([each.intent for each in refused], one.broker)
@@ -122,7 +122,7 @@ def _held(one: Intent, kept: Sequence[Intent], refused: Sequence[Refused], facts
 
 
 def _same(one: Intent, other: Intent) -> bool:
-    """Apart from who asked for it."""
+    """Whether they are equal apart from the rule that asked."""
     return type(one) is type(other) and all(
         getattr(one, name) == getattr(other, name)
         for name in one.__struct_fields__

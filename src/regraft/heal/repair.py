@@ -1,9 +1,9 @@
 """What replaces a dead broker: its neighbours are joined, as cheaply as the measured traffic allows. Pure.
 
 Mimosa Pudica §4.3 joins the two neighbours of a broker on a path. In a tree a dead broker (or several dead
-ones that were linked) has k living neighbours, and any tree over them mends the overlay: k^(k−2) ways. Their
-costs are compared by OCBR's function (1). Only what happens between the neighbours differs: a traffic class
-is the set of neighbours behind which it has members, so 1,000 brokers come down to k points (`joints`).
+ones that were linked) has k living neighbours, and any of the k^(k−2) trees over them repairs the overlay.
+Their costs are compared by OCBR's function (1). Only what happens between the neighbours differs: a traffic
+class is the set of neighbours behind which it has members, so 1,000 brokers come down to k points (`joints`).
 
 It stands here and not in `design`: it chooses among the links of one gap, within milliseconds, and knows
 nothing of sweeps, tabu lists or time limits; `heal` may not import `design`, and both read the same values of
@@ -21,9 +21,9 @@ from regraft.model.traffic import Traffic
 
 @dataclass(frozen=True)
 class Join:
-    """New links between living brokers. `cost`: what the traffic pays on them and at the brokers they join.
+    """New links between living brokers. `cost`: that of the traffic on them and at the brokers they join.
 
-    `exact`: no other join is cheaper. That is proven when links, and the joined brokers, cost the same.
+    `exact`: no other join is cheaper. That is proven if all links cost the same, and all joined brokers do.
     """
 
     links: tuple[Ends, ...]
@@ -41,12 +41,12 @@ def join(
 ) -> Join | Infeasible:
     """The links that make one tree of the living again.
 
-    `costs` are C_l of links that could be made, 1 where it says nothing. Members of a class that are dead are
-    left out of it: their clients will be somewhere else.
+    `costs` has C_l of links that could be made; 1 if a link is missing there. Dead members of a class are
+    ignored: their clients will connect elsewhere.
     """
     gone = _checked(topology, dead)
     if len(gone) == len(topology.ids):
-        return Infeasible("nobody lives", proven=True)
+        return Infeasible("no broker lives", proven=True)
     links: list[Ends] = []
     cost, exact = 0.0, True
     capacity = _capacities(topology, gone, max_degree)
@@ -66,7 +66,7 @@ def join(
 
 
 def repaired(topology: Topology, dead: Iterable[str], join: Join) -> Topology:
-    """The tree of the living; it cannot be built if the links do not make one."""
+    """The tree of the living brokers, with the links of the join."""
     gone = _checked(topology, dead)
     brokers = tuple(broker for broker in topology.brokers if broker.id not in gone)
     kept = tuple(link for link in topology.links if not gone & set(link.ends))
@@ -74,7 +74,7 @@ def repaired(topology: Topology, dead: Iterable[str], join: Join) -> Topology:
 
 
 def inserted(topology: Topology, broker: Broker, between: tuple[str, ...]) -> Topology | Infeasible:
-    """With a new broker: beside one, or in the middle of the link of two."""
+    """The overlay with a new broker beside one, or in the middle of the link of two."""
     if broker.id in topology.neighbours:
         raise BadInput("broker", f"{broker.id!r} is in the overlay already")
     for each in between:
@@ -107,7 +107,7 @@ def _capacities(topology: Topology, gone: frozenset[str], max_degree: int | None
 
 
 def _gaps(topology: Topology, gone: frozenset[str]) -> list[frozenset[str]]:
-    """Dead brokers that were linked leave one gap; each is mended by itself."""
+    """Dead brokers that were linked leave one gap; each gap is closed by itself."""
     left, found = set(gone), []
     while left:
         gap, waiting = set[str](), [min(left)]

@@ -1,13 +1,13 @@
 """Plans for repairs, without a search: which shifts a join, a new broker or a leaving one needs. Pure.
 
 The fast path of healing. A dead broker d with living neighbours N is to be replaced by a tree over N
-(`repair`). Rooted at one of them, each other one is shifted from d to its parent, the deepest first: when
-it is its turn its parent still hangs on d, which is the guard that the shift needs. All of one depth go at
-once. That takes |N| − 1 shifts, and no plan takes fewer: so many links have to be made, and none is made
-without an action. Dead brokers that were linked first hand their living neighbours on to one of them, link
-by link.
+(`repair`). The tree is rooted at one of them; each other one is shifted from d to its parent, the deepest
+first: its parent is then still linked to d, which is the guard that the shift needs. All of one depth are
+shifted in one step. That takes |N| − 1 shifts, and no plan takes fewer, because |N| − 1 links have to be made
+and each takes an action. Dead brokers that were linked first pass their living neighbours on to one of them,
+link by link.
 
-The dead ones are leaves then, and are detached by a plan of its own: that may have to wait for their clients.
+After that the dead brokers are leaves. Another plan detaches them: that may have to wait for their clients.
 Every plan passes the verifier of `plan` before it is carried out, as all plans do.
 """
 
@@ -23,7 +23,8 @@ Around = dict[str, set[str]]
 
 
 def isolating(topology: Topology, dead: Iterable[str], join: Join) -> Plan | None:
-    """The living get the links of the join; the dead end as leaves, or hang on one that is. None: they do."""
+    """Gives the living the links of the join, so that each gap is linked to one of them only. None if it is
+    already."""
     gone = frozenset(dead)
     around: Around = {id: set(near) for id, near in topology.neighbours.items()}
     gaps = [_steps_of(gap, gone, around, join.links) for gap in _gaps(gone, around)]
@@ -32,23 +33,21 @@ def isolating(topology: Topology, dead: Iterable[str], join: Join) -> Plan | Non
 
 
 def detaching(topology: Topology, leaving: Iterable[str]) -> Plan | None:
-    """Those of them that are leaves, or become leaves by this, leave. None: there is none."""
+    """Detaches those of them that are leaves, or become leaves by this. None if there are none."""
     around: Around = {id: set(near) for id, near in topology.neighbours.items()}
     left, steps = set(leaving) & set(around), list[Step]()
     while leaves := sorted(id for id in left if len(around[id]) == 1 and not around[id] <= left):
         steps.append(tuple(Action("detach", (id, *around[id])) for id in leaves))
         _leave(leaves, around, left)
-    while leaves := sorted(
-        id for id in left if len(around[id]) == 1
-    ):  # a chain of them hangs on a living one
-        leaves = leaves[:1]
+    # What is left of them is linked to others that leave: their ends go one at a time.
+    while leaves := sorted(id for id in left if len(around[id]) == 1)[:1]:
         steps.append(tuple(Action("detach", (id, *around[id])) for id in leaves))
         _leave(leaves, around, left)
     return _plan(topology, tuple(steps)) if steps else None
 
 
 def inserting(topology: Topology, broker: str, between: Sequence[str]) -> Plan:
-    """Beside one, or in the middle of the link of two."""
+    """Adds the broker beside one, or in the middle of the link of two."""
     first, *rest = between
     steps: list[Step] = [(Action("append", (broker, first)),)]
     if rest:
@@ -68,7 +67,7 @@ def _leave(leaves: Iterable[str], around: Around, left: set[str]) -> None:
 
 
 def _gaps(gone: frozenset[str], around: Mapping[str, set[str]]) -> list[list[str]]:
-    """Dead ones that are linked, the one with most links first, then away from it."""
+    """Groups of linked dead brokers: in each, the one with most links first, then by distance from it."""
     left, found = set(gone), list[list[str]]()
     while left:
         first = max(sorted(left), key=lambda id: len(around[id]))
@@ -84,10 +83,11 @@ def _gaps(gone: frozenset[str], around: Mapping[str, set[str]]) -> list[list[str
 
 
 def _steps_of(gap: list[str], gone: frozenset[str], around: Around, links: Iterable[Ends]) -> list[Step]:
-    """Living neighbours come together at the first of the gap; then they are dealt out over the join."""
+    """Shifts all living neighbours to the first broker of the gap, then from there into the tree of the
+    join."""
     first, *others = gap
     steps: list[Step] = []
-    for id in reversed(others):  # those far away first
+    for id in reversed(others):  # the farthest first
         (up,) = (near for near in around[id] if near in gone and gap.index(near) < gap.index(id))
         living = sorted(around[id] - gone)
         if living:

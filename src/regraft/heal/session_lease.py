@@ -1,27 +1,28 @@
-"""How long a broker may answer clients: only while nobody else can have taken it over.
+"""How long a broker may answer clients: only while no other process can have taken it over.
 
-Another takes a living broker over only when its session has ended (`ownership`). So the broker may go on
-for as long as its session surely lives: from the moment when a request was *sent* that ZooKeeper's leader
-answered in that session, for half of the session's timeout. Half, because the leader hears of a session
-from its follower, at the latest after half a tick (a quarter of the shortest timeout), and the request
-before may be a sixth of the timeout old. The request checks the owner in the same breath; and in a new
-session the presence has to be ours again before the first one counts.
+A living broker is taken over only when its session has ended (`ownership`). So it may answer while its
+session certainly lives: for half of the session's timeout, counted from the moment when a request was *sent*
+that ZooKeeper's leader answered in that session. Half, because the leader hears of a session from its
+follower, at the latest after half a tick (a quarter of the shortest timeout), and the request before may be a
+sixth of the timeout old. The request also checks the owner; and in a new session the presence has to be ours
+again before the first request counts.
 """
 
 import asyncio
 import time
 from collections.abc import Callable
 
-from regraft.coord import Check, Conflict, Coord, CoordError, CoordUnreachable, Missing, State
+from regraft.coord import Check, Conflict, ConnectionState, Coord, CoordError, CoordUnreachable, Missing
 
 SHARE = 0.5
 RENEWALS = 6
-"""In one timeout of the session."""
+"""How many renewals there are in one timeout of the session."""
 AGAIN_SECONDS = 0.05
 
 
 class SessionLease:
-    """`await SessionLease(...).keep()` until the broker is somebody else's; cancel it when it stops."""
+    """`await SessionLease(...).keep()` returns when the broker has another owner; cancel it when the broker
+    stops."""
 
     def __init__(
         self,
@@ -31,7 +32,7 @@ class SessionLease:
         prolong: Callable[[float], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`prolong` is told until when, by `clock`."""
+        """`prolong` gets the time until which the lease holds, by `clock`."""
         self._coord = coord
         self._alive = alive
         self._fence = fence
@@ -40,8 +41,8 @@ class SessionLease:
         self._session: int | None = None
 
     async def keep(self) -> str:
-        """Why it is over."""
-        while self._coord.state is not State.CLOSED:
+        """Renews the lease until it is lost; returns why."""
+        while self._coord.state is not ConnectionState.CLOSED:
             try:
                 pause = await self._renewed()
             except (Conflict, Missing):

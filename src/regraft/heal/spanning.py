@@ -2,9 +2,9 @@
 
 Where all links cost the same, a tree's cost is the sum over its links of the demand of the classes that the
 link separates. A cut tree (Gomory and Hu 1961) is then the cheapest of all: along any other tree the ends of
-each link of the cut tree are separated by some link, which carries at least as much (Hu 1974); that needs no
-more of the demands than that their cuts are symmetric and submodular, so it holds for classes of many
-members, too. One is found with k − 1 minimum cuts (Gusfield 1990).
+each link of the cut tree are separated by some link, which carries at least as much (Hu 1974); the proof
+needs only that the cuts are symmetric and submodular, so it also holds for classes of many members. A cut
+tree takes k − 1 minimum cuts (Gusfield 1990).
 
 Where costs differ or degrees are limited, that tree (or one that keeps the degrees) is improved by exchanging
 one link at a time. Complexity: k − 1 minimum cuts (`cuts`), then at most `EXCHANGES` evaluations of
@@ -22,7 +22,7 @@ from regraft.model import Infeasible
 Links = list[tuple[int, int]]
 EXCHANGES = 24
 EVALUATED = 20_000
-"""Classes in all of them together."""
+"""How many classes all evaluations together may look at."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ def best_tree(joint: Joint) -> Tree | Infeasible:
 
 
 def cut_tree(joint: Joint) -> tuple[Links, bool]:
-    """Gusfield's way: a cut between each point and its parent so far; who is on its side goes along."""
+    """Gusfield's method: cut each point from its parent; the parent's other children on its side follow
+    it."""
     k = len(joint.names)
     cuts = cuts_of(joint)
     parent = [0] * k
@@ -71,9 +72,10 @@ def cut_tree(joint: Joint) -> tuple[Links, bool]:
 
 
 def within_degrees(joint: Joint) -> Links:
-    """A tree that keeps the degree limit: each joins where it exchanges most; who may get one link is last.
+    """A tree within the degree limit: each broker joins where it exchanges most, those with room for one link
+    last.
 
-    A broker that may get two or more never lessens the room for those after it, so nobody is left over.
+    A broker with room for two or more links never reduces the room for later ones, so all find a place.
     """
     k = len(joint.names)
     together = (
@@ -99,7 +101,8 @@ def _over(joint: Joint, links: Links) -> bool:
 
 
 def _exchanged(joint: Joint, links: Links, cost: float) -> tuple[Links, float]:
-    """One link for another while that is cheaper: the dearest first, by the cheapest that closes the gap."""
+    """Exchanges one link at a time while that is cheaper: the dearest first, for the cheapest that reconnects
+    the tree."""
     left = max(4, min(EXCHANGES, EVALUATED // max(1, len(joint.demand))))
     improved = True
     while improved and left > 0:

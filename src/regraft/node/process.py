@@ -1,15 +1,15 @@
 """One node: a broker, its agent and its adaptation manager in one process, `python -m regraft.node`.
 
 Standard input: one line of settings (`healing.settings`); when the input ends the node stops, so it never
-outlives who started it. Standard output: `{"address": …, "heal": …, "metrics": …, "life": …}` when its
-broker runs, `{"joined": true}` when that is in the overlay; or `{"fault": …}`.
+outlives the process that started it. Standard output: `{"address": …, "heal": …, "metrics": …, "life": …}`
+when its broker runs, `{"joined": true}` when that is in the overlay; or `{"fault": …}`.
 
 How it begins depends on what it finds in ZooKeeper:
 
 | its id | its owner | then |
 |---|---|---|
-| in the overlay | nobody yet | it is the broker, with the links of the topology |
-| | itself, in an earlier life that is over | it goes on with what it remembers |
+| in the overlay | none yet | it is the broker, with the links of the topology |
+| | itself, in an earlier life that is over | it continues with what it remembers |
 | | a deputy | it waits until that has left the overlay (or has died, too) |
 | not in the overlay | | it begins empty, and asks to be added |
 """
@@ -45,14 +45,13 @@ MANY_FILTERS = 24
 
 
 class Node:
-    """`async with Node(settings) as node`: it runs when its broker does; `ended` says that it has to go."""
+    """`async with Node(settings) as node`: it runs when its broker does; `ended` says why it has to stop."""
 
     shell: Shell
 
     def __init__(self, settings: NodeSettings) -> None:
         self.settings = settings
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Why."""
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> "Node":
@@ -80,7 +79,7 @@ class Node:
     # Beginning
 
     async def _begin(self) -> tuple[Hosted, Topology]:
-        """Our own broker, as soon as it is nobody else's, and the topology that it begins with."""
+        """Our own broker, as soon as no other process owns it, and the topology that it begins with."""
         said = ""
         while True:
             try:
@@ -124,8 +123,9 @@ class Node:
         log.info("%s is in the overlay", self.settings.id)
 
     async def _prepare_for_many_filters(self) -> None:
-        """What matches many filters at once takes a second to load, and a process that has it takes longer to
-        die: as long as the system takes its memory apart, its neighbours cannot know that it is gone."""
+        """Loads the code that matches many filters at once only when there are many. It takes a second to
+        load, and a process that has it takes longer to die: while the system frees its memory, its neighbours
+        cannot notice that it is gone."""
         while (core := self.own.server.core) is None or core.inspect().subscriptions < MANY_FILTERS:
             await asyncio.sleep(1.0)
         await asyncio.to_thread(load_compiled)
@@ -189,5 +189,5 @@ async def _end_of(lines: asyncio.StreamReader) -> None:
 
 
 def _say(document: dict[str, object]) -> None:
-    with contextlib.suppress(OSError):  # nobody listens any more
+    with contextlib.suppress(OSError):  # the reader is gone
         print(json.dumps(document), flush=True)

@@ -79,7 +79,7 @@ def test_where_an_unknown_broker_was_is_read_and_without_that_it_is_left_alone()
     assert [type(each) for each in judge.decide().intents] == [Delete]
     judge.driven.known.owners.clear()
     judge.driven.answers[FindOwner] = None
-    assert "nobody knows where b2 was" in judge.decide().reason
+    assert "it is not known where b2 was" in judge.decide().reason
 
 
 def test_limits_count_what_was_decided_and_refuse_more() -> None:

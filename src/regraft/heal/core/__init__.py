@@ -1,4 +1,4 @@
-"""Healing, decided: the pure core of one node. Events in, effects out (`core.Healing`)."""
+"""What one node decides about healing: its pure core. Events in, effects out (`core.Healing`)."""
 
 from regraft.heal.core.core import Healing
 from regraft.heal.core.knowledge import HealingSettings, Here

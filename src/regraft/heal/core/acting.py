@@ -1,13 +1,13 @@
-"""What a leader does: Intents carried out. Each may be done twice, by one leader after another.
+"""What a leader does: it carries Intents out. Each may be done twice, by one leader after another.
 
 | Intent | |
 |---|---|
-| Delete, of one that died | a deputy from its journal, at once; at leisure, its links go and it leaves |
+| Delete, of one that died | a deputy starts from its journal at once; later its links move and it leaves |
 | Delete, of one that lives | the same without a deputy; it is out of service (`Retire`) |
 | Add | it is started, if it does not run; then a plan that appends it |
 | ShiftAway | a plan of one shift |
 | MoveClients | the broker sends its clients away, for a while |
-| Migrate, Clone | components go |
+| Migrate, Clone | components are moved or cloned |
 """
 
 from collections.abc import Callable, Iterable
@@ -43,14 +43,14 @@ ATTEMPTS = 5
 PLAN_SECONDS = 30.0
 AWAY_SECONDS = 10.0
 LATER_SECONDS = 0.1
-"""First the neighbours of a deputy are to be served, then everything that can wait."""
+"""Delays what can wait, so that the neighbours of a new deputy are served first."""
 CAREFUL = Care(seconds=5.0, attempts=3)
 
 
 @dataclass(frozen=True)
 class Others:
-    """`refused`: whether that owner's address has just refused us. Told: `deputy`, of each that has begun;
-    `leaving`, of a living broker that is to go."""
+    """`refused`: whether that owner's address has just refused us. `deputy` is called for each deputy that
+    has begun, `leaving` for each living broker that is to leave."""
 
     refused: Callable[[str, Owner], bool]
     deputy: Callable[[str], None]
@@ -65,7 +65,7 @@ class Acting:
         self._looks: dict[str, Task[Seen | None]] = {}
 
     def expect(self, id: str) -> None:
-        """A takeover of this broker is likely: look at what it left, while others decide."""
+        """A takeover of this broker is likely: reads what it left while the group decides."""
         if id not in self._looks:
             self._looks[id] = self._known.begin(_looked(id))
 
@@ -75,8 +75,8 @@ class Acting:
             looking.cancel()
 
     async def carry_out_all(self, decision: Iterable[Intent], *, crash: bool) -> list[str]:
-        """One after the other; what was not done, and why. A broker that its components were to leave is
-        deleted when all of them have left, and stays otherwise (Mimosa Pudica §4.3, rule 3)."""
+        """One after the other; returns what was not done, and why. A broker that its components were to leave
+        is deleted when all of them have left, and stays otherwise (Mimosa Pudica §4.3, rule 3)."""
         reasons: list[str] = []
         moved: dict[str, bool] = {}
         for intent in decision:
@@ -94,7 +94,8 @@ class Acting:
         return reasons
 
     async def carry_out(self, intent: Intent, *, crash: bool) -> str:
-        """Empty, or why it was not done. `crash`: because of one, so a broker that lives again stays."""
+        """Empty, or why it was not done. `crash`: a crash is the cause, so a broker that lives again
+        stays."""
         match intent:
             case Delete():
                 return await self._delete(intent.broker, crash)
@@ -178,7 +179,7 @@ class Acting:
         return await Look(id)
 
     def _announce(self, id: str, owner: Owner, near: frozenset[str]) -> None:
-        """To the neighbours, which have to call it; they would see it in ZooKeeper a little later."""
+        """Tells the neighbours, which have to dial it; they would see it in ZooKeeper a little later."""
         here = wire.Here(
             broker=id,
             life=owner.life,
@@ -213,7 +214,7 @@ class Acting:
     # Plans
 
     async def _add(self, intent: Add) -> str:
-        """Where the rule wants it; if that place is gone, beside whoever has fewest links."""
+        """Where the rule wants it; if that place is gone, beside the broker with the fewest links."""
 
         def make(topology: Topology) -> Plan | None:
             if intent.broker in topology.neighbours:
@@ -239,7 +240,7 @@ class Acting:
 
 
 async def _looked(id: str) -> Seen | None:
-    """None if ZooKeeper is away: then one looks again when it counts."""
+    """None if ZooKeeper is away: then it is read again when it is needed."""
     try:
         return await Look(id)
     except RegraftError:

@@ -1,8 +1,9 @@
-"""The event checker: what happens to this node and around it, and whom it asks about it (Mimosa Pudica §4.2).
+"""The event checker (Mimosa Pudica §4.2): asks for an adaptation when something happens at or around this
+node.
 
-A crash asks for a `delete`, a newcomer for an `add`; what the monitor sees is first judged by the rules
-here: only if one of them would do something is a grant asked for. The leader judges again, with what it
-knows.
+After a crash it asks for a `delete`, for a newcomer for an `add`. What the monitor notices is first judged by
+the rules here: only if one of them would do something is a grant asked for. The leader judges again, with
+what it knows.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,14 +27,15 @@ from regraft.model.transitions import Machine
 EARLY_SECONDS = 1.0
 AGAIN_SECONDS, LONGEST_SECONDS = 0.1, 3.0
 OVER_SECONDS = 1.5
-"""Then an election has too few who answer."""
+"""After this time, too few members of an election have answered."""
 HUSHED_SECONDS = 10.0
-"""After an adaptation for what the monitor saw, for the same event."""
+"""After an adaptation, the same event of the monitor causes no other for this time."""
 
 
 @dataclass
 class Wish:
-    """What is to be adapted, and why. `lasting`: asked for until `still` says that it is done."""
+    """A request for an adaptation, and its cause. `lasting`: repeated while `still` says that it is
+    needed."""
 
     kind: str
     target: str
@@ -43,15 +45,15 @@ class Wish:
     still: Callable[[], bool] = lambda: True
     lasting: bool = False
     withdrawn: bool = False
-    """It answers again: nobody has to decide about it any more."""
+    """The broker answers again: no decision is needed any more."""
     silent: frozenset[str] = frozenset()
-    """Members of the last group that could not be reached: the next one is not to count on them."""
+    """Members of the last group that could not be reached: the next group should not depend on them."""
     first: Task[Grant | Denied] | None = None
     """The request that was made while the timer was running."""
     machine: Machine[WishState] = field(init=False)
 
     def take_over(self, later: "Wish") -> None:
-        """What is asked for from now on is this."""
+        """Continues with the cause and the conditions of a later request for the same."""
         self.event, self.what, self.waited = later.event, later.what, later.waited
         self.still, self.lasting, self.withdrawn = later.still, later.lasting, False
 
@@ -64,7 +66,7 @@ class Wish:
 
 @dataclass
 class Expected:
-    """A broker whose process is gone and whose timer still runs: who would have to decide is asked for."""
+    """A broker whose process is gone and whose timer still runs: the grant is requested in advance."""
 
     asking: Task[Grant | Denied]
     machine: Machine[WishState]
@@ -88,7 +90,7 @@ class Checking:
         self._over: dict[str, Signal[bool]] = {}
         self._expected: dict[str, Expected] = {}
         self._hushed: dict[str, float] = {}
-        """Until when, by the name of the event: relief for an overload does not hush a failure."""
+        """Until when, by the name of the event: an adaptation for an overload must not hide a failure."""
 
     # What happens
 
@@ -112,7 +114,7 @@ class Checking:
             before.take_over(wish)
 
     def expect(self, id: str) -> None:
-        """Its process is gone, and its timer still runs: find out meanwhile who would have to decide."""
+        """Its process is gone, and its timer still runs: requests the grant in advance."""
         if self._known.in_overlay(id) and id not in self._expected and ("delete", id) not in self.wishes:
             machine = Machine(WISHES, WishState.EXPECTED, f"the wish to delete {id}")
             expected = Expected(self._known.begin(self._request("delete", id)), machine)
@@ -124,7 +126,7 @@ class Checking:
             self.expect_no_more(id)
 
     def expect_no_more(self, id: str) -> None:
-        """It was not suspected after all: others may need the grant."""
+        """It was not suspected after all: gives the grant back, which others may need."""
         if (expected := self._expected.pop(id, None)) is not None:
             expected.machine.become(WishState.OVER)
             self._known.begin(self._unused(expected.asking))
@@ -143,7 +145,7 @@ class Checking:
         self._known.begin(self.happened(Event(name="brokerRecovered", broker=id)))
 
     def join(self, id: str, beside: tuple[str, ...] = ()) -> str:
-        """A broker outside wants to join, at best beside these; why it cannot."""
+        """A broker outside the overlay wants to join, at best beside these; returns why it cannot."""
         known, topology = self._known, self._known.topology
         if topology is None or known.id not in topology.neighbours:
             return "this node is not in the overlay itself"
@@ -157,7 +159,7 @@ class Checking:
         return ""
 
     def place(self) -> str:
-        """Where a newcomer is least in the way: few links, then little load."""
+        """The best place for a newcomer: few links, then little load."""
         known, topology, loads = self._known, self._known.topology, self._watching.loads
         assert topology is not None
         suspected = self._watching.detector.suspected
@@ -211,7 +213,7 @@ class Checking:
             wish.machine.become(WishState.OVER)
         finally:
             del self.wishes[wish.kind, wish.target]
-            if wish.first is not None:  # it was done before anybody needed the grant
+            if wish.first is not None:  # the grant was not needed
                 self._known.begin(self._unused(wish.first))
 
     async def _ask(self, wish: Wish) -> bool:
@@ -273,7 +275,7 @@ class Checking:
         finally:
             self._over.pop(grant.id, None)
         wish.silent = frozenset(others) - known.connected
-        await self._recording.give_back(grant)  # the next one has a group that lives
+        await self._recording.give_back(grant)  # the next grant has a group of living members
         return False
 
     def settled(self, election: str) -> None:
@@ -282,7 +284,8 @@ class Checking:
 
 
 def _kind(intents: Sequence[Intent]) -> str:
-    """By the first; but who is deleted does not lead, even if its components go before (rule 3)."""
+    """That of the first Intent; but `delete` if a broker is deleted later (rule 3), because it must not
+    lead."""
     intent = intents[0]
     if any(isinstance(each, Delete) for each in intents):
         return "delete"

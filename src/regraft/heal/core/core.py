@@ -4,8 +4,8 @@
                                                                                         │
                                              log of adaptations ◀── four phases ────────┘
 
-There is no central one: each node notices what happens around its brokers, and of those that a grant names
-one leads. Whatever is decided may be carried out twice; whatever is lost on the way is noticed again.
+No manager is central: each node notices what happens around its brokers, and one of those that a grant names
+leads. A decision may be carried out twice; what is lost on the way is noticed again.
 
 What it does step by step is written as coroutines that no event loop runs (`tasks`). The shell is
 `regraft.node.healing`; the simulation in `regraft.testing` is another one.
@@ -36,7 +36,7 @@ from regraft.model import BadInput, RegraftError, Topology
 from regraft.model.facts import Event
 
 NEARBY = 3
-"""Links: so far around, owners are followed; groups are seldom larger."""
+"""The owners of brokers within this many links are followed; groups seldom reach farther."""
 JOIN_SECONDS = 3.0
 ANSWER_SECONDS = 1.0
 
@@ -206,11 +206,11 @@ class Healing:
         self._follow()
         self._watch()
         for suspicion in self.watching.detector.suspicions(known.now):
-            if suspicion.evidence.hard:  # one that was not known to be in the overlay when it died
+            if suspicion.evidence.hard:  # it may have died before we knew that it is in the overlay
                 self.checking.gone(suspicion)
 
     def _follow(self) -> None:
-        """The owners of all brokers around those in this process."""
+        """Follows the owners of all brokers near those in this process."""
         known, topology = self.known, self.known.topology
         assert topology is not None
         near = {
@@ -223,7 +223,7 @@ class Healing:
         known.effects.append(Follow(frozenset(near)))
 
     async def _join(self) -> None:
-        """Ask others for an `add` until we are in the overlay."""
+        """Asks other nodes to add us until we are in the overlay."""
         known = self.known
         await self.recording.broker(known.id)
         outside = not self._joined.given
@@ -285,7 +285,7 @@ class Healing:
 
     async def _raised(self, number: int, event: Event) -> None:
         await self._joined.within()
-        self.known.note(f"somebody raises {event.name}")
+        self.known.note(f"{event.name} was raised")
         try:
             await self.checking.happened(event, asked=True)
         finally:

@@ -9,7 +9,7 @@ from regraft.heal.wire.messages import Message
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """The manager of this node; it may be called for that, and nobody knows whether it arrives."""
+    """Send this to the manager of the node, which may have to be dialled first; it may be lost."""
 
     node: str
     message: Message
@@ -17,7 +17,7 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Be connected to the manager of this node from now on."""
+    """Keep a connection to the manager of this node from now on."""
 
     node: str
 
@@ -29,21 +29,21 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """The owners of these brokers: each change is to be told as `OwnerSeen`."""
+    """Follow the owners of these brokers; each change is an event `OwnerSeen`."""
 
     brokers: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The brokers of this process call this one, if it is their neighbour: it is there, now."""
+    """The brokers of this process dial this one now, if it is their neighbour."""
 
     broker: str
 
 
 @dataclass(frozen=True, slots=True)
 class SendClientsAway:
-    """For a while, the clients of this broker of ours have to go elsewhere."""
+    """The clients of this broker, which runs here, have to go elsewhere for a while."""
 
     broker: str
     seconds: float
@@ -59,14 +59,14 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Nobody waits for the answer any more."""
+    """Cancel the request: its answer is not needed any more."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The event that was raised with this number."""
+    """The event that was raised with this number has been judged."""
 
     number: int
 
@@ -78,7 +78,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Our own broker is in the overlay no more."""
+    """Our own broker has left the overlay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A fault of ours that nobody expected; everything else continues."""
+    """An exception that nothing caught: a bug of ours. Everything else continues."""
 
     fault: Exception
 

@@ -65,7 +65,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """Somebody raises an event; `Judged` with this number says that it has been judged."""
+    """A person or a program has raised an event; `Judged` with this number says that it has been judged."""
 
     number: int
     event: facts.Event
@@ -73,7 +73,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Deposed:
-    """This deputy is here no longer."""
+    """This deputy does not run here any longer."""
 
     broker: str
 

@@ -1,7 +1,8 @@
-"""The rule interpreter (Mimosa Pudica §4.2): what is known, what rules make of it, whether a crash is one.
+"""The rule interpreter (Mimosa Pudica §4.2): collects facts, applies rules, finds out whether a broker has
+crashed.
 
-Before a broker is given up the leader looks itself. If it finds no hard evidence it asks the group: whoever
-has a connection that works says so, and then it is the link of whoever suspected it (`detection.verdict`).
+Before a broker is given up the leader examines it itself. If it finds no hard evidence it asks the group: if
+a member has a working connection, only the link of the suspecting member has failed (`detection.verdict`).
 """
 
 from typing import NamedTuple
@@ -25,7 +26,7 @@ EVENTS = {"delete": "deleteBrokerRequest", "add": "addBrokerRequest"}
 
 
 class Judgement(NamedTuple):
-    """What is to be done, and why it is not more."""
+    """What is to be done, and why no more than that."""
 
     intents: Decision
     reason: str = ""
@@ -41,7 +42,7 @@ class Judging:
         """As the leader of the group of this grant."""
         event = cause.event if cause is not None else _event_of(grant)
         if event is None or self._known.topology is None:
-            return Judgement((), "nobody says what it is about")
+            return Judgement((), "the cause is not known")
         dead: frozenset[str] = frozenset()
         if grant.kind == "delete" and event.arguments.get("suspected"):
             found = await self._judge(grant)
@@ -52,7 +53,7 @@ class Judging:
         return Judgement(reaction.intents, _reason(reaction))
 
     async def react(self, event: Event, dead: frozenset[str] = frozenset()) -> Reaction:
-        """What the rules make of this event."""
+        """What the rules ask for after this event."""
         facts = await self.facts((event,), dead)
         return react(facts, self._known.rules, self._known.settings.removals)
 
@@ -79,15 +80,16 @@ class Judging:
         )
 
     def _removal(self, removal: Removal, away: set[str]) -> Removal | None:
-        """One that died and has joined again still counts, but not as one that is missing. One that lived and
-        is there was not removed after all, or not yet: ZooKeeper has the count of those (`Claim`)."""
+        """How this removal counts now. A broker that died and has joined again still counts, but is not
+        missing. One that lived and is still there was not removed, or not yet: ZooKeeper counts those
+        (`Claim`)."""
         if not self._known.in_overlay(removal.broker) or removal.broker in away:
             return removal
         return None if removal.healthy else removal._replace(broker="")
 
     def learned(self, learned: Learned, *, crash: bool) -> None:
-        """What was decided counts against the limits, whoever leads. `crash`: it was about one that died,
-        which not every member watches."""
+        """Decided removals count against the limits, whichever node leads. `crash`: the broker had died,
+        which not every member notices."""
         for intent in learned.decision:
             if isinstance(intent, Delete):
                 self._removals.append(Removal(self._known.now, intent.broker, healthy=not crash))
@@ -95,10 +97,10 @@ class Judging:
     # Whether it has died
 
     async def _judge(self, grant: Grant) -> str:
-        """`broker`, or what it is instead."""
+        """`broker` if it has crashed, otherwise what is wrong instead."""
         owner = await self.find(grant.target)
         if owner is None:
-            return f"nobody knows where {grant.target} was"
+            return f"it is not known where {grant.target} was"
         if self._watching.refused(grant.target, owner):
             return "broker"
         evidence = await Examine(grant.target, owner)
@@ -114,7 +116,7 @@ class Judging:
         return "it does not answer, but nothing shows that it is gone" if found == "unsure" else found
 
     async def find(self, id: str) -> Owner | None:
-        """Known, or read now."""
+        """The owner that is known, or can be read now."""
         if id not in self._known.owners:
             try:
                 owner = await FindOwner(id)
@@ -125,7 +127,7 @@ class Judging:
         return self._known.owners.get(id)
 
     async def _reached(self, grant: Grant) -> dict[str, bool]:
-        """Who of the others says that it reaches the broker."""
+        """Which other members say that they reach the broker."""
         reached: dict[str, bool] = {}
 
         async def ask(member: str) -> None:
@@ -141,7 +143,8 @@ class Judging:
         return {id: reached.get(id, False) for id in others}
 
     async def _components(self, events: tuple[Event, ...]) -> dict[str, tuple[str, ...]]:
-        """By broker, if a rule for one of these events moves any. Whoever carries it out looks again."""
+        """The components of each broker, if a rule for one of these events moves any. They are read again
+        later, when they move."""
         names = {event.name for event in events}
         if any(
             call.action in COMPONENT_ACTIONS

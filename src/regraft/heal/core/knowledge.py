@@ -1,4 +1,5 @@
-"""What one node knows of itself and of the overlay, and what it says: the ground that all parts stand on."""
+"""What one node knows of itself and of the overlay, and its effects so far: shared by all parts of the
+core."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,18 +20,18 @@ from regraft.model import Topology
 
 @dataclass(frozen=True)
 class HealingSettings:
-    """Of one node, `id`, whose own broker is in its `life`."""
+    """The settings of one node; `life` is that of its own broker."""
 
     id: str
     life: int
     region: str = ""
     beside: tuple[str, ...] = ()
-    """Where it asks to join, if it is not in the overlay; none: anywhere."""
+    """Where it asks to join, if it is not in the overlay; empty: anywhere."""
     timing: Timing = Timing()  # noqa: RUF009 — a frozen value
     at_once: bool = False
     """A broker whose process is gone is suspected without waiting for the timer."""
     settle: float = 10.0
-    """Seconds after the start in which nobody is suspected whom the node has never been connected to."""
+    """Seconds after the start in which no broker is suspected that the node has never been connected to."""
     election: ElectionSettings = ElectionSettings()  # noqa: RUF009
     removals: RemovalLimits = RemovalLimits()  # noqa: RUF009
     overload: Overload = Overload()  # noqa: RUF009
@@ -55,7 +56,7 @@ class Knowledge:
     rules: Checked = field(default_factory=Checked)
     owners: dict[str, Owner] = field(default_factory=dict)
     connected: set[str] = field(default_factory=set)
-    """Nodes."""
+    """Nodes that we are connected to."""
     effects: list[Effect] = field(default_factory=list)
     moved: Callable[[str], None] = lambda id: None
     """Called with each broker that has a later owner than the one that was known."""
@@ -110,7 +111,7 @@ class Knowledge:
     # Questions to other nodes
 
     async def ask(self, node: str, question: Callable[[int], Message], seconds: float) -> Any:
-        """The answer to a question, which gets a number; None if there is none in time."""
+        """The answer to a question, which is made from a number; None if there is none in time."""
         self._asked = number = self._asked + 1
         answer: Signal[Any] = Signal()
         self._questions[number] = answer

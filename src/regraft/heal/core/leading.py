@@ -1,6 +1,7 @@
-"""Elections at work (Mimosa Pudica §3.3): ballots on the wire, what the leader judges and carries out.
+"""Elections at one node (Mimosa Pudica §3.3): exchanges ballots; as leader, judges and carries the decision
+out.
 
-A member that does not lead watches who does, until that has said that it is done.
+A member that does not lead watches the leader until that says that it is done.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ from regraft.model import RegraftError
 from regraft.model.transitions import Machine
 
 LEADER_SECONDS = 10.0
-"""So long a leader is watched that has not said that it is done."""
+"""How long a leader is watched that does not say that it is done."""
 
 
 class Leading:
@@ -52,7 +53,7 @@ class Leading:
 
     @property
     def leaders(self) -> list[str]:
-        """Others, that carry something out."""
+        """Other nodes that carry a decision out."""
         return list(self._leaders.values())
 
     # What happens
@@ -70,7 +71,7 @@ class Leading:
         self.elections.trust(id)
 
     def is_done(self, election: str) -> None:
-        """Whoever leads has carried out what was decided; or it is watched no longer."""
+        """The leader has carried the decision out, or is not watched any longer."""
         self.elections.carried_out(election)
         if self._leaders.pop(election, None) is not None:
             self._watch()
@@ -102,12 +103,12 @@ class Leading:
     # Duties
 
     def _begin_duty(self, election: str, state: DutyState) -> Machine[DutyState]:
-        """Whoever leads in a later view begins anew."""
+        """A leader of a later view begins a new one."""
         duty = self.duties[election] = Machine(DUTIES, state, f"the duty in {election}")
         return duty
 
     def _retire(self, election: str) -> None:
-        """Another leads, or nobody: what we have proposed is not ours to carry out."""
+        """Another node leads, or none: what we have proposed is not ours to carry out."""
         duty = self.duties.get(election)
         if duty is not None and duty.state is not DutyState.ACTING:
             duty.become(DutyState.OVER)
@@ -170,7 +171,7 @@ class Leading:
         return ballot.grant if ballot is not None else None
 
     def _is_crash(self, election: str) -> bool:
-        """Whether it is about a broker that died; so it is, if nobody has said why."""
+        """Whether it is about a broker that died; also if the cause is not known."""
         grant = self._grant(election)
         cause = self._recording.cause(grant) if grant is not None else None
         return cause is None or bool(cause.event.arguments.get("suspected"))

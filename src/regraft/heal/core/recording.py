@@ -1,7 +1,7 @@
-"""What is written down of each adaptation: cause, rules, leader, view, the times of its four phases, outcome.
+"""Records each adaptation: cause, rules, leader, view, the times of its four phases, outcome.
 
-And the records of brokers. On failure: what cannot be written now is tried again for a while; the overlay
-does not wait for it.
+Also writes the records of brokers. On failure: a write is tried again for a while; the overlay does not wait
+for it.
 """
 
 from collections import OrderedDict
@@ -23,7 +23,7 @@ PAUSE = 0.25
 
 @dataclass
 class _Election:
-    """What this node knows of one."""
+    """What this node knows of one election."""
 
     begun: float
     cause: Cause | None = None
@@ -37,7 +37,7 @@ class Recording:
         self._elections: OrderedDict[str, _Election] = OrderedDict()
 
     def caused(self, cause: Cause) -> None:
-        """The group is known, and what it is about."""
+        """The cause of an election; the first one that is heard counts."""
         election = self._of(cause.election)
         election.cause = election.cause or cause
 
@@ -61,7 +61,7 @@ class Recording:
     # Adaptations
 
     async def over(self, grant: Grant, act: Act, spent_ms: float, reasons: list[str]) -> None:
-        """The adaptation is over: the next may begin."""
+        """The adaptation is over: it is recorded, and the next may begin."""
         election = self._of(grant.id)
         cause = election.cause
         reason = "; ".join(filter(None, [*reasons, election.reason]))
@@ -86,13 +86,14 @@ class Recording:
         await self._written(Release(grant.id, adaptation), f"the end of {grant.id}")
 
     async def give_back(self, grant: Grant) -> None:
-        """Nothing is to be done any more."""
+        """Gives the grant back without a record: there was nothing to do."""
         await self._written(Release(grant.id), f"the end of {grant.id}")
 
     # Brokers
 
     async def broker(self, id: str, later: float = 0.0) -> None:
-        """Of a broker that runs here; unless it is another's by then, whose record would be lost."""
+        """The record of a broker that runs here; not if it has another owner by then, whose record would be
+        lost."""
         here = self._known.here[id]
         record = record_of(id, here, self._known)
         if later:
@@ -110,7 +111,7 @@ class Recording:
         self._known.note(f"the record of {id} was not written: {reason}", warning=True)
 
     async def left(self, id: str) -> None:
-        """It is out of the overlay; where it was and its notes stay."""
+        """Records that the broker has left the overlay; where it was and its notes stay."""
         record = BrokerRecord(id=id, state="left", heir=self._known.id)
         await self._written(MarkLeft(record), f"the record of {id}")
 
@@ -126,7 +127,7 @@ class Recording:
 
 
 def record_of(id: str, here: Here, known: Knowledge) -> BrokerRecord:
-    """`heir`: it is a deputy, and there its clients find it."""
+    """`heir`: where a deputy runs, and the clients find it."""
     owner = here.owner
     return BrokerRecord(
         id=id,

@@ -1,8 +1,8 @@
-"""Plans of repairs: one run at a time on the whole overlay, so they take turns.
+"""Carries the plans of repairs out, one after the other: an overlay has one run at a time.
 
-On failure: a plan that does not fit any more is made anew from the topology as it is; a run whose deployer
-has died is finished first, whoever began it; while ZooKeeper is away it is waited for. A run of the loop
-gives way: it is asked to stop after the changes that have begun.
+On failure: a plan that does not fit any more is made again from the current topology; a run whose deployer
+has died is finished first, whichever process began it; while ZooKeeper is away, repairs wait. A run of the
+loop gives way: it is asked to stop after the changes that have begun.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,8 @@ class Repairs:
         self._busy: Signal[None] | None = None
 
     async def carry_out(self, make: Make, care: Care, seconds: float) -> str:
-        """Until there is nothing left to do (`make` says None), or the time is over: why it is not done."""
+        """Repeats until `make` has nothing left to do (None) or the time is over; returns why it is not
+        done."""
         deadline = self._known.now + seconds
         while True:
             while self._busy is not None:
@@ -42,7 +43,7 @@ class Repairs:
                 await sleep(PAUSE * (0.5 + self._known.random.random()))
 
     async def _once(self, make: Make, care: Care) -> str | None:
-        """None: there is nothing to do. Empty: a plan was carried out."""
+        """None: there is nothing to do. Empty: a plan was carried out. Otherwise why it was not."""
         try:
             topology = await ReadTopology()
             plan = make(topology) if topology is not None else None

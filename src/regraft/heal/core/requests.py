@@ -1,6 +1,7 @@
-"""What the core asks of the world, and what the answers are. Each may fail with a `RegraftError`.
+"""What the core asks its shell to find out or to do, and the answers. Each may fail with a `RegraftError`.
 
-All of them may be asked twice, by one node after another: each has to bear that.
+Each may be carried out twice, by one node after another: that must do no harm. A `str` as the answer is why
+something was not done; empty: it was.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from regraft.model.traffic import Traffic
 
 @dataclass(frozen=True, slots=True)
 class Examine(Request[Evidence]):
-    """What the address of this owner, and the presence of the broker, say."""
+    """Find out what the address of this owner, and the presence of the broker, show."""
 
     broker: str
     owner: Owner
@@ -35,14 +36,14 @@ class FindOwner(Request[Owner | None]):
 
 @dataclass(frozen=True, slots=True)
 class Look(Request[Seen]):
-    """At what the broker has left in ZooKeeper."""
+    """Read what the broker has left in ZooKeeper."""
 
     broker: str
 
 
 @dataclass(frozen=True, slots=True)
 class StandIn(Request[Owner | NotTaken]):
-    """Be the deputy of this broker, with what it remembered, if nothing that was seen has changed."""
+    """Become the deputy of this broker, with what it remembered, if nothing that was seen has changed."""
 
     broker: str
     neighbours: frozenset[str]
@@ -52,21 +53,21 @@ class StandIn(Request[Owner | NotTaken]):
 
 @dataclass(frozen=True, slots=True)
 class EndDeputy(Request[None]):
-    """Be that broker no longer; its presence goes."""
+    """Stop this deputy; its presence is deleted."""
 
     broker: str
 
 
 @dataclass(frozen=True, slots=True)
 class Bury(Request[None]):
-    """Whoever had this session does not deploy any more."""
+    """Remove the deployer that had this session from the queue of deployers: its process is gone."""
 
     session: int
 
 
 @dataclass(frozen=True, slots=True)
 class Sync(Request[None]):
-    """What is read from now on is not older than now."""
+    """Let later reads see every write that has been acknowledged so far."""
 
 
 # Who runs
@@ -74,7 +75,7 @@ class Sync(Request[None]):
 
 @dataclass(frozen=True, slots=True)
 class Start(Request[str]):
-    """Have this broker started, if it does not run; why it does not."""
+    """Have this broker started, if it does not run."""
 
     broker: str
     beside: tuple[str, ...]
@@ -82,20 +83,22 @@ class Start(Request[str]):
 
 @dataclass(frozen=True, slots=True)
 class Claim(Request[str]):
-    """Count this living broker among those that are removed in the whole overlay; why it must not be."""
+    """Count this living broker among those that are removed in the whole overlay, if the limit allows it."""
 
     broker: str
 
 
 @dataclass(frozen=True, slots=True)
 class Retire(Request[None]):
-    """The broker is out of service: it is not started again."""
+    """Take the broker out of service: it is not started again."""
 
     broker: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reinstate(Request[None]):
+    """Put the broker back into service."""
+
     broker: str
 
 
@@ -109,7 +112,7 @@ class AskGrant(Request[Grant | Denied]):
 
 @dataclass(frozen=True, slots=True)
 class Release(Request[None]):
-    """The grant is given back. `adaptation`: what became of it; its time is for the shell to say."""
+    """Give the grant back. `adaptation`: its record, in which the shell sets the time."""
 
     grant: str
     adaptation: Adaptation | None = None
@@ -122,7 +125,7 @@ class PutBroker(Request[None]):
 
 @dataclass(frozen=True, slots=True)
 class MarkLeft(Request[None]):
-    """The broker is out of the overlay; its notes stay."""
+    """Record that the broker has left the overlay; its notes stay."""
 
     record: BrokerRecord
 
@@ -132,7 +135,7 @@ class MarkLeft(Request[None]):
 
 @dataclass(frozen=True, slots=True)
 class ReadTopology(Request[Topology | None]):
-    """As it is now, which a watch may not have shown yet."""
+    """The current topology, which the watch may not have shown yet."""
 
 
 class Care(NamedTuple):
@@ -144,7 +147,7 @@ class Care(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Execute(Request[str]):
-    """Carry the plan out, if it is the overlay's turn; why it was not done."""
+    """Carry the plan out."""
 
     plan: Plan
     care: Care
@@ -152,7 +155,7 @@ class Execute(Request[str]):
 
 @dataclass(frozen=True, slots=True)
 class FinishOthers(Request[None]):
-    """A run whose deployer has died is carried on; one that gives way is asked to stop."""
+    """Finish a run whose deployer has died; ask one that gives way to stop."""
 
     care: Care
 
@@ -164,7 +167,7 @@ class Demand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadDemand(Request[Demand | None]):
-    """What was measured, or the node was told."""
+    """The traffic that was measured or, before that, is in the node's settings."""
 
 
 # Components
@@ -172,11 +175,11 @@ class ReadDemand(Request[Demand | None]):
 
 @dataclass(frozen=True, slots=True)
 class ReadComponents(Request[dict[str, tuple[str, ...]]]):
-    """By broker."""
+    """The components of each broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoveComponents(Request[str]):
-    """Which of them have not arrived, and why."""
+    """Move or clone components; the answer names those that have not arrived."""
 
     intent: Migrate | Clone

@@ -1,6 +1,6 @@
-"""How far an adaptation is at one node: as the one that asks for it, and as the one that leads it.
+"""The states of an adaptation, at a node that asks for it and at the one that leads it.
 
-Ballots have their states of their own (`election.ballot`); these are what happens before and after.
+Ballots have states of their own (`election.ballot`); these cover what happens before and after.
 """
 
 from enum import Enum
@@ -9,7 +9,7 @@ from regraft.model.transitions import Transitions
 
 
 class WishState(Enum):
-    """Of a node that wants something adapted (Mimosa Pudica §3.2).
+    """A request for an adaptation, at the node that asks (Mimosa Pudica §3.2).
 
     ● ─┬──its process is gone, its timer still runs──▶ EXPECTED ─┬──it is suspected──▶ ASKING
        │                                                         └──it is not suspected after all──▶ OVER
@@ -43,7 +43,7 @@ WISHES = Transitions(
 
 
 class DutyState(Enum):
-    """Of a node that leads, or is about to (Mimosa Pudica §3.3, §4.2).
+    """The work of a node that leads, or is about to (Mimosa Pudica §3.3, §4.2).
 
     ● ─┬──a majority follows it──▶ JUDGING ──the rules have been asked──▶ PROPOSED ─┬──accepted──▶ ACTING
        │                                                                            └──another leads──▶ OVER

@@ -15,7 +15,7 @@ Work = Coroutine[Any, Any, T]
 
 
 class Request(Generic[T]):
-    """What the shell is to find out, or to do. `await` gives its answer, or raises the `RegraftError` that it
+    """What the shell has to find out or to do. `await` gives its answer, or raises the `RegraftError` that it
     failed with."""
 
     __slots__ = ()
@@ -26,7 +26,7 @@ class Request(Generic[T]):
 
 
 class Signal(Generic[T]):
-    """Somebody waits until it is given; then, or after the time, all who wait continue."""
+    """A value that is given once. Tasks wait for it, with or without a time limit."""
 
     def __init__(self) -> None:
         self.value: T | None = None
@@ -119,7 +119,8 @@ class Task(Generic[T]):
 
 
 class Tasks:
-    """All of one core. `asked` gets each request and its number, `failed` an exception that nobody caught."""
+    """All tasks of one core. `asked` gets each request and its number, `failed` an exception that nothing
+    caught."""
 
     def __init__(
         self,
@@ -155,7 +156,7 @@ class Tasks:
             self._forgotten(number)
 
     def answered(self, number: int, answer: object, fault: Exception | None) -> None:
-        """One that was forgotten may be answered all the same."""
+        """The answer to a request that was forgotten is ignored."""
         if (task := self._waiting.pop(number, None)) is not None:
             task.resume(answer, fault)
 

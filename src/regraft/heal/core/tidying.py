@@ -1,9 +1,8 @@
-"""Deputies do not stay: their links are given to the living, their clients go, they leave the overlay.
+"""Removes deputies: their links are given to the living, their clients are sent away, they leave the overlay.
 
 A broker is removed in two plans. The first joins its neighbours without it (`repair.join`, the cheapest way
-for the traffic that is known); nobody waits for anything. The second detaches it: its clients are sent away
-and take their sessions with them, which may take a while, so it is tried again and again, and others take
-turns meanwhile.
+for the known traffic); it waits for nothing. The second detaches it: its clients are sent away and take their
+sessions with them. That may take a while, so it is tried repeatedly, and other repairs run in between.
 """
 
 from collections.abc import Callable, Iterable
@@ -37,7 +36,7 @@ class Tidying:
         self._more: Signal[None] = Signal()
 
     def add(self, id: str) -> None:
-        """After a while: what a crash has held up goes first."""
+        """Begins after a while: messages that a crash has held up go first."""
         self.leaving.add(id)
         self._known.tasks.after(LEISURE, lambda: self._more.give(None))
 
@@ -75,7 +74,7 @@ class Tidying:
         await self._end_those_that_left()
 
     def joined(self, topology: Topology, leaving: Iterable[str]) -> Plan | None:
-        """The plan that joins their neighbours without them; None: they are leaves, or gone."""
+        """The plan that joins their neighbours without them; None if they are leaves, or gone."""
         dead = sorted(set(leaving) & set(topology.ids))
         found = join(topology, dead, self.demand.traffic, costs=self.demand.costs) if dead else None
         return isolating(topology, dead, found) if isinstance(found, Join) else None
@@ -90,7 +89,7 @@ class Tidying:
             self._left(id)
 
     async def learn_demand(self) -> None:
-        """What the loop has measured last holds more than what the node was told when it started."""
+        """Traffic that the loop has measured replaces that of the node's settings."""
         try:
             self.demand = await ReadDemand() or self.demand
         except RegraftError as fault:

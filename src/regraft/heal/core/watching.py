@@ -1,8 +1,8 @@
-"""Whom this node watches, the questions that it asks, the addresses that it has examined.
+"""Which brokers this node watches, the questions that it asks, the addresses that it has examined.
 
-Watched are the neighbours of every broker in this process, and for a while the leader of an election. A
-broker that has a deputy is watched where that is. Nobody is suspected whom the node has never reached, for
-as long as it has not settled: when many start at once, some are slower.
+It watches the neighbours of every broker in this process, and for a while the leader of an election. A broker
+that has a deputy is watched where the deputy runs. Until the node has settled, it does not suspect a broker
+that it has never reached: when many start at once, some are slower.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ FRESH_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Told:
-    """Whom the watch reports to. Before a timer has ended: `doubted`, when a connection is lost; `expected`,
+    """What the watch reports. Before a timer has ended: `doubted`, when a connection is lost; `expected`,
     when an address refuses us."""
 
     suspected: Callable[[Suspect], None]
@@ -36,7 +36,7 @@ class Watching:
     def __init__(self, known: Knowledge, told: Told) -> None:
         self.detector = Detector(known.settings.timing)
         self.loads: dict[str, Load] = {}
-        """As neighbours told them."""
+        """As neighbours have reported them."""
         self.own_load: Load | None = None
         self._known = known
         self._told = told
@@ -46,7 +46,7 @@ class Watching:
         self._extra: set[str] = set()
         self._wanted: set[str] = set()
         self._kept: set[str] = set()
-        """Nodes to which there is to be a connection."""
+        """Nodes that we keep a connection to."""
 
     def start(self) -> None:
         self._settled = self._known.now + self._known.settings.settle
@@ -69,12 +69,12 @@ class Watching:
         self._begin_others()
 
     def moved(self, id: str) -> None:
-        """It has another owner: what was held against the last one is over."""
+        """The broker has another owner: what is known of the last one does not count."""
         self.detector.forget(id)
         self.watch()
 
     def seen(self, busy: Iterable[str]) -> None:
-        """Messages go to these neighbours; now and then the links are looked at."""
+        """Messages go to these neighbours. Now and then the watches are brought up to date."""
         there = set(busy)
         for name in sorted(self.detector.peers):
             self.detector.busy(name, name in there)
@@ -97,7 +97,7 @@ class Watching:
             self._do(self.detector.lost(id, known.now))
 
     def refused(self, id: str, owner: Owner) -> bool:
-        """Whether the address of this owner has just refused us: one need not look again."""
+        """Whether the address of this owner has just refused us: it need not be examined again."""
         at, whose = self._refused.get(id, (0.0, None))
         return whose == owner and self._known.now - at < FRESH_SECONDS
 

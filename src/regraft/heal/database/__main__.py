@@ -1,6 +1,7 @@
 """One destination database as a process: `python -m regraft.heal.database --id d1 --store sqlite:d1.db …`.
 
-Prints one line of JSON when it serves, and ends at SIGTERM; with --guarded also with its standard input.
+Prints one line of JSON when it is ready, and ends at SIGTERM; with --guarded also when its standard input
+ends.
 """
 
 import argparse

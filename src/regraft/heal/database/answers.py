@@ -50,9 +50,8 @@ class Answers:
             case PutBroker():
                 answer = await self.holding.put(ask.record)
             case Keep():
-                answer = (
-                    answer if await self._replicas.keep_all(ask) else trouble("its store does not answer")
-                )
+                if not await self._replicas.keep_all(ask):
+                    answer = trouble("the store of this database does not answer")
             case GetDocument():
                 data = await self._replicas.own_document(ask.name)
                 answer = Answer(number=0, document=data.decode() if data is not None else None)
@@ -62,7 +61,7 @@ class Answers:
                 answer = await self._rules.put(ask)
             case PutAdaptation():
                 copies = await self._replicas.everywhere(Keep(adaptations=(ask.adaptation,)))
-                answer = Answer(number=0, copies=copies) if copies else trouble("nobody could store it")
+                answer = Answer(number=0, copies=copies) if copies else trouble("no database could store it")
             case GetAdaptations():
                 found = await self._replicas.adaptations(min(ask.most, MOST_ADAPTATIONS), here=ask.here)
                 answer = Answer(number=0, adaptations=found)

@@ -1,7 +1,7 @@
 """How brokers and commands use the destination database: the closest first, another one when it is away.
 
 On failure: a database that does not answer within the limit, or answers garbage, is passed over for a while
-and the next one is asked; when none is left, `DatabasesAway` says what each of them said.
+and the next one is asked; when none is left, `DatabasesAway` gives the reason of each.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class DatabaseClient:
 
     @classmethod
     async def found(cls, coord: Coord, layout: Layout, region: str = "") -> "DatabaseClient":
-        """All that live now, those of our region first."""
+        """A client of all running databases, those of our region first."""
         databases = await living(coord, f"{layout.root}/heal")
         if not databases:
             raise BadInput(f"{layout.root}/heal/alive", "no destination database is running")
@@ -60,7 +60,7 @@ class DatabaseClient:
             connection.close()
 
     async def request(self, request: Request, patience: float = 30.0) -> Grant | Denied:
-        """Until it is our turn; `Denied` if that does not come in time, or cannot."""
+        """Waits for the grant; `Denied` if it cannot be given, or not within `patience` seconds."""
         deadline = asyncio.get_running_loop().time() + patience
         while True:
             try:
@@ -76,17 +76,17 @@ class DatabaseClient:
                 return Denied(f"no grant in {patience:g} s: {answer.refused}")
 
     async def release(self, grant: str, adaptation: Adaptation | None = None) -> None:
-        """The adaptation is over; it is written down, and the next may begin."""
+        """Records the adaptation, if one is given, and gives the grant back: the next one may begin."""
         if adaptation is not None:
             await self._done(PutAdaptation(adaptation=adaptation))
         await self._done(Release(grant=grant))
 
     async def put_broker(self, record: BrokerRecord) -> int:
-        """How many databases have it now."""
+        """Returns how many databases have stored it."""
         return (await self._done(PutBroker(record=record))).copies
 
     async def brokers(self, ids: Iterable[str] = ()) -> dict[str, BrokerRecord]:
-        """Of all, if none is named; unknown ones are missing from the answer."""
+        """The records of these brokers, or of all if none is named; without the unknown ones."""
         answer = await self._done(GetBrokers(ids=tuple(ids)))
         return {record.id: record for record in answer.brokers}
 
@@ -106,7 +106,8 @@ class DatabaseClient:
         *,
         instead: bool = False,
     ) -> RuleSet | Denied:
-        """Texts by name, beside those that are stored, or `instead` of them all. `Denied` with the reason."""
+        """Stores rules by name, beside those that are stored or `instead` of them. `Denied` with the
+        reason."""
         before = await self.rules()
         kept = {} if instead else {rule.name: rule.text for rule in before.rules}
         texts = {**kept, **rules}
@@ -118,7 +119,7 @@ class DatabaseClient:
         return answer.rules if answer.rules is not None else Denied(answer.refused)
 
     async def follow_rules(self) -> AsyncIterator[Checked]:
-        """The rules now, and after each change; for as long as the iteration goes on."""
+        """Yields the current rules, and the new ones after each change."""
         version = -1
         while True:
             try:
@@ -131,14 +132,14 @@ class DatabaseClient:
                 yield checked_rules(answer.rules)
 
     async def _done(self, ask: Ask) -> Answer:
-        """What cannot be refused but for trouble."""
+        """For requests that are refused only if something fails."""
         answer = await self._call(ask)
         if answer.refused:
             raise DatabasesAway(f"the destination database refuses: {answer.refused}")
         return answer
 
     async def _call(self, ask: Ask, wait: float = 0.0) -> Answer:
-        """The first answer that is one; trouble of one database is no answer while another may do."""
+        """The first answer that is not `again`; only if every database answers so, the last of those."""
         reasons: list[str] = []
         trouble: Answer | None = None
         for place in self._order():
@@ -169,5 +170,5 @@ def closest(databases: Mapping[str, Here], region: str) -> list[tuple[str, int]]
 
 
 def checked_rules(rules: RuleSet) -> Checked:
-    """What was stored, ready to be evaluated."""
+    """The stored rules, ready to be evaluated."""
     return check(parse(rules.text), rules.definitions, version=rules.version) if rules.rules else Checked()

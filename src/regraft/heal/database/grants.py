@@ -1,10 +1,10 @@
-"""Who may adapt what, when: requests about the same brokers are granted in order of arrival. Pure.
+"""The queue of requests for grants: those about the same brokers are granted in order of arrival. Pure.
 
-The queue is one value. It is kept in the first layer and changed there by compare-and-set, so the order of
-the changes is the order of arrival for every database, and no database has to live for it (seed §3.2, §5:
-"paths with overlapping brokers are given access sequentially"). A request stands granted when nobody before
-it concerns one of its brokers. A second request about the same broker joins the first: all who notice one
-crash get one grant.
+The queue is one value in the first layer, changed there by compare-and-set. So all databases see the same
+order of arrival, and the queue does not depend on any of them (Mimosa Pudica §3.2, §5: "paths with
+overlapping brokers are given access sequentially"). A request is granted when no earlier one concerns any of
+its brokers. A second request about the same broker joins the first: all nodes that notice one crash get the
+same grant.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ MOST_WAITING = 1_000
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A place in the queue. `grant` is written once, when its turn has come: all members get the same."""
+    """A request in the queue. `grant` is written once, when its turn has come, so all askers get the same."""
 
     id: str
     request: Request
@@ -26,7 +26,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
-    """From the first to the last; `count` is the number of the last request ever."""
+    """Entries in order of arrival; `count` is how many requests there have ever been."""
 
     entries: tuple[Entry, ...] = ()
     count: int = 0
@@ -50,7 +50,7 @@ def entry_of(queue: Queue, id: str) -> Entry | None:
 
 
 def before(queue: Queue, id: str) -> Entry | None:
-    """The first that has to be over before this one's turn comes; None if it is its turn."""
+    """The first entry that this one has to wait for; None if its turn has come."""
     own = entry_of(queue, id)
     if own is None:
         return None
@@ -63,12 +63,12 @@ def before(queue: Queue, id: str) -> Entry | None:
 
 
 def turn(queue: Queue) -> tuple[Entry, ...]:
-    """All whose turn it is: no two of them share a broker."""
+    """All entries whose turn has come: no two of them share a broker."""
     return tuple(entry for entry in queue.entries if before(queue, entry.id) is None)
 
 
 def granted(queue: Queue, id: str, grant: Grant) -> Queue:
-    """With the group written down; if somebody was first with that, his holds."""
+    """The queue with this grant written; a grant that is there already stays."""
     entries = tuple(
         msgspec.structs.replace(entry, grant=grant) if entry.id == id and entry.grant is None else entry
         for entry in queue.entries
@@ -81,9 +81,9 @@ def released(queue: Queue, id: str) -> Queue:
 
 
 def overdue(queue: Queue, seen: Mapping[str, float], now: float, most: float) -> tuple[str, ...]:
-    """Those whose turn began more than `most` seconds ago by this observer's clock: their askers have died.
+    """Entries whose turn began more than `most` seconds ago: their askers are taken for dead.
 
-    `seen`: when the observer first saw that it was their turn. Nobody's clock is compared with another's.
+    `seen`: when this database first saw that their turn had come. Clocks of two machines are never compared.
     """
     return tuple(entry.id for entry in turn(queue) if now - seen.get(entry.id, now) > most)
 

@@ -1,9 +1,9 @@
-"""Which brokers decide about a request (Mimosa Pudica §3.2, §3.3): the path, and whom it concerns. Pure.
+"""Which brokers decide about a request (Mimosa Pudica §3.2, §3.3): the path, and those concerned. Pure.
 
-The paper's group are the brokers between the publisher and the subscriber of the message that was under way.
-All neighbours of a broker that is to be deleted have to know as well. The paper tolerates f crashes among
-2f + 1 brokers; to a path that is shorter the nearest others are added, so that the living are a majority
-even if one more of them crashes.
+In the paper the group is the brokers between the publisher and the subscriber of the message that was under
+way. Here it also has all neighbours of a broker that is to be deleted. With 2f + 1 brokers the paper
+tolerates f crashes; a group that is too small for that gets the nearest other brokers, so that the living are
+a majority even if one more of them crashes.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ def neighbours(map: Map) -> dict[str, frozenset[str]]:
 
 
 def distances(near: Near, source: str, stop: str = "") -> dict[str, int]:
-    """Links from the source; up to `stop`, if that is given."""
+    """How many links each broker is from the source; the search ends at `stop`, if that is given."""
     far = {source: 0}
     waiting = deque([source])
     while waiting:
@@ -39,7 +39,7 @@ def distances(near: Near, source: str, stop: str = "") -> dict[str, int]:
 
 
 def path(near: Near, source: str, destination: str) -> tuple[str, ...]:
-    """The brokers from source to destination, both included; empty if nothing joins them."""
+    """The brokers from source to destination, both included; empty if they are not connected."""
     if source not in near or destination not in near:
         return ()
     far = distances(near, destination, source)
@@ -110,5 +110,5 @@ def _deleted(request: Request) -> Iterable[str]:
 
 
 def _majority_lives(chosen: set[str], dead: set[str], spare: int = 0) -> bool:
-    """`spare`: so many may still crash."""
+    """`spare`: how many of the living may still crash."""
     return 2 * (len(chosen - dead) - spare) > len(chosen)

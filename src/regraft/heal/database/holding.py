@@ -1,4 +1,4 @@
-"""Broker records at one database: read, put at two places or more, copied when a place is lost.
+"""Broker records: read, stored at two or more databases, and copied when one of those is lost.
 
 On failure: a holder that cannot be written to is replaced by another at once, if there is one. A database
 that is away for more than `grace` seconds is lost: what it held is copied.
@@ -50,11 +50,11 @@ class Holding:
                 break
             failed |= holders - have
         if not have:
-            return trouble("nobody could store it")
+            return trouble("no database could store it")
         return Answer(number=0, brokers=(record,), copies=len(have))
 
     async def _place(self, record: BrokerRecord, living: dict[str, str]) -> set[str]:
-        """At two databases that live, if there are so many; who holds it then."""
+        """Places the record at two running databases, if there are two; returns its holders."""
 
         def step(kept: Placement) -> Placement:
             holders = placed({record.id: record.region}, living, kept.holders) if living else {}
@@ -67,7 +67,7 @@ class Holding:
         return set(kept.holders.get(record.id, ()))
 
     async def mend(self) -> None:
-        """What has too few copies is copied to another; the living database with the lowest id does that."""
+        """Copies records that have too few replicas; the running database with the lowest id does that."""
         now = asyncio.get_running_loop().time()
         alive = self._metadata.alive
         held = {each for holders in self._replicas.holders.values() for each in holders}
@@ -80,7 +80,7 @@ class Holding:
             await self._copy(short)
 
     async def _copy(self, ids: list[str]) -> None:
-        """Records first, then the placement: who is asked for a record has it."""
+        """Copies the records before it changes the placement, so that every database named there has them."""
         kept = self._metadata.placement.value or Placement()
         before = {id: kept.holders[id] for id in ids}
         living = {id: here.region for id, here in self._metadata.alive.items()}

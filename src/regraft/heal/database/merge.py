@@ -1,4 +1,4 @@
-"""Replicas of one record that differ: which holds, and who has to be told. Pure."""
+"""Replicas of one record that differ: which is valid, and which databases need it. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -7,16 +7,16 @@ from regraft.heal.database.records import BrokerRecord
 
 
 class Merged(NamedTuple):
-    """`stale`: by database, the records that it has to get."""
+    """`stale`: for each database, the records that it needs."""
 
     records: dict[str, BrokerRecord]
     stale: dict[str, tuple[BrokerRecord, ...]]
 
 
 def merged(answers: Mapping[str, Mapping[str, BrokerRecord]], holders: Mapping[str, Iterable[str]]) -> Merged:
-    """The newest record of each broker among the answers; and who should hold it, but does not.
+    """The newest record of each broker among the answers, and which holders do not have it.
 
-    A database that did not answer is not told: it catches up when it is back.
+    A database that did not answer is left out: it catches up when it is back.
     """
     newest: dict[str, BrokerRecord] = {}
     for records in answers.values():

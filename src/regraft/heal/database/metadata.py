@@ -19,7 +19,17 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from regraft.coord import Conflict, Coord, CoordError, Corrupt, Layout, Presence, Record, State, Stored
+from regraft.coord import (
+    Conflict,
+    ConnectionState,
+    Coord,
+    CoordError,
+    Corrupt,
+    Layout,
+    Presence,
+    Record,
+    Stored,
+)
 from regraft.coord.layout import decoded, encoded
 from regraft.coord.typed import decode, encode, read, watch, write
 from regraft.heal.database.grants import Queue
@@ -30,7 +40,7 @@ REFRESH_SECONDS = 0.5
 
 
 class Here(Record, frozen=True, kw_only=True):
-    """A database that lives."""
+    """A running database, as it announces itself."""
 
     host: str
     port: int
@@ -48,7 +58,7 @@ class Grants(Record, frozen=True, kw_only=True):
 
 
 class Head(Record, frozen=True, kw_only=True):
-    """Of the rules; the text is in every second-layer database under its sha256."""
+    """The version of the current rules; their text is in every second-layer database, under its sha256."""
 
     version: int = 0
     sha256: str = ""
@@ -67,7 +77,7 @@ R = TypeVar("R", bound=Record)
 
 
 class Kept(Generic[R]):
-    """A node's value as it was seen last, and the place where it is changed."""
+    """A node in ZooKeeper, and its value as it was seen last."""
 
     def __init__(self, path: str, type: type[R], default: R | None) -> None:
         self.path = path
@@ -81,7 +91,7 @@ class Kept(Generic[R]):
 
 
 class Metadata:
-    """Of one database node. `changes` counts what was seen to change; `news` waits for the next."""
+    """As one database sees it. `changes` counts the changes that it has seen; `news` waits for the next."""
 
     def __init__(self, coord: Coord, layout: Layout) -> None:
         self.root = f"{layout.root}/heal"
@@ -99,7 +109,7 @@ class Metadata:
 
     @property
     def fresh(self) -> bool:
-        return self._coord.state is State.CONNECTED
+        return self._coord.state is ConnectionState.CONNECTED
 
     @property
     def map(self) -> Map | None:
@@ -124,7 +134,7 @@ class Metadata:
         self._tasks.append(asyncio.create_task(self._follow(kept)))
 
     async def announce(self, id: str, here: Here) -> None:
-        """From now on others ask us. A node of our own earlier life is replaced."""
+        """Makes this database known to others. The entry of an earlier start is replaced."""
         path = f"{self.root}/alive/{encoded(id)}"
         self._presence = Presence(self._coord, path, encode(here), replace=True)
         await self._presence.__aenter__()
@@ -138,9 +148,9 @@ class Metadata:
             await self._presence.__aexit__(None, None, None)
 
     async def change(self, kept: Kept[R], step: Callable[[R], R | None]) -> R:
-        """Compare and set: `step` is asked again until its answer is what is stored; None: leave it.
+        """Compare-and-set: `step` is applied again until its result is stored; None changes nothing.
 
-        The value seen last is tried first: one request if nobody was faster.
+        The first attempt uses the value that was seen last: without a conflict, it is a single request.
         """
         for attempt in range(ATTEMPTS):
             if attempt > 0:
@@ -151,7 +161,7 @@ class Metadata:
             if after is None or after == before:
                 if attempt > 0 or kept.stored is None:
                     return before
-                continue  # decided on what may be old: look once
+                continue  # the value may be old: read it before giving up
             try:
                 node = await write(self._coord, kept.path, after, kept.stored.node if kept.stored else None)
             except Conflict:
@@ -159,10 +169,11 @@ class Metadata:
             kept.stored = Stored(after, node)
             await self._notify()
             return after
-        raise CoordError(f"{kept.path}: others were faster {ATTEMPTS} times")
+        raise CoordError(f"{kept.path}: {ATTEMPTS} attempts to write it came after another write")
 
     async def refresh(self, kept: Kept[R]) -> None:
-        """What others were told before this call is seen; while ZooKeeper is away, what was seen last."""
+        """Reads the value with every write that was acknowledged before; while ZooKeeper is away, the last
+        value stays."""
         if not self.fresh:
             return
         with contextlib.suppress(CoordError, TimeoutError):
@@ -200,12 +211,12 @@ class Metadata:
         return True
 
     def note(self, fault: str) -> None:
-        """The last faults, for whoever looks."""
+        """Keeps the last faults, to be inspected."""
         self.faults = [*self.faults[-99:], fault]
 
 
 async def living(coord: Coord, root: str) -> dict[str, Here]:
-    """The databases that live, by id; one that says garbage of itself is left out."""
+    """The running databases by id, without those whose entry is garbage."""
     found: dict[str, Here] = {}
     for name in await coord.children(f"{root}/alive"):
         path = f"{root}/alive/{name}"

@@ -1,7 +1,7 @@
 """A destination database: a server that stores and answers, and decides nothing (Mimosa Pudica §3.2).
 
-On failure: without its store it answers from its peers; without ZooKeeper it goes on answering what it knows,
-but grants nothing and stores no rules. When it comes back after a crash it first gets what it missed.
+On failure: without its store it answers from its peers; without ZooKeeper it still answers what it knows, but
+grants nothing and stores no rules. When it comes back after a crash it first gets what it missed.
 """
 
 import asyncio
@@ -20,17 +20,17 @@ from regraft.wire.requests import Answering
 from regraft.wire.streams import address_of, listen
 
 MOST_CALLS = 1_000
-"""At a time, on one connection."""
+"""How many calls may be open at a time on one connection."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds. `grant`: after so long in turn, a request whose asker has died makes way for the next."""
+    """Seconds. `grant`: how long a grant may be held before its asker is taken for dead."""
 
     grant: float = 10.0
     sweep: float = 5.0
     lost: float = 5.0
-    """What a database held is copied elsewhere when it has been away for so long."""
+    """How long a database may be away before its records are copied elsewhere."""
     check: float = 0.25
 
 

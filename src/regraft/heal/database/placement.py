@@ -1,7 +1,7 @@
-"""Which database holds which brokers: at least two each, evenly, near where they are, with few moves. Pure.
+"""Which databases hold a broker's record: at least two, evenly spread, near the broker, with few moves. Pure.
 
 The first layer keeps the answer (`Placement`); it changes when brokers come, and when a database has been
-away for so long that what it held has to be copied elsewhere.
+away for too long and its records are copied elsewhere.
 """
 
 from collections import Counter
@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 REPLICAS = 2
 
 Holders = Mapping[str, tuple[str, ...]]
-"""Of each broker: the databases that have its record."""
+"""For each broker, the databases that have its record."""
 
 
 def placed(
     brokers: Mapping[str, str], databases: Mapping[str, str], before: Holders, replicas: int = REPLICAS
 ) -> dict[str, tuple[str, ...]]:
-    """Who holds each broker. Both mappings give regions; `databases` are those that live.
+    """The holders of each broker's record. Both mappings give regions; `databases` are the running ones.
 
-    What is held by living databases stays where it is. A missing replica goes to a database of the broker's
-    own region if that one has none yet, then to the one that holds the fewest.
+    Replicas at running databases stay. A missing one goes to the broker's own region if that has none yet,
+    otherwise to the database with the fewest records.
     """
     load = Counter(dict.fromkeys(databases, 0))
     kept = {broker: tuple(each for each in before.get(broker, ()) if each in databases) for broker in brokers}
@@ -35,7 +35,7 @@ def placed(
 
 
 def lacking(before: Holders, after: Holders) -> dict[str, tuple[str, ...]]:
-    """By database: the brokers that it has to get a copy of."""
+    """For each database, the brokers whose records it has to get."""
     moves: dict[str, list[str]] = {}
     for broker, holders in after.items():
         for database in holders:
@@ -47,7 +47,7 @@ def lacking(before: Holders, after: Holders) -> dict[str, tuple[str, ...]]:
 def asked(
     missing: Iterable[str], holders: Holders, me: str, tried: Iterable[str]
 ) -> dict[str, tuple[str, ...]]:
-    """What to ask whom: each missing broker at the first of its holders that has not been tried yet."""
+    """By database, the missing brokers to ask it for: each at its first holder that was not tried yet."""
     passed_over = {me, *tried}
     plan: dict[str, list[str]] = {}
     for broker in missing:

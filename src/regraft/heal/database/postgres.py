@@ -1,6 +1,6 @@
 """A second-layer database in PostgreSQL, by asyncpg: no threads, and every call has a time limit of its own.
 
-On failure: a connection that is lost is made again by the next call; a call ends within the limit.
+On failure: after a lost connection the next call connects again; every call ends within the limit.
 """
 
 import asyncio
@@ -77,6 +77,6 @@ class PostgresStore:
             async with asyncio.timeout(SECONDS):
                 return await work
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as fault:
-            await self.close()  # what came of it is not known: the next call begins anew
+            await self.close()  # the outcome is not known: the next call connects again
             text = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
             raise StoreFailed(f"{self.name}: {text}") from None

@@ -24,7 +24,7 @@ class Release(_Ask, frozen=True, kw_only=True, tag="release"):
 
 
 class GetBrokers(_Ask, frozen=True, kw_only=True, tag="get brokers"):
-    """No ids: all. `here`: what this database has itself, for a peer that puts the whole together."""
+    """Without ids: all brokers. `here`: only from this database's own store, for a peer."""
 
     ids: tuple[str, ...] = ()
     here: bool = False
@@ -54,7 +54,7 @@ class GetRules(_Ask, frozen=True, kw_only=True, tag="get rules"):
 
 
 class PutRules(_Ask, frozen=True, kw_only=True, tag="put rules"):
-    """Instead of the set of version `expected`."""
+    """Replaces the set of version `expected`; refused if that is not the current one."""
 
     rules: RuleSet
     expected: int
@@ -89,28 +89,28 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """`refused`: why not; one of the others otherwise, or none of them: it is done."""
+    """`refused`: why the request was refused. Otherwise another field may hold a result."""
 
     number: int
     refused: str = ""
     again: bool = False
-    """The refusal is the database's trouble, not the asker's: another one may do it."""
+    """The request is not at fault but this database: another one may accept it."""
     grant: Grant | None = None
     brokers: tuple[BrokerRecord, ...] = ()
     document: str | None = None
     rules: RuleSet | None = None
     adaptations: tuple[Adaptation, ...] = ()
     copies: int = 0
-    """Databases that have what was put."""
+    """How many databases have stored what was put."""
 
 
 def trouble(reason: str) -> Answer:
-    """Not this database, not now."""
+    """This database cannot do it now; another one may."""
     return Answer(number=0, refused=reason, again=True)
 
 
 LARGEST = 8 << 20
 ASKED: Format[Call, Answer] = Format(Call, LARGEST)
-"""The end of a database."""
+"""The database's end of a connection."""
 ASKING: Format[Answer, Call] = Format(Answer, LARGEST)
-"""The end of those who ask it."""
+"""The asker's end."""

@@ -1,7 +1,7 @@
 """What the destination database keeps (Mimosa Pudica §3.2): brokers, the map of paths, rules, adaptations.
 
-The second layer holds these as JSON; a record that does not decode, or says what cannot be, is `Garbled`: it
-is refused with the reason, and another replica is asked.
+The second layer holds these as JSON. A record that does not decode, or holds impossible values, is `Garbled`:
+it is refused with the reason, and another replica is asked.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ MAX_NOTES = 65_536
 
 
 class Garbled(RegraftError):
-    """A database answered what no database of ours says."""
+    """A database returned data that no database of ours writes."""
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__(f"{place}: {reason}")
@@ -26,10 +26,12 @@ class Garbled(RegraftError):
 
 
 class BrokerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """`heir`: who has its clients since it died. `notes` are the owner's own: sessions, components.
+    """`heir`: the broker that serves its clients since it died. `notes` belong to the owner: sessions,
+    components.
 
-    Of two records of one broker the one with the higher `stamp` holds, so replicas agree in the end, whatever
-    order they were written in. `version` counts the writes, `writer` is the database that took the last one.
+    Of two records of one broker the one with the higher `stamp` is valid, so replicas agree in the end,
+    whatever the order of the writes. `version` counts the writes, `writer` is the database that took the last
+    one.
     """
 
     id: str
@@ -69,7 +71,7 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Adaptation(msgspec.Struct, frozen=True, kw_only=True):
-    """One adaptation: why, by which rules and leader, how long its four phases took, what became of it."""
+    """One adaptation: its cause, its rules and leader, how long its four phases took, and its outcome."""
 
     id: str
     kind: str
@@ -89,7 +91,8 @@ class Adaptation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Map(msgspec.Struct, frozen=True, kw_only=True):
-    """The tree that all paths follow, as the deployer keeps it in ZooKeeper; `epoch` grows with changes."""
+    """The tree that all paths follow, as the deployer keeps it in ZooKeeper; `epoch` grows with each
+    change."""
 
     epoch: int = 0
     kind: str = "tree"
@@ -116,7 +119,7 @@ def broker_record(data: bytes | str, id: str, place: str) -> BrokerRecord:
 
 
 def checked(record: BrokerRecord, id: str, place: str) -> BrokerRecord:
-    """The record of this broker, and of no other."""
+    """The record, if it is valid and that of broker `id`; otherwise `Garbled`."""
     where = f"{place}: broker {id!r}"
     if record.id != id:
         raise Garbled(where, f"is the record of {record.id!r}")

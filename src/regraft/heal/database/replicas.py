@@ -1,7 +1,7 @@
 """The second layer as one node sees it: its own store, its peers, and which of them has what.
 
-Reads are answered from the own store where that has everything, else by asking the peers that hold the rest.
-Whatever comes from a store or a peer is checked; garbage is noted with its reason and counts as no answer.
+Reads are answered from this node's own store; peers are asked for what is missing there. Whatever comes from
+a store or a peer is checked; garbage is noted with its reason and counts as no answer.
 """
 
 import asyncio
@@ -40,12 +40,12 @@ class Replicas:
     # Brokers
 
     async def brokers(self, ids: Iterable[str]) -> dict[str, BrokerRecord]:
-        """As far as anybody who can be reached has them."""
+        """Those records that this node, or a peer that answers, has."""
         wanted = tuple(dict.fromkeys(ids))
         here = [id for id in wanted if self.me in self.holders.get(id, (self.me,))]
         found = {self.me: await self.own(here) if here else {}}
         missing = [id for id in wanted if id not in found[self.me]]
-        if any(id not in self.holders for id in missing):  # placed a moment ago, perhaps
+        if any(id not in self.holders for id in missing):  # perhaps they were placed a moment ago
             await self._metadata.refresh(self._metadata.placement)
         holders = self.holders
         tried: set[str] = set()
@@ -60,7 +60,7 @@ class Replicas:
         return result.records
 
     async def newest(self, id: str) -> BrokerRecord | None:
-        """Among all its holders: for who is about to write a newer one."""
+        """The newest record among all its holders, for a writer that needs a higher version."""
         await self._metadata.refresh(self._metadata.placement)
         peers = [each for each in self.holders.get(id, ()) if each != self.me]
         answers = await asyncio.gather(*(self._from_peer(peer, (id,)) for peer in peers))
@@ -68,9 +68,9 @@ class Replicas:
         return merged(found, {}).records.get(id)
 
     async def own(self, ids: Sequence[str]) -> dict[str, BrokerRecord]:
-        """What is stored here, without what cannot be believed; nothing while the store does not answer.
+        """The valid records in this node's store; none while the store does not answer.
 
-        No ids: all that is here.
+        Without ids: all of them.
         """
         store = self._store
         try:
@@ -100,7 +100,7 @@ class Replicas:
         return records
 
     async def spread(self, record: BrokerRecord) -> set[str]:
-        """To all its holders; which of them have it."""
+        """Sends the record to all its holders; returns those that have stored it."""
         holders = self.holders.get(record.id, ())
         peers = [each for each in holders if each != self.me]
         answers = await asyncio.gather(*(self.ask(each, Keep(brokers=(record,))) for each in peers))
@@ -114,7 +114,8 @@ class Replicas:
         return True
 
     async def sweep(self) -> None:
-        """Compares what is held here with the other holders, and brings all to the newest."""
+        """Compares the records here with the other holders', updates all to the newest, and deletes those
+        placed elsewhere."""
         mine = [id for id, holders in self.holders.items() if self.me in holders]
         peers = {
             peer for id in mine for peer in self.holders[id] if peer != self.me
@@ -138,7 +139,7 @@ class Replicas:
     # Documents: every database has them all
 
     async def document(self, name: str, sha256: str = "") -> bytes | None:
-        """With a digest: only what has it, wherever it is found."""
+        """From this store or a peer's; with a digest, only content that matches it."""
         own = await self.own_document(name)
         if own is not None and self._genuine(own, sha256, self._store.name):
             return own
@@ -153,7 +154,7 @@ class Replicas:
     def _genuine(self, data: bytes, sha256: str, place: str) -> bool:
         if not sha256 or digest(data) == sha256:
             return True
-        self._metadata.note(f"{place}: a document is not the one that it is named for")
+        self._metadata.note(f"{place}: the content of a document does not match its digest")
         return False
 
     async def own_document(self, name: str) -> bytes | None:
@@ -168,7 +169,7 @@ class Replicas:
         return await self._write(sql.PUT_DOCUMENT, list(documents.items())) if documents else True
 
     async def everywhere(self, ask: Keep) -> int:
-        """To every database that lives, this one too; how many have it."""
+        """Stores this at every running database, including this one; returns how many have it."""
         peers = sorted(self._metadata.alive.keys() - {self.me})
         answers = await asyncio.gather(*(self.ask(peer, ask) for peer in peers))
         own = await self.keep_all(ask)

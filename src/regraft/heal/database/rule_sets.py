@@ -1,6 +1,7 @@
 """Rules at one database: found by their sha256, checked and versioned when stored, waited for by followers.
 
-On failure: a set is stored everywhere before ZooKeeper is told of it; what nobody was told of does not hold.
+On failure: a set is stored before its digest is written to ZooKeeper; until then the earlier set stays
+current.
 """
 
 import asyncio
@@ -43,16 +44,16 @@ class RuleSets:
         return self._metadata.head.value or Head()
 
     async def put(self, ask: PutRules) -> Answer:
-        """Checked here as well; stored everywhere, then made the ones that hold."""
+        """Checks the rules here as well, stores them at every database, then makes them the current ones."""
         before = await self._rule_set()
         if before is None:
-            return trouble("the rules that hold now cannot be found")
+            return trouble("the current rules cannot be found")
         if before.version != ask.expected:
             return Answer(number=0, refused=f"the rules are at version {before.version}, not {ask.expected}")
         try:
             for rule in ask.rules.rules:
                 check(parse(rule.text), ask.rules.definitions, place=rule.name)
-            if ask.rules.rules:  # as brokers read them: too many together would leave them without any
+            if ask.rules.rules:  # brokers parse them as one text: if that failed, they would have no rules
                 whole = "all rules together"
                 check(parse(ask.rules.text, whole), ask.rules.definitions, place=whole)
         except BadInput as fault:
@@ -66,7 +67,7 @@ class RuleSets:
         sha256 = digest(data)
         copies = await self._replicas.everywhere(Keep(documents={f"rules:{sha256}": data.decode()}))
         if not copies:
-            return trouble("nobody could store the rules")
+            return trouble("no database could store the rules")
         head = Head(version=after.version, sha256=sha256)
         kept = await self._metadata.change(
             self._metadata.head, lambda now: head if now.version == before.version else None

@@ -1,8 +1,7 @@
 """One second-layer database: three tables, and the SQL that SQLite and PostgreSQL share.
 
-A store keeps and gives back bytes; what they mean, and whether they can be believed, is the business of
-`records`. On failure every call ends with `StoreFailed` within the time limit; the node then answers from its
-peers.
+A store keeps and gives back bytes; `records` knows what they mean, and whether they are valid. On failure
+every call ends with `StoreFailed` within the time limit; the node then answers from its peers.
 """
 
 import asyncio
@@ -31,7 +30,7 @@ PUT_BROKER = (
     " version = excluded.version, writer = excluded.writer, record = excluded.record"
     " WHERE (excluded.version, excluded.writer) > (brokers.version, brokers.writer)"
 )
-"""Never an older record over a newer one, in whatever order they come."""
+"""An older record never replaces a newer one, whatever the order in which they come."""
 FORGET_BROKER = "DELETE FROM brokers WHERE id = $1"
 ALL_BROKERS = "SELECT id, record FROM brokers"
 PUT_DOCUMENT = (
@@ -57,11 +56,11 @@ class StoreFailed(RegraftError):
 
 
 class Store(Protocol):
-    """Statements with $1, $2 … as above."""
+    """Runs statements like those above, with parameters $1, $2 …"""
 
     name: str
     some_brokers: str
-    """As ALL_BROKERS, for a list of ids as `listed` makes it."""
+    """Like ALL_BROKERS, for a parameter that `listed` makes of ids."""
 
     def listed(self, ids: Sequence[str]) -> Any: ...
 
@@ -80,14 +79,14 @@ def store_of(url: str) -> Store:
     if url.startswith("sqlite:") and url != "sqlite:":
         return SqliteStore(Path(url.removeprefix("sqlite:")))
     if url.startswith(("postgresql://", "postgres://")):
-        from regraft.heal.database.postgres import PostgresStore  # noqa: PLC0415 (only who uses it needs it)
+        from regraft.heal.database.postgres import PostgresStore  # noqa: PLC0415 (loads asyncpg)
 
         return PostgresStore(url)
     raise BadInput("store", "must be sqlite:PATH or postgresql://USER@HOST:PORT/DATABASE")
 
 
 class SqliteStore:
-    """A file in a thread of its own; written ahead, so that a kill loses nothing that was acknowledged."""
+    """A file, used by one thread. It has a write-ahead log, so a kill loses nothing that was acknowledged."""
 
     some_brokers = f"{ALL_BROKERS} WHERE id IN (SELECT value FROM json_each($1))"
 

@@ -1,7 +1,7 @@
-"""Grants at one database: into the queue, until the turn comes, and out of it again. Rules: `grants`.
+"""Requests for grants at one database: they are queued, granted in turn, and released. The order: `grants`.
 
-On failure: without ZooKeeper a request ends with `CoordUnreachable`. An asker that dies with its grant holds
-the others up for `patience` seconds.
+On failure: without ZooKeeper a request ends with `CoordUnreachable`. An asker that dies with its grant delays
+the others by `patience` seconds.
 """
 
 import asyncio
@@ -17,7 +17,8 @@ from regraft.heal.database.replicas import Replicas
 from regraft.heal.grant import Grant, Request
 
 TURN_SECONDS = 0.5
-"""A request that has to wait is answered after so long: its asker asks again, here or elsewhere."""
+"""A request that has to wait is answered after this time; its asker asks again, here or at another
+database."""
 
 
 class Turns:
@@ -28,7 +29,7 @@ class Turns:
         self._seen: dict[str, float] = {}
 
     async def grant(self, request: Request) -> Answer:
-        if isinstance(self._concerned(request), str):  # perhaps of a moment ago
+        if isinstance(self._concerned(request), str):  # perhaps the topology is new
             await self._metadata.refresh(self._metadata.current)
         map, ids = self._metadata.map, self._concerned(request)
         if map is None:
@@ -39,7 +40,7 @@ class Turns:
         own: list[str] = []
 
         def queued(kept: Grants) -> Grants | None:
-            """In the queue; and, if it is its turn already, with the group: one write in all."""
+            """Adds the request and, if its turn has come already, its group: a single write."""
             found = grants.requested(kept.queue, request, ids)
             own[:] = [found[1]] if found else []
             if found is None:
@@ -59,13 +60,13 @@ class Turns:
         return await self._turn(own[0])
 
     async def _turn(self, id: str) -> Answer:
-        """Until its turn comes; the group is that of the moment."""
+        """Waits until its turn comes; the group is chosen then."""
         deadline = asyncio.get_running_loop().time() + TURN_SECONDS
         while True:
             seen = self._metadata.changes
             entry = grants.entry_of(self._queue, id)
             if entry is None:
-                return trouble("it was given up while it waited")
+                return trouble("the request was dropped while it waited")
             if entry.grant is not None:
                 return Answer(number=0, grant=entry.grant)
             ahead = grants.before(self._queue, id)
@@ -80,7 +81,7 @@ class Turns:
             await self._metadata.change(self._metadata.grants, partial(_granted, id=id, grant=group))
 
     async def _group(self, id: str, request: Request) -> Grant | str:
-        """Those before it have changed the overlay."""
+        """Chosen anew: earlier grants have changed the overlay."""
         await self._metadata.refresh(self._metadata.current)
         map, ids = self._metadata.map or Map(), self._concerned(request)
         return ids if isinstance(ids, str) else grant_of(id, map, request, await self._replicas.brokers(ids))
@@ -97,7 +98,7 @@ class Turns:
         await self._metadata.change(self._metadata.grants, partial(_released, id=id))
 
     async def expire(self) -> None:
-        """Who got a grant and died with it holds the others up only for so long."""
+        """Releases the grants of askers that have died: `patience` seconds after their turn began."""
         now = asyncio.get_running_loop().time()
         self._seen = grants.observed(self._queue, self._seen, now)
         for id in grants.overdue(self._queue, self._seen, now, self._patience):

@@ -6,11 +6,11 @@
         +--the timer ends, or the leader is suspected: next view ------- DECIDED from a member -------+
 
 Algorithm 1 with two changes (decision 15). Who leads a view follows from the view alone: the candidates in
-the order of their distance from the publisher, each in turn, which is the paper's criteria a, c and d; who
-suspects a view's leader (b) moves on to the next view at once. And a leader acts only when a majority has
-accepted its decision; votes carry what their senders accepted, and a later leader proposes the latest of that
-again. A vote in a view is thus a promise not to accept anything of an earlier one, any two majorities share a
-member, and all leaders of an election act on the same decision.
+the order of their distance from the publisher, each in turn, which is the paper's criteria a, c and d; a
+member that suspects a view's leader (b) enters the next view at once. And a leader acts only when a majority
+has accepted its decision; votes carry what their senders accepted, and a later leader proposes the latest of
+that again. A vote in a view is thus a promise not to accept anything of an earlier one, any two majorities
+share a member, and all leaders of an election act on the same decision.
 """
 
 from dataclasses import dataclass
@@ -30,21 +30,21 @@ from regraft.heal.grant import Grant
 from regraft.model import BadInput
 
 MOST_VIEWS = 1_000_000
-"""A view beyond is not believed."""
+"""Messages of later views are ignored."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Seconds. `timer` is Δ: a leader that is not heard of for so long is given up; longer in later views."""
+    """Seconds. `timer` is Δ: how long a leader may be silent before it is given up; longer in later views."""
 
     timer: float = 0.1
     growth: float = 1.5
     longest: float = 2.0
     resend: float = 0.02
     patience: float = 10.0
-    """Then we give the election up: there is no majority."""
+    """After this time the election is given up: there is no majority."""
     keep: float = 30.0
-    """What is decided is told to those who ask, for so long."""
+    """How long a decision is kept, and told to members that ask."""
 
     def __post_init__(self) -> None:
         if min(self.timer, self.resend, self.patience, self.longest) <= 0 or self.growth < 1 or self.keep < 0:
@@ -64,16 +64,16 @@ class Ballot:
         self.view = 0
         self.accepted: Proposal | None = None
         self.votes: dict[str, Proposal | None] = {}
-        """Of this view, by voter."""
+        """The votes of this view by voter, with what each has accepted."""
         self.heard: set[str] = {me}
         self.asked = False
-        """For a decision, in this view."""
+        """Whether we have asked our shell for a decision in this view."""
         self.proposed: Decision | None = None
-        """By us, in this view."""
+        """What we have proposed in this view."""
         self.accepts: set[str] = set()
         self.decided: Decided | None = None
         self.carried_out = False
-        """What was decided is done: nobody has to succeed a leader that dies."""
+        """The decision has been carried out: a leader that dies needs no successor."""
         self.over = False
         own = grant.member(me)
         self._life = own.life if own else 0
@@ -119,7 +119,7 @@ class Ballot:
         return self._enter(self.view + 1, now) if self.decided is None else self._succeed(self.decided)
 
     def _succeed(self, decided: Decided) -> list[Effect]:
-        """The leader has died with the decision in its hands: the next one carries it out."""
+        """The leader has died before the decision was carried out: the next one does that."""
         self.view = self._usable_from(self.view + 1)
         if self.carried_out or self.leader(self.view) != self.me:
             return []
@@ -180,9 +180,9 @@ class Ballot:
 
     def _vote(self, sender: str, vote: Vote, now: float) -> list[Effect]:
         if vote.leader != self.leader(vote.view):
-            return []  # of other criteria than ours
+            return []  # its sender orders the candidates differently
         if vote.view < self.view:
-            return [Send(sender, self._own_vote())]  # it is behind
+            return [Send(sender, self._own_vote())]  # the sender is behind
         effects: list[Effect] = self._enter(vote.view, now) if vote.view > self.view else []
         if vote.view == self.view:
             self.votes[sender] = vote.accepted
@@ -227,7 +227,7 @@ class Ballot:
         done = Decided(
             election=self.grant.id, life=self._life, leader=self.me, view=self.view, decision=decision
         )
-        self.accepts = set()  # from here on: who knows
+        self.accepts = set()  # from here on: the members that know the decision
         act = Act(self.grant.id, self.view, decision)
         return [act, *self._learn(done, now), *self._to_all(done)]
 
@@ -257,7 +257,7 @@ class Ballot:
         return [Learned(self.grant.id, decided.view, decided.leader, decided.decision)]
 
     def _tell(self, now: float) -> list[Effect]:
-        """The leader tells those who have not confirmed, less and less often: some are dead."""
+        """The leader tells members that have not confirmed, less and less often: some may be dead."""
         self._pause *= 2
         self._resend = now + self._pause
         unsure = [each.id for each in self.grant.members if each.id not in self.accepts | {self.me}]
@@ -281,7 +281,7 @@ class Ballot:
     # Messages
 
     def _again(self) -> list[Effect]:
-        """What may have been lost. Who was never heard of may lack the group itself."""
+        """Repeats what may have been lost. A member that was never heard of may not know the group."""
         unheard: list[Effect] = [
             Send(each.id, self._group_info()) for each in self.grant.members if each.id not in self.heard
         ]

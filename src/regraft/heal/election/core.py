@@ -1,8 +1,8 @@
-"""Many elections at one broker: which group a message belongs to, and who may speak in it. Sans-IO.
+"""All elections at one broker: which of them a message belongs to, and which senders may take part. Sans-IO.
 
-Messages of others than the group's members are ignored, and so is a member that has lost its memory since the
-group was put together (another `life`): it could vote twice in one view. For the same reason an election that
-was over and is forgotten is never taken up again.
+Messages from outside the group are ignored, and so are those of a member that has lost its memory since the
+group was formed (another `life`): it could vote twice in one view. For the same reason an election that is
+over and forgotten is never begun again.
 """
 
 from collections import OrderedDict, deque
@@ -76,12 +76,13 @@ class Elections:
         return ballot.chosen(view, decision, now) if ballot else []
 
     def suspect(self, broker: str, now: float) -> list[Effect]:
-        """The failure detector's word: nobody waits for this one as a leader."""
+        """The failure detector suspects this broker: no election waits for it as a leader."""
         self.suspected.add(broker)
         return [effect for ballot in list(self.open.values()) for effect in ballot.suspected(broker, now)]
 
     def carried_out(self, election: str) -> None:
-        """What was decided is done; without this word, the next leader does it again if this one dies."""
+        """The decision has been carried out. Without this call, the next leader does it again if this one
+        dies."""
         if election in self.open:
             self.open[election].carried_out = True
 

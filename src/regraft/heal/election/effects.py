@@ -23,10 +23,10 @@ class Choose:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """At the leader, when a majority has accepted: carry it out.
+    """At the leader, when a majority has accepted: carry the decision out.
 
-    When that leader is suspected before it is done, the next one gets the same decision to act on, in a view
-    of its own: carrying it out has to bear being done twice.
+    If that leader is suspected before it is done, the next one gets the same decision, in a later view:
+    carrying it out twice must do no harm.
     """
 
     election: str
@@ -46,7 +46,7 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """We take no further part: no majority could be reached in time, or nobody may lead."""
+    """We take no further part: no majority was reached in time, or no member may lead."""
 
     election: str
     reason: str

@@ -1,12 +1,12 @@
 """The messages between the brokers of a group, and their bytes.
 
-| message | seed | says |
+| message | Mimosa Pudica | says |
 |---|---|---|
 | GroupInfo | [GI, B_k … B_p] | who decides; the asker passes the database's answer on |
-| Vote | [LEADER, B_q, v] | I follow B_q in view v, nobody before; this I have accepted so far |
+| Vote | [LEADER, B_q, v] | I follow B_q in view v, and no earlier leader; this I have accepted so far |
 | NewLeader | [NL, B_q, v, action] | the majority follows me; this is to be done |
 | Accepted | - | I have written down your decision of view v, or know that it is decided |
-| Decided | - | a majority has: it is done |
+| Decided | - | a majority has accepted this decision |
 """
 
 import msgspec
@@ -16,7 +16,7 @@ from regraft.model import BadInput
 from regraft.model.intents import Intent
 
 Decision = tuple[Intent, ...]
-"""F(rules): what the leader found to be done. May be empty: nothing is."""
+"""F(rules): what the leader has decided to do. It may be empty."""
 MAX_BYTES = 1 << 20
 
 

@@ -1,8 +1,9 @@
 """Two rules that cannot both hold, and rules that never do: reported when they are stored.
 
 Conditions are compared through intervals: each is a disjunction of conjunctions of `name op number` and
-`name op name`; what is neither (products, texts) counts as "may be", so a conflict is rather reported once
-too often. Who wins when both apply at run time: the higher priority, then the earlier arrival (seed §4.3).
+`name op name`; everything else (products, texts) counts as possible, so a conflict may be reported that
+cannot happen. When both apply at run time, the higher priority wins, then the earlier arrival (Mimosa Pudica
+§4.3).
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,11 +43,11 @@ class _Atom:
 
 
 Cases = list[tuple[_Atom, ...]]
-"""Any of these; in each, all of them."""
+"""A disjunction of conjunctions: one case has to hold, with all its atoms."""
 
 
 def conflicts(checked: Checked) -> tuple[Conflict, ...]:
-    """Of all rules together, in their order."""
+    """All conflicts among these rules, in their order."""
     cases = {rule.name: _cases(rule.rule.when, rule, True) for rule in checked.rules}
     found = [
         Conflict(rule.name, "", "its condition can never hold", "")

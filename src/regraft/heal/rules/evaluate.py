@@ -1,7 +1,7 @@
 """A rule's condition against an event and what was measured. Pure.
 
-What was not measured has no value: `Unmeasured` says what is missing, and the rule does not apply. Taking it
-for zero would migrate everything away from a broker that nobody has looked at yet.
+What was not measured has no value: `Unmeasured` says what is missing, and the rule does not apply. Zero
+instead would migrate everything away from a broker that was not measured yet.
 """
 
 import operator
@@ -22,7 +22,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Unmeasured:
-    """The rule says nothing: this value is not known."""
+    """The rule cannot be evaluated: this value is not known."""
 
     what: str
 
@@ -33,7 +33,7 @@ class _Missing(Exception):
 
 @dataclass(frozen=True)
 class Situation:
-    """One rule, one event."""
+    """One rule and one event, with the facts to evaluate it by."""
 
     rule: CheckedRule
     event: Event
@@ -49,7 +49,7 @@ class Situation:
             return Unmeasured(str(missing))
 
     def brokers(self, argument: Expression) -> tuple[str, ...]:
-        """Those that an action is about."""
+        """The brokers that an action is about."""
         assert isinstance(argument, Name), "checked when stored"
         bound = self.rule.names[argument.parts[0]]
         return self._several() if bound.type == "brokers" else (self.event.broker,)

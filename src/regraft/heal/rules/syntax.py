@@ -20,7 +20,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """`User Defined`: a value that whoever stores the rule gives."""
+    """`User Defined`: a value that is given when the rule is stored."""
 
     at: At
 
@@ -49,7 +49,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """`depth`: how far its parts are nested; the parser limits it, so functions here may call themselves."""
+    """`depth`: how far its parts are nested; the parser limits it, so that recursion over it is safe."""
 
     operator: str
     left: "Expression"
@@ -108,7 +108,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`source` is the text that it was read from; `on`, `do` and `subject` are there in every rule."""
+    """`source` is the text that it was read from. Every rule has `subject`, `on` and `do`."""
 
     name: str
     parameters: tuple[Declaration, ...]

@@ -57,7 +57,7 @@ EVENTS: Final[dict[str, tuple[Argument, ...]]] = {
         Argument("local_ip_info", "text"),
         Argument("remote_ip_info", "text"),
     ),
-    # What the monitor sees by itself.
+    # What the monitor notices.
     "brokerOverloaded": _LOAD,
     "brokerMeasured": _LOAD,
     "brokerRecovered": (),
@@ -88,7 +88,7 @@ ATTRIBUTES: Final[dict[Type, dict[str, Type]]] = {
     "brokers": {"count": "number"},
 }
 METHODS: Final[dict[Type, dict[str, Type]]] = {
-    # The paper compares it with a bound: how many brokers these are.
+    # The paper compares it with a bound, so it is the number of these brokers.
     "brokers": {"getBrokersID": "number"},
     "broker": {"getBrokerID": "text"},
 }

@@ -1,9 +1,9 @@
-"""Connections between managers: kept up to those who are watched, made for the others when something is said.
+"""Connections between managers: permanent to those that are watched, made on demand to others.
 
 On failure: a connection that ends, or on which garbage comes, is reported by `down` when it was the last
 one to that peer; kept ones are dialled again, with growing pauses. What was sent on a connection that broke
-is lost: who says it repeats it (elections and questions do). A peer that does not know the secret hears
-nothing.
+is lost: its sender repeats it (elections and questions do). A peer that does not know the secret gets no
+answer.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ HELLO_SECONDS = 2.0
 CONNECT_SECONDS = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
 UNSENT_BYTES = 4 << 20
-"""A peer that reads so little is gone."""
+"""A peer that has left more than this unread is disconnected."""
 
 
 class Connection(Stream[Message, Message]):
@@ -57,7 +57,8 @@ class Connection(Stream[Message, Message]):
 
 
 class Connections:
-    """Of one manager. `where` says where the manager is that speaks for a peer; None: nobody knows."""
+    """The connections of one manager. `where` gives the address of a peer's manager; None if it is not
+    known."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class Connections:
         self._by_peer: dict[str, list[Connection]] = {}
         self._kept: dict[str, asyncio.Task[None]] = {}
         self._waiting: dict[str, list[Message]] = {}
-        """For those who are being called."""
+        """Messages for peers that are being called."""
         self._calls: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._stopped = False
@@ -97,7 +98,7 @@ class Connections:
         return peer in self._by_peer
 
     def keep(self, peer: str) -> None:
-        """Be connected to it from now on."""
+        """Keeps a connection to this peer from now on."""
         if peer not in self._kept and not self._stopped and peer != self.hello.id:
             self._kept[peer] = asyncio.create_task(self._keep(peer))
 
@@ -106,7 +107,7 @@ class Connections:
             task.cancel()
 
     def send(self, peer: str, message: Message) -> None:
-        """At once, or as soon as it has answered a call; nobody knows whether it arrives."""
+        """Sends at once, or when the peer has answered a call; the message may be lost."""
         if (there := self._by_peer.get(peer)) is not None:
             there[-1].send(message)
         elif peer != self.hello.id and not self._stopped:
@@ -132,7 +133,7 @@ class Connections:
 
     def admits(self, hello: Hello, expected: str) -> bool:
         if not same_secret(self.hello.token, hello.token):
-            log.warning("%s: somebody who calls itself %r has the wrong token", self.hello.id, hello.id)
+            log.warning("%s: a peer that calls itself %r has the wrong token", self.hello.id, hello.id)
             return False
         return hello.id != self.hello.id and expected in ("", hello.id)
 
@@ -161,7 +162,8 @@ class Connections:
     # Calling
 
     async def _keep(self, peer: str) -> None:
-        """Until it is there. Of two, the one with the smaller id calls first, the other a little later."""
+        """Calls until the peer is connected. Of two, the one with the smaller id calls first, the other a
+        little later."""
         pause = FIRST_PAUSE
         if self.hello.id > peer:
             await asyncio.sleep(pause)

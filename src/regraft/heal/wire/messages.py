@@ -3,13 +3,13 @@
 | message | says |
 |---|---|
 | Hello | who I am, in which life, and the secret that only managers know; the first of both sides |
-| Ping, Pong | is that broker there, which you are or have a deputy of; yes, and this busy |
+| Ping, Pong | does this broker, yours or a deputy, run at your node; yes, and this is the load |
 | Ballot | a message of an election (`election.messages`) |
-| Cause | with a group: the event that it is about, and how long the phases before the election took |
-| Here | this broker is there now: it has another owner |
-| CarriedOut | what that election has decided is done |
-| AskReach, Reach | have you a connection to that broker that works; yes or no |
-| AskJoin, Answer | a broker that is outside asks for an `add`; accepted, or why not |
+| Cause | why an election begins: the event, and how long the phases before the election took |
+| Here | this broker has a new owner, at this address |
+| CarriedOut | the decision of that election has been carried out |
+| AskReach, Reach | do you have a working connection to that broker; yes or no |
+| AskJoin, Answer | a broker outside the overlay asks to be added; accepted, or why not |
 | SendAway, Answer | clients are to leave the broker |
 """
 
@@ -77,7 +77,7 @@ class Reach(_Message, frozen=True, kw_only=True, array_like=True, tag="reach"):
 
 
 class AskJoin(_Message, frozen=True, kw_only=True, array_like=True, tag="join?"):
-    """`beside`: where it would like to be; none: anywhere."""
+    """`beside`: the brokers that it would join beside; empty: anywhere."""
 
     number: int
     broker: str

@@ -1,7 +1,8 @@
-"""`addBrokerRequest` raised by hand: at a node that lives, since the broker itself does not run yet.
+"""`addBrokerRequest` raised by hand: at a node that runs, since the broker itself does not run yet.
 
 The node judges it by the rules; the leader has the broker started, if it does not run, and joins it
-(`heal.core.acting`). Followed until the broker is in the overlay: whoever asked cannot see why it is not.
+(`heal.core.acting`). `add_broker` waits until the broker is in the overlay, and says why if it does not get
+there.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ RECENT = 20
 
 
 async def add_broker(coord: Coord, layout: Layout, event: Event, judged_within: float) -> None:
-    """Until it has joined; `BadInput` if it cannot, `RegraftError` with the reason if it has not."""
+    """Waits until it has joined; `BadInput` if it cannot, `RegraftError` with the reason if it has not."""
     topology = await _topology(coord, layout)
     _check(topology, event)
     at = await _living(coord, layout, topology, event)
@@ -59,7 +60,7 @@ def _check(topology: Topology, event: Event) -> None:
 
 
 async def _living(coord: Coord, layout: Layout, topology: Topology, event: Event) -> str:
-    """The first that was named; if none was, any."""
+    """A node to raise the event at: the first that was named; if none was, any that runs."""
     for id in event.brokers:
         if not await _runs(coord, layout, id):
             raise BadInput("--to", f"the node of {id!r} does not run")
@@ -70,7 +71,7 @@ async def _living(coord: Coord, layout: Layout, topology: Topology, event: Event
 
 
 async def _runs(coord: Coord, layout: Layout, id: str) -> bool:
-    """Itself, not its deputy."""
+    """Whether the broker's own node runs, not a deputy."""
     owner = await read(coord, Places(layout, id).owner, Owner)
     return owner is not None and not owner.value.by and await coord.get(layout.alive(id)) is not None
 

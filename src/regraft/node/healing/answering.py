@@ -1,7 +1,7 @@
-"""What the core asks of the world, carried out: ZooKeeper, the destination database, the deployer, sockets.
+"""Carries out what the core asks for: with ZooKeeper, the destination database, the deployer, sockets.
 
-Each request is a task; its answer, or the `RegraftError` that it failed with, is told with its number. What
-is asked, and what is made of the answer, the core decides.
+Each request is a task; its answer, or the `RegraftError` that it failed with, is told with its number. The
+core decides what is asked, and what follows from the answer.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ from regraft.node.healing.whereabouts import Whereabouts, examine
 
 log = logging.getLogger("regraft.heal")
 PATIENCE = 5.0
-"""Seconds that a grant is waited for."""
+"""How many seconds to wait for a grant."""
 
 
 class Answering:
-    """Requests as tasks; `tell` gets what comes of each, in the step of the task in which it ends."""
+    """Runs requests as tasks; `tell` gets the outcome of each before its task ends."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Answering:
 
 
 class World:
-    """Of one node; `answer` carries a request out."""
+    """How each request is carried out at one node."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class World:
         self._whereabouts = whereabouts
         self._databases = databases
         self._demand: requests.Demand | None = None
-        """The last that was measured; before that, what the node was told."""
+        """The traffic that was measured last; before that, the one of the settings."""
         self.answers: dict[type[Request[Any]], Callable[[Any], Awaitable[object]]] = {
             requests.Examine: self._examine,
             requests.FindOwner: lambda asked: whereabouts.find(asked.broker),
@@ -151,7 +151,7 @@ class World:
         await (await self._databases.client()).release(asked.grant, adaptation)
 
     async def _put_broker(self, asked: requests.PutBroker) -> None:
-        """Unless it has become another's while we waited for a database: that one's record would be lost."""
+        """Not if it has got another owner while we waited for a database: that one's record would be lost."""
         client = await self._databases.client()
         here = self._hosting.brokers.get(asked.record.id)
         if here is not None and here.owner.life == asked.record.life:

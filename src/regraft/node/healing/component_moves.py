@@ -1,8 +1,8 @@
 """Components of applications, as a leader sees and moves them (Mimosa Pudica §4.3, rules 3 and 4).
 
 Their hosts are processes of their own beside the brokers (`regraft.components`), found in ZooKeeper:
-whoever leads gives the orders, and needs no host itself. Few overlays have components, so what it takes to
-talk to them is loaded when it is needed.
+the leader gives the orders, and needs no host itself. Few overlays have components, so what it takes to talk
+to them is loaded when it is needed.
 """
 
 import os
@@ -12,7 +12,7 @@ from regraft.model.intents import Clone, Migrate
 
 
 async def components_of(coord: Coord, layout: Layout) -> dict[str, tuple[str, ...]]:
-    """By broker; `DirectoryAway` or `Corrupt` if nobody can tell."""
+    """The components of each broker; `DirectoryAway` or `Corrupt` if they cannot be read."""
     from regraft.components.directory import ZookeeperDirectory, places  # noqa: PLC0415
 
     return places(await ZookeeperDirectory(coord, layout).all())

@@ -1,6 +1,6 @@
-"""The destination databases as they come and go: always a client of those that live, the closest first.
+"""A client of the destination databases that run now, the closest first, while they come and go.
 
-On failure: while there is none, whoever wants one waits.
+On failure: while there is none, `client` waits.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ AGAIN_SECONDS = 0.5
 class Databases:
     """`async with Databases(coord, layout, region) as databases: client = await databases.client()`
 
-    `changed` is told the rules, at first and after each change.
+    `changed` gets the rules, at first and after each change.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Databases:
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _follow_one(self, name: str) -> None:
-        """One that died and was started again has the same name, and another address."""
+        """A database that died and was started again has the same name, and another address."""
         while True:
             with contextlib.suppress(CoordError):
                 async for _ in self._coord.watch(f"{self._root}/alive/{name}"):
@@ -84,7 +84,7 @@ class Databases:
         self._use(closest(await living(self._coord, self._root), self._region))
 
     def _use(self, addresses: list[tuple[str, int]]) -> None:
-        """With none left, those of before are tried: perhaps only ZooKeeper has lost them."""
+        """If none is left, the last ones are kept: perhaps only ZooKeeper has lost them."""
         if not addresses or addresses == self._addresses:
             return
         old, self._client, self._addresses = self._client, DatabaseClient(addresses), addresses

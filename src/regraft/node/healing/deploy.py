@@ -1,12 +1,12 @@
-"""Plans of repairs through the deployer; when one is made, and made again, the core decides
+"""Carries plans of repairs out with the deployer. The core decides when one is made, and made again
 (`heal.core.repairs`)."""
 
 import contextlib
 
 from regraft.coord import Coord, CoordError, Layout
 from regraft.coord.typed import read
-from regraft.deploy.begin import Settings
-from regraft.deploy.control import ask
+from regraft.deploy.begin import RunSettings
+from regraft.deploy.control import order_run
 from regraft.deploy.execute import execute, resume
 from regraft.deploy.journal import deployer_of, topology_of
 from regraft.deploy.records import Current, Run
@@ -30,7 +30,7 @@ async def carry_out(coord: Coord, layout: Layout, plan: Plan, care: Care) -> str
 
 
 async def finish_others(coord: Coord, layout: Layout, care: Care) -> None:
-    """One whose deployer has died is carried on; one for the sake of traffic is asked to stop."""
+    """Finishes a run whose deployer has died; asks a run of the loop, which gives way, to stop."""
     stored = await read(coord, layout.plan, Run)
     if stored is None or stored.value.state not in (RunState.RUNNING, RunState.BEGINNING):
         return
@@ -38,12 +38,12 @@ async def finish_others(coord: Coord, layout: Layout, care: Care) -> None:
     if not await deployer_of(coord, layout):
         await resume(coord, layout, _settings(care))
     elif run.gives_way and run.state == RunState.RUNNING and run.wanted == RunOrder.RUN:
-        await ask(coord, layout, RunOrder.STOP)
+        await order_run(coord, layout, RunOrder.STOP)
 
 
 async def bury(coord: Coord, layout: Layout, session: int) -> None:
-    """A deployer whose process is gone keeps its place in the queue until its session ends; it need not: what
-    it would still write is fenced by that place."""
+    """Removes a deployer whose process is gone from the queue, where it would stay until its session ends.
+    That is safe: its writes are fenced by its place in the queue."""
     queue = layout.lock(LOCK)
     with contextlib.suppress(CoordError):
         for place in await coord.children(queue):
@@ -52,5 +52,5 @@ async def bury(coord: Coord, layout: Layout, session: int) -> None:
                 await coord.delete(f"{queue}/{place}")
 
 
-def _settings(care: Care) -> Settings:
-    return Settings(seconds=care.seconds, attempts=care.attempts, canaries=0)
+def _settings(care: Care) -> RunSettings:
+    return RunSettings(seconds=care.seconds, attempts=care.attempts, canaries=0)

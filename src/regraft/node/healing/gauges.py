@@ -1,4 +1,4 @@
-"""What the brokers of this process show to whoever watches over them: links, traffic and load."""
+"""The links, the traffic and the load of the brokers in this process."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from regraft.node.healing.hosting import Hosted
 from regraft.protocol.messages import LinkHello
 
 TRAFFIC_BYTES = 256
-"""To a neighbour between two looks: more than heartbeats."""
+"""More bytes to a neighbour than this between two looks are more than heartbeats."""
 
 
 class Gauges:
@@ -16,7 +16,7 @@ class Gauges:
         self._sent: dict[int, int] = {}
 
     def neighbours(self) -> dict[str, frozenset[str]]:
-        """Of each broker that has begun."""
+        """The neighbours of each broker that has begun."""
         return {
             id: frozenset(core.links)
             for id, hosted in self._brokers.items()

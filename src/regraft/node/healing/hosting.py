@@ -1,7 +1,7 @@
 """Brokers in this process: the node's own, and deputies of those that have died.
 
 Each has its server, a journal in ZooKeeper that only its owner can write, an agent that changes its links,
-and a lease for its answers. When another owner is seen, it ends at once: `deposed`.
+and a lease for its answers. When it has another owner, it ends at once: `deposed`.
 """
 
 import asyncio
@@ -31,14 +31,15 @@ from regraft.node.healing.settings import NodeSettings
 log = logging.getLogger("regraft.heal")
 GARBAGE_SECONDS = 600.0
 GARBAGE_OBJECTS = 200_000
-"""That can be looked through in about a tenth of a second."""
+"""How many objects the collector can look through in about a tenth of a second."""
 
 
 def let_go() -> bool:
-    """Whether garbage was looked for, also among what was set aside (`broker.io.garbage`).
+    """Collects garbage, also among what was set aside (`broker.io.garbage`); returns whether it did.
 
-    A broker that has ended is full of cycles. A process that always has something to do would keep every
-    deputy that it ever had; one with very much in it waits for a quiet moment all the same.
+    A broker that has ended is full of cycles. A process that is always busy would keep every deputy that it
+    ever had. With more objects than the limit, a collection would take too long and has to wait for an idle
+    moment.
     """
     if gc.get_freeze_count() > GARBAGE_OBJECTS:
         return False
@@ -49,7 +50,8 @@ def let_go() -> bool:
 
 
 class Borrowed:
-    """The memory of a server that listens before it owns what it remembers; `fill` comes in between."""
+    """The memory of a server that listens before it owns the broker's journal; `fill` gives it the
+    journal."""
 
     def __init__(self) -> None:
         self.life = 0
@@ -86,7 +88,7 @@ class Hosted:
 
 
 class Hosting:
-    """`brokers` by id; `deposed` is told of one that is here no longer, and why."""
+    """`brokers` by id; `deposed` is called with one that has to end here, and why."""
 
     def __init__(
         self,
@@ -108,7 +110,7 @@ class Hosting:
     async def begin(
         self, id: str, neighbours: Iterable[str], seen: Look, why: Why, *, empty: bool = False
     ) -> Hosted | NotTaken:
-        """Be that broker, if it is nobody else."""
+        """Becomes this broker, if no other process owns it."""
         own = id == self._settings.id
         near = tuple(sorted(neighbours))
         port = self._settings.broker.port if own else 0
@@ -148,7 +150,7 @@ class Hosting:
         return hosted
 
     async def end(self, id: str) -> None:
-        """No longer that broker; its presence goes."""
+        """Stops this broker; its agent deletes its presence."""
         hosted = self.brokers.pop(id, None)
         if hosted is None:
             return
@@ -179,7 +181,7 @@ class Hosting:
         self._lost(hosted, await lease.keep())
 
     async def _owner(self, hosted: Hosted) -> None:
-        """Sooner than the lease would notice."""
+        """Notices another owner sooner than the lease would."""
         await asyncio.sleep(LATER_SECONDS)
         fence = hosted.journal.fence
         with contextlib.suppress(CoordError):

@@ -1,7 +1,7 @@
-"""Which brokers are to run, told to whoever starts their processes (`regraft up --heal`). In ZooKeeper:
+"""Which brokers are to run, for the process that starts them (`regraft up --heal`). In ZooKeeper:
 
     ROOT/heal/retired/ID    a rule has removed this broker while it lived: it is not started again
-    ROOT/heal/wanted/ID     a rule adds this broker, which does not run: whoever starts it takes the node away
+    ROOT/heal/wanted/ID     a rule adds this broker, which does not run: its starter deletes this
 
 A broker that died is in neither: it is started again, and joins again. What is written here outlives the
 processes, so a broker that is out of service stays out when the overlay is started again.
@@ -23,7 +23,7 @@ from regraft.heal.raised import taken
 from regraft.model.record import Record
 
 TAKEN_SECONDS = 5.0
-"""Whoever starts brokers has heard of one that is wanted after this time."""
+"""How long the process that starts brokers may take to notice one that is wanted."""
 START_SECONDS = 30.0
 
 
@@ -34,7 +34,7 @@ class Retired(Record, frozen=True, kw_only=True):
 
 
 class Wanted(Record, frozen=True, kw_only=True):
-    """`beside`: where it is to join; none: anywhere."""
+    """`beside`: where it is to join; empty: anywhere."""
 
     beside: tuple[str, ...] = ()
 
@@ -53,12 +53,12 @@ async def retire(coord: Coord, layout: Layout, id: str) -> None:
 
 
 async def reinstate(coord: Coord, layout: Layout, id: str) -> None:
-    """Somebody has brought it back."""
+    """The broker has been brought back."""
     await coord.delete(_retired(layout, id))
 
 
 async def out_of_service(coord: Coord, layout: Layout) -> set[str]:
-    """Brokers that a rule has removed and that nobody has wanted back."""
+    """Brokers that a rule has removed and that have not been brought back."""
     folder = _retired(layout)
     marked = {decoded(name, folder) for name in await coord.children(folder)}
     stored = await read(coord, layout.topology, Current) if marked else None
@@ -66,14 +66,14 @@ async def out_of_service(coord: Coord, layout: Layout) -> set[str]:
 
 
 async def ask_to_start(coord: Coord, layout: Layout, id: str, beside: tuple[str, ...]) -> str:
-    """Empty when the broker runs, whoever has started it; otherwise why it does not."""
+    """Empty when the broker runs, whichever process has started it; otherwise why it does not."""
     if await coord.get(layout.alive(id)) is not None:
         return ""
     path = _wanted(layout, id)
     with contextlib.suppress(Exists):  # an earlier leader has asked already
         await coord.create(path, encode(Wanted(beside=beside)))
     if not await taken(coord, path, TAKEN_SECONDS):
-        return f"{id} does not run, and nobody here starts it: that is what `regraft up --heal` does"
+        return f"{id} does not run, and no process here starts it: `regraft up --heal` does that"
     with contextlib.suppress(TimeoutError):
         async with timeout(START_SECONDS):
             async for node in coord.watch(layout.alive(id)):
@@ -83,7 +83,7 @@ async def ask_to_start(coord: Coord, layout: Layout, id: str, beside: tuple[str,
 
 
 async def wanted(coord: Coord, layout: Layout) -> AsyncIterator[tuple[str, tuple[str, ...]]]:
-    """Brokers that are to be started, one after the other; nobody else is told of the same one."""
+    """Brokers that are to be started, one after the other; each is given to one process only."""
     folder = _wanted(layout)
     async for names in coord.watch_children(folder):
         for name in names:

@@ -27,11 +27,11 @@ from regraft.processes.children import close_input, end_all, kill, start_module
 Address = tuple[str, int]
 START_SECONDS = 60.0
 OPEN = "User Defined"
-"""The bound that the seed's fourth rule leaves to the user: brokers to which components may go at once."""
+"""The bound that the paper's fourth rule leaves to the user: brokers to which components may go at once."""
 
 
 async def write_topology(coord: Coord, layout: Layout, topology: Topology) -> None:
-    """The first topology of this overlay; one that is there stays."""
+    """Writes the first topology of an overlay; one that is there stays."""
     links = sorted(topology.by_ends)
     current = Current(epoch=1, kind=topology.kind, brokers=sorted(topology.ids), links=links)
     with contextlib.suppress(Exists):
@@ -39,14 +39,14 @@ async def write_topology(coord: Coord, layout: Layout, topology: Topology) -> No
 
 
 async def put_seed_rules(coord: Coord, layout: Layout, bound: float = 3.0) -> None:
-    """Those of Mimosa Pudica §4.3, if there are none yet."""
+    """Stores the rules of Mimosa Pudica §4.3, if there are none yet."""
     client = await DatabaseClient.found(coord, layout)
     try:
         if not (await client.rules()).rules:
             rules = {rule.name: rule.source for rule in parse(SEED_RULES)}
             stored = await client.put_rules(rules, {OPEN: bound})
             if isinstance(stored, Denied):
-                raise RegraftError(f"the seed's rules are not stored: {stored.reason}")
+                raise RegraftError(f"the paper's rules are not stored: {stored.reason}")
     finally:
         await client.close()
 
@@ -92,7 +92,7 @@ class DatabaseProcesses:
 
 @dataclass
 class _Started:
-    """A process of a node, and what it has said."""
+    """The process of a node, and what it has said on its standard output."""
 
     process: Process
     said: dict[str, Any] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class _Started:
 
 
 class NodeProcesses:
-    """`async with NodeProcesses(ids, configure)`: all are in the overlay then."""
+    """`async with NodeProcesses(ids, configure)`: inside it, all are in the overlay."""
 
     def __init__(self, ids: Iterable[str], configure: Callable[[str], NodeSettings]) -> None:
         self.settings = {id: configure(id) for id in ids}
@@ -130,7 +130,7 @@ class NodeProcesses:
         return {id: started.process for id, started in self._running.items()}
 
     async def stop(self) -> None:
-        """All at once: those that are left for a moment would begin to heal."""
+        """Ends all at once: nodes that are left for a moment would begin to heal."""
         started = list(self._running.values())
         self._running.clear()
         await end_all((each.process for each in started), close_input)
@@ -139,23 +139,23 @@ class NodeProcesses:
                 each.reading.cancel()
 
     async def kill(self, id: str) -> None:
-        """As a crash does: without a word."""
+        """Kills it, as a crash does."""
         await kill(self._running.pop(id).process)
 
     async def restart(self, id: str) -> None:
-        """On the same ports, unless it runs; whether, and when, it is in the overlay, `joined` tells."""
+        """Starts it on the same ports, unless it runs; `joined` waits until it is in the overlay."""
         known = self._running.get(id)
         if known is None or known.process.returncode is not None:
             await self._begin(id)
 
     async def start(self, id: str, beside: tuple[str, ...] = ()) -> None:
-        """One that was not among the first, or has left; it asks to join beside these."""
+        """Starts a node that was not among the first, or has left; it asks to join beside these."""
         known = self.settings[id] if id in self.settings else self._configure(id)
         self.settings[id] = replace(known, beside=beside)
         await self.restart(id)
 
     async def joined(self, id: str) -> None:
-        """Until its broker is in the overlay."""
+        """Waits until its broker is in the overlay."""
         await self._said(id, "joined")
 
     async def ended(self, id: str) -> str:
@@ -183,7 +183,7 @@ class NodeProcesses:
             await process.stdin.drain()
 
     async def _read(self, id: str, started: _Started) -> None:
-        """What it says, to its end; ports that it got are its ports from then on."""
+        """Reads what it says until it ends; it keeps the ports that it got."""
         assert started.process.stdout is not None
         while line := await started.process.stdout.readline():
             said = json.loads(line)

@@ -1,4 +1,4 @@
-"""What a node is told before it starts: one broker with its agent and its adaptation manager.
+"""The settings of a node: one broker with its agent and its adaptation manager.
 
 One line of JSON on standard input, because it holds secrets; made by `regraft up --heal` and by tests.
 """
@@ -11,7 +11,7 @@ import msgspec
 
 from regraft.broker.io.configuration import Configuration as BrokerConfiguration
 from regraft.coord import Configuration, Layout
-from regraft.deploy.agent_process import Settings as ZookeeperSettings
+from regraft.deploy.agent_process import AgentSettings as ZookeeperSettings
 from regraft.deploy.agent_process import read_settings, settings
 from regraft.heal.core import HealingSettings
 from regraft.heal.detection import Timing
@@ -23,32 +23,34 @@ from regraft.model.files import decode_path
 
 @dataclass(frozen=True)
 class NodeSettings:
-    """`broker` says how the broker is; neighbours come from ZooKeeper, a control endpoint is made up."""
+    """`broker` configures the broker; its neighbours come from ZooKeeper, its control endpoint is made
+    here."""
 
     broker: BrokerConfiguration
     zookeeper: ZookeeperSettings
     region: str = ""
     beside: tuple[str, ...] = ()
-    """Where it asks to join, if it is not in the overlay; none: anywhere."""
+    """Where it asks to join, if it is not in the overlay; empty: anywhere."""
     heal_port: int = 0
     """Where its manager listens, on the broker's host; 0: any free port."""
     token: str = field(default="", repr=False)
-    """That all managers know."""
+    """The secret that all managers know."""
     timing: Timing = Timing()  # noqa: RUF009 — a frozen value
     at_once: bool = False
     """A broker whose process is gone is suspected without waiting for the timer."""
     settle: float = 10.0
-    """Seconds after the start in which nobody is suspected whom the node has never been connected to."""
+    """Seconds after the start in which no broker is suspected that the node has never been connected to."""
     election: ElectionSettings = ElectionSettings()  # noqa: RUF009
     removals: RemovalLimits = RemovalLimits()  # noqa: RUF009
     overload: Overload = Overload()  # noqa: RUF009
     measured: float = 1.0
-    """Seconds between two looks of the monitor."""
+    """Seconds between two samples of the monitor."""
     traffic: Path | None = None
-    """Classes and their demand: a dead broker's neighbours are joined as is cheapest for them."""
+    """A file of classes and their demand: the neighbours of a dead broker are joined in the way that is
+    cheapest for them."""
 
     def healing(self, life: int) -> HealingSettings:
-        """What the core is told of all this; `life`: of the node's own broker."""
+        """The part that the core needs; `life`: of the node's own broker."""
         return HealingSettings(
             id=self.id,
             life=life,
@@ -74,7 +76,7 @@ class NodeSettings:
         self, id: str, neighbours: tuple[str, ...], port: int, *, joining: bool = False
     ) -> BrokerConfiguration:
         """The configuration of a broker in this process: our own, or a deputy of another. `joining`: it is
-        not in the overlay yet, and serves nobody before it is."""
+        not in the overlay yet, and does not serve before it is."""
         own = id == self.id
         return replace(
             self.broker,
@@ -99,5 +101,5 @@ def from_json(line: bytes) -> NodeSettings:
 
 
 def reaching(configuration: Configuration, layout: Layout) -> ZookeeperSettings:
-    """How a node reaches ZooKeeper, as it is told."""
+    """How a node reaches ZooKeeper, as its settings say it."""
     return read_settings(settings(configuration, layout, ""))

@@ -1,8 +1,8 @@
-"""The shell around the core of healing (`heal.core`): the core is told what happens, its effects are done.
+"""The shell around the core of healing (`heal.core`): tells it what happens, and carries its effects out.
 
-All that happens is handled in the callback that brought it, to the end: a crash does not wait for another
-round of the event loop. What happens while effects are carried out waits in a queue, since the core is not
-to be called while it is at work.
+An event is handled to its end in the callback that brought it: a crash does not wait for another round of the
+event loop. Events that come while effects are carried out wait in a queue, since the core must not be called
+while it works.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ EARLY_SECONDS = 0.002
 class Shell:
     """`async with Shell(settings, coord, joined, ended) as shell`; it heals from `start` on.
 
-    `joined` is called when the node's own broker is in the overlay, `ended` with why the node has to go.
+    `joined` is called when the node's own broker is in the overlay, `ended` with why the node has to stop.
     """
 
     hosting: Hosting
@@ -58,7 +58,7 @@ class Shell:
         self.settings = settings
         self.coord = coord
         self.core: Healing | None = None
-        """None before the start, and again when the node has to go: nothing is decided here then."""
+        """None before the start, and again when the node has to stop: nothing is decided here then."""
         self.whereabouts = Whereabouts(coord, settings.layout, self._owner_seen)
         self._joined, self._ended = joined, ended
         tls = settings.broker.tls
@@ -82,7 +82,7 @@ class Shell:
         self._due: float | None = None
         """When the timer ends."""
         self._latest = 0.0
-        """The last time that the core was told."""
+        """The latest time that the core was given."""
         self._judged: dict[int, asyncio.Future[None]] = {}
         self._is_in_overlay = asyncio.Event()
 
@@ -126,7 +126,7 @@ class Shell:
             self.begin(work)
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """In the background; it ends with the node."""
+        """Runs this in the background; it ends with the node."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._over)
@@ -172,7 +172,7 @@ class Shell:
             self._due = due
 
     def _tick(self) -> None:
-        """Timers of some event loops end up to a millisecond early: what is so nearly due, is."""
+        """Some event loops call up to a millisecond early: a timer that is so nearly due counts as due."""
         due, self._timer, self._due = self._due, None, None
         if due is not None and due - time.monotonic() < EARLY_SECONDS:
             self._latest = max(self._latest, due)
@@ -184,7 +184,7 @@ class Shell:
         return self._latest
 
     def _be_silent(self) -> None:
-        """What happens from here on is of our own making, or nobody's business any more."""
+        """Stops the core: what happens from here on is caused by our own end, or does not matter any more."""
         self.core = None
         self._events.clear()
         self._schedule()
@@ -272,7 +272,7 @@ class Shell:
                 self.tell(events.TopologySeen(topology_of(stored.value)))
 
     async def _follow_raised(self) -> None:
-        """Not before we are in the overlay: until then, whoever raises an event may withdraw it."""
+        """Begins when we are in the overlay: until then, an event may still be withdrawn."""
         await self._is_in_overlay.wait()
         number = 0
         async for event in raised(self.coord, self.settings.layout, self.settings.id):

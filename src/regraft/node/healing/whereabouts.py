@@ -1,7 +1,7 @@
 """Where brokers and their managers are: owner nodes of those nearby are followed, others read when needed.
 
-A manager hears of a new owner by a message of the leader, and a moment later by its watch: whichever is
-first counts. What follows from it the core decides; here is what is dialled.
+A manager hears of a new owner by a message of the leader, and a moment later by its watch: the first of the
+two counts. The core decides what follows; this module knows which address to dial.
 """
 
 import asyncio
@@ -32,7 +32,8 @@ class Whereabouts:
         self._following: dict[str, asyncio.Task[None]] = {}
 
     def follow(self, ids: Iterable[str]) -> None:
-        """These, too. One that has left may come back: it must not be called where its deputy was."""
+        """Follows these, too. A broker that has left may come back: it must not be dialled where its deputy
+        was."""
         for id in set(ids) - self._following.keys():
             self._following[id] = asyncio.create_task(self._follow(id))
 
@@ -43,7 +44,7 @@ class Whereabouts:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def find(self, id: str) -> Owner | None:
-        """Known, or read now."""
+        """The owner that is known, or can be read now."""
         if id not in self.owners:
             stored = await read(self._coord, Places(self._layout, id).owner, Owner)
             if stored is not None:
@@ -58,7 +59,7 @@ class Whereabouts:
         return owner.heal_host, owner.heal_port
 
     def learn(self, id: str, owner: Owner) -> bool:
-        """Whether that is a later owner than the one that was known."""
+        """Keeps a later owner; returns whether it is later than the one that was known."""
         known = self.owners.get(id)
         if known is not None and owner.life <= known.life:
             return False
@@ -81,7 +82,7 @@ class Whereabouts:
 
 
 async def examine(coord: Coord, layout: Layout, id: str, owner: Owner) -> Evidence:
-    """What the address of a broker, and its presence, say."""
+    """What the address of a broker, and its presence, show."""
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             _, writer = await asyncio.open_connection(owner.host, owner.port)
