@@ -13,8 +13,8 @@ from typing import Any
 
 from benchmarks._apply_clients import Brief
 
+from regraft.broker.io.broker_processes import BrokerProcesses
 from regraft.broker.io.configuration import Configuration
-from regraft.broker.io.processes import Processes
 from regraft.coord import Configuration as Zookeeper
 from regraft.coord import Coord, Ensemble, Layout
 from regraft.coord.typed import encode, read
@@ -39,7 +39,7 @@ class Running:
     """What can be measured, asked and killed."""
 
     ensemble: Ensemble
-    brokers: Processes
+    brokers: BrokerProcesses
     agents: Agents
     coord: Coord
     layout: Layout
@@ -65,7 +65,7 @@ async def overlay(
             id, near, state=folder, control=("127.0.0.1", 0), control_token=TOKEN, remembered=True
         )
 
-    async with Ensemble(zookeepers) as ensemble, Processes(topology, configure) as brokers:
+    async with Ensemble(zookeepers) as ensemble, BrokerProcesses(topology, configure) as brokers:
         driven = {id: Driven(control, TOKEN) for id, control in brokers.controls.items() if control}
         place: Place = "each" if agent_processes else "here"
         agents = Agents(Zookeeper(ensemble.hosts), layout, driven, place=place)

@@ -14,8 +14,8 @@ from benchmarks._load import Load
 from benchmarks._peers import Chain
 
 import regraft
+from regraft.broker.io.broker_processes import BrokerProcesses
 from regraft.broker.io.configuration import Configuration
-from regraft.broker.io.processes import Processes
 from regraft.model import Topology
 
 WINDOW = 4096
@@ -51,13 +51,13 @@ class Regraft:
         topology = Topology.of(itertools.pairwise(ids), ids)
         with TemporaryDirectory(prefix="regraft-bench-") as folder:
             state = Path(folder)
-            overlay = Processes(topology, lambda id, near: Configuration(id, near, state=state))
+            overlay = BrokerProcesses(topology, lambda id, near: Configuration(id, near, state=state))
             with _running(overlay):
                 yield RegraftChain(overlay.addresses[ids[0]][1], overlay.addresses[ids[-1]][1])
 
 
 @contextmanager
-def _running(overlay: Processes) -> Iterator[None]:
+def _running(overlay: BrokerProcesses) -> Iterator[None]:
     """The overlay's event loop in a thread: the measurement is plain blocking code."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)

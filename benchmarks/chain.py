@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from benchmarks._table import machine
 
+from regraft.broker.io.broker_processes import BrokerProcesses
 from regraft.broker.io.configuration import Configuration
-from regraft.broker.io.processes import Processes
 from regraft.broker.io.running import run
 from regraft.client import Event, connect
 from regraft.model import Topology
@@ -50,7 +50,7 @@ def main() -> None:
 async def measure(rate: float, seconds: float, kills: int) -> tuple[list[Arrival], list[Outage]]:
     topology = Topology.of(pairwise(IDS), IDS)
     with TemporaryDirectory(prefix="regraft-bench-") as folder:
-        overlay = Processes(topology, lambda id, near: Configuration(id, near, state=Path(folder)))
+        overlay = BrokerProcesses(topology, lambda id, near: Configuration(id, near, state=Path(folder)))
         async with overlay:
             first, last = ("{}:{}".format(*overlay.addresses[id]) for id in (IDS[0], IDS[-1]))
             async with connect(last) as subscriber:
@@ -81,7 +81,7 @@ async def publish(where: str, rate: float, count: int) -> None:
             await publisher.send(Event({"n": number, "sent": start + number / rate}, bytes(256)))
 
 
-async def crash(overlay: Processes, seconds: float, kills: int) -> list[Outage]:
+async def crash(overlay: BrokerProcesses, seconds: float, kills: int) -> list[Outage]:
     outages = []
     for _ in range(kills):
         await asyncio.sleep(seconds / (kills + 1) - DOWN)

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from regraft.cli.claims import claimed_directory, claimed_state
-from regraft.cli.grouped import Command
+from regraft.cli.help_headings import Command
+from regraft.cli.lock_files import claimed_directory, claimed_state
 from regraft.cli.running_directory import directory_option, document
-from regraft.cli.up_heal import Healing, check_options, heal_options
+from regraft.cli.up_heal import HealingOverlay, check_options, heal_options
 from regraft.cli.up_options import Configure, broker_options, configuring, make_folder
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import Topology
 
 if TYPE_CHECKING:
+    from regraft.broker.io.broker_processes import BrokerProcesses
     from regraft.broker.io.configuration import Configuration
     from regraft.broker.io.overlay import Overlay
-    from regraft.broker.io.processes import Processes
-    from regraft.cli.up_agents import Beginning
+    from regraft.cli.up_agents import StartingTopology
     from regraft.coord import Coord
 
-    Overlays = Processes | Overlay | Healing
+    Overlays = BrokerProcesses | Overlay | HealingOverlay
 
 FILE = click.Path(path_type=Path)
 MANY = 16
@@ -114,23 +114,23 @@ async def _start(
     was_killed: bool,
 ) -> _Running:
     """Brokers; unless they are to be without, with ZooKeeper before them and agents after them."""
-    from regraft.cli.up_agents import Beginning, beginning, coordination, write_current
+    from regraft.cli.up_agents import StartingTopology, coordination, starting_topology, write_current
     from regraft.cli.up_heal import start_healing
-    from regraft.cli.up_ports import placed
+    from regraft.cli.up_ports import with_ports
 
     zookeeper: Zookeeper = options["zookeeper"]
     if options["no_agents"]:
         if options["spare"]:
             raise click.UsageError("--spare is for brokers that a plan appends, which takes agents")
-        configure = await placed(configure, file.ids, file, options, was_killed=was_killed)
-        overlay = _overlay(Beginning(file), configure, options)
+        configure = await with_ports(configure, file.ids, file, options, was_killed=was_killed)
+        overlay = _overlay(StartingTopology(file), configure, options)
         await running.enter_async_context(overlay)
         return _Running(overlay, _rows(overlay), {})
     coord = await running.enter_async_context(coordination(zookeeper, options["state"]))
-    begin = await beginning(coord, zookeeper.layout, file, options["spare"])
+    begin = await starting_topology(coord, zookeeper.layout, file, options["spare"])
     if begin.note:
         click.echo(f"regraft: {begin.note}", err=True)
-    configure = await placed(configure, begin.topology.ids, file, options, was_killed=was_killed)
+    configure = await with_ports(configure, begin.topology.ids, file, options, was_killed=was_killed)
     where = {"zookeeper": coord.configuration.hosts, "zookeeper_root": zookeeper.layout.root}
     if options["heal"]:
         await write_current(coord, zookeeper.layout, file)
@@ -144,15 +144,15 @@ async def _start(
 
 
 def _overlay(
-    begin: "Beginning",
+    begin: "StartingTopology",
     configure: Configure,
     options: Mapping[str, Any],
     tokens: Mapping[str, str] | None = None,
-) -> "Processes | Overlay":
+) -> "BrokerProcesses | Overlay":
     import dataclasses
 
+    from regraft.broker.io.broker_processes import BrokerProcesses
     from regraft.broker.io.overlay import Overlay
-    from regraft.broker.io.processes import Processes
 
     def driven(id: str, near: tuple[str, ...]) -> "Configuration":
         made = configure(id, near)
@@ -162,18 +162,18 @@ def _overlay(
             made, control=("127.0.0.1", 0), control_token=tokens[id], remembered=begin.remembered
         )
 
-    return (Processes if options["processes"] else Overlay)(begin.topology, driven)
+    return (BrokerProcesses if options["processes"] else Overlay)(begin.topology, driven)
 
 
 async def _start_agents(
     running: AsyncExitStack,
-    overlay: "Processes | Overlay",
+    overlay: "BrokerProcesses | Overlay",
     file: Topology,
     coord: "Coord",
     tokens: Mapping[str, str],
     options: Mapping[str, Any],
 ) -> None:
-    from regraft.cli.up_agents import agents_are_there, write_current
+    from regraft.cli.up_agents import wait_for_agents, write_current
     from regraft.deploy.agent_process import Driven
     from regraft.deploy.agents import Agents, Place
 
@@ -183,7 +183,7 @@ async def _start_agents(
     place: Place = "each" if options["processes"] else "here" if len(driven) < MANY else "beside"
     agents = Agents(coord.configuration, layout, driven, place=place)
     await running.enter_async_context(agents)
-    await agents_are_there(coord, layout, overlay.addresses)
+    await wait_for_agents(coord, layout, overlay.addresses)
 
 
 async def _announced(up: _Running, stop: Any, options: Mapping[str, Any]) -> int:
@@ -199,7 +199,7 @@ async def _announced(up: _Running, stop: Any, options: Mapping[str, Any]) -> int
         write_text(directory, written)
 
     write()
-    if isinstance(up.overlay, Healing):
+    if isinstance(up.overlay, HealingOverlay):
         up.overlay.changed = write
     try:
         _show(up, directory, options["as_json"])

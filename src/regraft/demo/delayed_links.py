@@ -125,7 +125,7 @@ def delayed_server(seconds: Mapping[Ends, float]) -> type[BrokerServer]:
                 return super()._new_connection(neighbour)
             self._next += 1
             return DelayedConnection(
-                delay, self, self._next, self.configuration.allowed, neighbour, self._turns
+                delay, self, self._next, self.configuration.allowed, neighbour, self._fair_queue
             )
 
     return DelayedServer

@@ -10,8 +10,8 @@ from tests.broker.io.peers import finish
 from regraft.broker.io import intake
 from regraft.broker.io.configuration import Allowed
 from regraft.broker.io.connection import HIGH_WATER, Connection
+from regraft.broker.io.fair_queue import FairQueue, prepare
 from regraft.broker.io.intake import COSTLY_AT_ONCE, DIRECT
-from regraft.broker.io.turns import Turns, prepare
 from regraft.filters import Filter
 from regraft.protocol.messages import AnyMessage, Bye, ClientHello, Confirm, Run, Subscribe
 from regraft.wire.numbered import Wire
@@ -75,8 +75,8 @@ class Transport:
 
 
 def connections(shell: Recording, count: int) -> list[Connection]:
-    turns = Turns()
-    made = [Connection(shell, number, Allowed(), "", turns) for number in range(count)]
+    queue = FairQueue()
+    made = [Connection(shell, number, Allowed(), "", queue) for number in range(count)]
     for each in made:
         each.connection_made(cast(Any, Transport()))
     return made

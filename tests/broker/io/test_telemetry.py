@@ -14,7 +14,7 @@ from tests.broker.io.peers import at, chain, finish, overlay
 
 from regraft.broker.core import Report, Store, shift
 from regraft.broker.io.configuration import Configuration, Telemetry
-from regraft.broker.io.owed import Owed, squeezed
+from regraft.broker.io.interest_queue import InterestQueue, squeezed
 from regraft.broker.io.spool import Spool
 from regraft.broker.io.telemetry import Observer
 from regraft.client import Event, connect
@@ -217,13 +217,13 @@ def session(client: str, *filters: str) -> Store:
 def test_interest_is_written_when_the_disk_takes_it_again(tmp_path: Path) -> None:
     folder = tmp_path / "spool"
     observer = Observer("b0", Telemetry(folder, sync_seconds=0.0))
-    observer.spool.turn(last=False)
+    observer.spool.write_waiting(last=False)
     folder.rmdir()
     observer.stores([session("c", "x > 1")])
-    observer.spool.turn(last=False)
+    observer.spool.write_waiting(last=False)
     observer.stores([session("c", "x > 1", "x > 2")])
     folder.mkdir()
-    observer.spool.turn(last=False)
+    observer.spool.write_waiting(last=False)
     observer.close()
     assert [each["filter"] for each in records(folder, "interest")] == ["x > 1", "x > 2"]
     assert observer.spool.not_recorded == 0
@@ -256,12 +256,12 @@ def test_while_nothing_can_be_written_only_what_still_matters_is_kept() -> None:
     came = [told("c", "added", 6), told("c", "added", 8)]
     in_order = sorted([*came_and_went, *went_and_came, *came], key=lambda record: record.at)
     assert squeezed(in_order) == [*went_and_came, *came]
-    owed = Owed(most=4)
-    owed.add(in_order)
-    assert owed.take() == in_order
-    owed.lost()
-    assert owed.take() == [*went_and_came, *came]
-    assert (owed.safe(), owed.safe(), len(owed)) == (4, 0, 0)
+    queue = InterestQueue(most=4)
+    queue.add(in_order)
+    assert queue.take() == in_order
+    queue.lost()
+    assert queue.take() == [*went_and_came, *came]
+    assert (queue.safe(), queue.safe(), len(queue)) == (4, 0, 0)
 
 
 class Line(msgspec.Struct):

@@ -1,8 +1,8 @@
 """One broker in a process of its own, spoken to in lines of JSON: `python -m regraft.broker.io`.
 
 Standard input: the configuration; then, each time it changes, broker → [host, port] of the others. When the
-input ends, the broker stops: it never outlives who started it. Standard output: first where it listens,
-then `{"started": true}`; or `{"fault": …}`. Made for `processes`.
+input ends, the broker stops: it never outlives its parent. Standard output: first where it listens, then
+`{"started": true}`; or `{"fault": …}`. Made for `broker_processes`.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ async def main() -> int:
         loop.add_signal_handler(number, lines.feed_eof)
     addresses: dict[str, Address] = {}
     server = BrokerServer(from_json(await told), addresses)
-    watching = asyncio.create_task(_give_up(server, lines))
+    watching = asyncio.create_task(_stop_when_failed(server, lines))
     try:
         _say({"address": await server.listen()})
         while line := await lines.readline():
@@ -58,7 +58,7 @@ async def main() -> int:
     return 1 if server.fault else 0
 
 
-async def _give_up(server: BrokerServer, lines: asyncio.StreamReader) -> None:
+async def _stop_when_failed(server: BrokerServer, lines: asyncio.StreamReader) -> None:
     await server.failed.wait()
     lines.feed_eof()
 

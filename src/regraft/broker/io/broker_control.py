@@ -1,11 +1,12 @@
 """How others control a broker while it runs: the agent that changes its links, and healing.
 
-Every call is carried out by the core; what comes of it leaves as everything does.
+Every call is carried out by the core, and its effects leave as all others do.
 """
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from types import TracebackType
 
 from regraft.broker.core import Core, Effect
 from regraft.broker.core.change import Change
@@ -53,7 +54,7 @@ class BrokerControl(ABC):
         return set(self._running().links)
 
     def lease(self, until: float) -> None:
-        """Answers to clients may leave until then (`time.monotonic`); before the first call, always."""
+        """Answers to clients may leave until then (by `time.monotonic`); before the first call, always."""
         for number, messages in self._lease.prolong(until, time.monotonic()).items():
             if (connection := self.connections.get(number)) is not None:
                 self._send(connection, messages)
@@ -64,13 +65,13 @@ class BrokerControl(ABC):
         self._change(lambda: core.turn_away(now + seconds, now))
 
     def call(self, neighbour: str) -> None:
-        """There is another address for it now."""
+        """The neighbour has another address now: call it there."""
         self._dialling.dial_anew(neighbour)
 
     # What the agent wants
 
     def prepare(self, change: Change) -> None:
-        """Begin to take part in a change of links; what comes of it is reported to `on_report`."""
+        """Begin to take part in a change of links; progress is reported to `on_report`."""
         core = self._running()
         self._change(lambda: core.prepare(change))
         self._begun(change.id)
@@ -84,11 +85,11 @@ class BrokerControl(ABC):
         self._change(lambda: core.abort(change))
 
     def stages(self) -> dict[str, str]:
-        """How far each change is here; true for good only when it is durable (`when_durable`)."""
+        """How far each change is here. A crash may undo it until it is durable (`when_durable`)."""
         return self._running().stages()
 
     def when_durable(self, call: Callable[[], None]) -> None:
-        """After all that was wanted stored until now is on the disk."""
+        """Call it when everything that the core has stored so far is on the disk."""
         self._durable.pass_on(Outgoing(calls=[call]), [])
 
     def _running(self) -> Core:
@@ -98,7 +99,7 @@ class BrokerControl(ABC):
         return self.core
 
     def _change(self, change: Callable[[], Sequence[Effect]]) -> None:
-        """What the core refuses is the agent's to mend; anything else is a fault of the core."""
+        """A `BadInput` is the agent's to mend; anything else that the core raises is a fault of the core."""
         try:
             self._perform(change())
         except BadInput:
@@ -106,3 +107,26 @@ class BrokerControl(ABC):
         except Exception as fault:
             self._core_failed(fault)
             raise
+
+
+class FailStop:
+    """`with fail_stop:` around what the core does; a fault goes to `failed` and no further.
+
+    A fault of the core is the end of its broker, because half of a change may be done. asyncio would only
+    close the connection on which the fault showed, or end a task that no other task waits for, and the broker
+    would continue from an unknown state.
+    """
+
+    def __init__(self, failed: Callable[[Exception], None]) -> None:
+        self._failed = failed
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if isinstance(fault, Exception):
+            self._failed(fault)
+            return True
+        return False

@@ -1,18 +1,18 @@
-"""The time that the core sees: that in which the broker could hear its peers.
+"""The clock that the core sees: it counts only time in which the broker could hear its peers.
 
-When the process was stopped for a moment, by the machine or by itself, nobody else is to blame for having
-been silent; that time does not count.
+While the process itself is stopped, by the machine or by long work, it hears no peer. A silence of that kind
+is not the peers' fault, so that time does not count.
 """
 
 import time
 from collections.abc import Callable
 
 LATE_SECONDS = 0.1
-"""A pause that lasts so much longer than it should: the process was stopped."""
+"""If a pause lasts longer than wanted by more than this, the process was stopped meanwhile."""
 
 
 class Clock:
-    """Seconds from some moment on; they never go back."""
+    """Seconds since an arbitrary moment; they never go back."""
 
     def __init__(self, real: Callable[[], float] = time.monotonic) -> None:
         self._real = real

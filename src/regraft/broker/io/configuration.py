@@ -15,45 +15,45 @@ from regraft.wire.identity import Tls
 Address = tuple[str, int]
 
 RESERVED = ("@", "!")
-"""How the names of clients begin where they stand beside those of brokers."""
+"""Prefixes that mark other names than brokers' in the core, such as a client's: `@client`."""
 NO_BROKER = "a broker's id does not begin with '@' or '!', and has no '/' or '#'"
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """How much one peer may take of the broker; whoever takes more is told so and closed."""
+    """How much one peer may take of the broker; one that takes more is told so and disconnected."""
 
     frame_bytes: int = 16 * 2**20
     hello_bytes: int = 2 * 2**20
-    """Of the first frame: before it, nobody knows who sends."""
+    """The limit of the first frame, which comes from an unknown peer."""
     connections: int = 10_000
     sessions: int = 20_000
-    """Of clients, connected or away for a while."""
+    """Sessions of clients, connected or away for a while."""
     queue_bytes: int = 64 * 2**20
-    """Of publications that wait for a peer to read."""
+    """Bytes of publications that may wait for a peer to read."""
     unconfirmed_bytes: int = 64 * 2**20
-    """Of publications that a client has sent and that are not confirmed. Our clients keep to 16 MiB, or
-    to one event if it is larger."""
+    """Bytes of publications that a client has sent and that are not confirmed. Our clients keep to 16 MiB,
+    or to one event if it is larger."""
     refusals: int = 10_000
-    """Of a client's filters and publications; a tenth of it is forgiven at each heartbeat."""
+    """How many of a client's filters and publications may be refused; each heartbeat forgives a tenth."""
     confirmed_ranges: int = 10_000
-    """In one confirmation of a client; ours send one or two."""
+    """Ranges in one confirmation of a client; our clients send one or two."""
     hello_seconds: float = 5.0
-    """A new peer has so long to say who it is."""
+    """How long a new peer may take to say who it is."""
     silent_seconds: float = 10.0
-    """A peer that sends nothing, not even heartbeats, for so long is gone."""
+    """A peer that sends nothing, not even heartbeats, for this long is gone."""
     stalled_seconds: float = 30.0
-    """A peer that reads nothing for so long, while something waits for it, is gone."""
+    """A peer that reads nothing for this long, while something waits for it, is gone."""
     heartbeat_seconds: float = 1.0
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """Secrets that a peer must know; an empty one is asked of nobody."""
+    """Secrets that a peer must know; no peer is asked for an empty one."""
 
     brokers: str = ""
     clients: Mapping[str, str] = field(default_factory=dict)
-    """By client's name; `*` stands for every name that is not there."""
+    """By the client's name; `*` stands for every name that is not listed."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Telemetry:
     mode: Literal["sampled", "exact"] = "exact"
     one_in: int = 100
     queue: int = 100_000
-    """Publications, hops and deliveries that may wait for the writer; what is more is counted instead."""
+    """Publications, hops and deliveries that may wait for the writer; those beyond it are only counted."""
     file_bytes: int = 64 * 2**20
     """A file that has grown beyond this, or has been open for `file_seconds`, is closed: the next begins."""
     file_seconds: float = 60.0
@@ -82,7 +82,7 @@ class Configuration:
     kind: Kind = "tree"
     host: str = "127.0.0.1"
     port: int = 0
-    """0: any free one."""
+    """0 means any free port."""
     state: Path | None = None
     """Folder of the journal; without it, a restarted broker knows nothing of its sessions."""
     settings: Settings = Settings()  # noqa: RUF009 — a frozen value
@@ -93,11 +93,11 @@ class Configuration:
     tokens: Tokens = Tokens()
     telemetry: Telemetry | None = None
     metrics: Address | None = None
-    """Where `/metrics` and `/healthz` answer; None: nowhere."""
+    """Where `/metrics` and `/healthz` are served; None means nowhere."""
     control: Address | None = None
-    """Where the broker's agent may drive it; None: nowhere."""
+    """Where the broker's agent may control it; None means nowhere."""
     control_token: str = field(default="", repr=False)
-    """That the agent must know."""
+    """The secret that the agent must know."""
     remembered: bool = False
     """The links of the journal count, whatever `neighbours` says: a deployer has changed them."""
 

@@ -1,6 +1,6 @@
 """One connection of a broker: bytes in, frames out, and the limits that bound its memory.
 
-It decides nothing about messages: what arrives goes to the `Shell` that owns it. While the peer does not
+It decides nothing about messages: what arrives goes to its owner, a `BrokerShell`. While the peer does not
 read, messages wait here unencoded (the core holds the same publications anyway), up to a limit.
 """
 
@@ -9,11 +9,11 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Protocol, cast
 
+from regraft.broker.io.client_usage import ClientUsage
 from regraft.broker.io.configuration import Allowed
 from regraft.broker.io.entrance import FRAMES, Entrance
-from regraft.broker.io.flood import Unconfirmed
+from regraft.broker.io.fair_queue import FairQueue
 from regraft.broker.io.intake import Intake
-from regraft.broker.io.turns import Turns
 from regraft.filters import Filter
 from regraft.protocol.messages import AnyMessage, ClientHello, Handover, LinkHello, Refused, Run
 from regraft.wire.frames import BadFrame
@@ -25,8 +25,8 @@ PIECE = 256 * 1024
 RETRY_SECONDS = 0.01
 
 
-class Shell(Protocol):
-    """Who owns connections."""
+class BrokerShell(Protocol):
+    """The owner of connections."""
 
     def connected(self, connection: "Connection") -> None: ...
 
@@ -40,7 +40,7 @@ class Shell(Protocol):
 
 
 LARGE = 2**16
-"""Bytes at once after which the others get their turn."""
+"""After this many bytes in one read, other connections are read first."""
 
 
 class Connection(asyncio.Protocol):
@@ -48,27 +48,27 @@ class Connection(asyncio.Protocol):
 
     def __init__(
         self,
-        shell: Shell,
+        shell: BrokerShell,
         number: int,
         allowed: Allowed,
         neighbour: str = "",
-        turns: Turns | None = None,
+        fair_queue: FairQueue | None = None,
         entrance: Entrance = FRAMES,
     ) -> None:
         self.number = number
         self.entrance = entrance
         self.neighbour = neighbour
         self.hello: LinkHello | ClientHello | None = None
-        """What the peer said of itself, once it may be believed."""
+        """The peer's hello, once it has been admitted."""
         self.reason = ""
-        """Why it was closed from this side."""
-        self.floods = False
-        """It takes more than it may: its session ends with it."""
-        self.unconfirmed = Unconfirmed()
+        """Why we closed the connection; empty if we did not."""
+        self.takes_too_much = False
+        """The client takes more than it may: its session ends with the connection."""
+        self.usage = ClientUsage()
         loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[None] = loop.create_future()
         self.known: asyncio.Future[None] = loop.create_future()
-        """Done with the peer's hello."""
+        """Done when the peer's hello has been admitted."""
         self.transport: asyncio.Transport | None = None
         self.bytes_in = self.bytes_out = 0
         self._shell = shell
@@ -79,7 +79,7 @@ class Connection(asyncio.Protocol):
         self._waiting_bytes = 0
         self._behind_hello = False
         self._retrying = False
-        self._intake = Intake(number, turns if turns is not None else Turns())
+        self._intake = Intake(number, fair_queue if fair_queue is not None else FairQueue())
         self._heard = self._wrote = False
         self._silent = self._stalled = 0.0
         self._age = 0.0
@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
         self._heard = True
         self.bytes_in += len(data)
         self._read(data)
-        # Long work comes in turns; and the loop would go on reading from a socket that has so much.
+        # Long work is done in slices. Without a pause the loop would read such a full socket again at once.
         if (self._intake.busy or len(data) >= LARGE) and self._open:
             assert self.transport is not None
             self.transport.pause_reading()
@@ -105,7 +105,7 @@ class Connection(asyncio.Protocol):
                 asyncio.get_running_loop().call_soon(self.finished)
 
     def _read(self, data: bytes) -> None:
-        """The hello alone: it decides whether the rest is read, and with which limit."""
+        """The hello is read alone: it decides whether the rest is read, and with which limit."""
         try:
             if self.hello is None:
                 self._hear(self._codec.read(data, first_only=True))
@@ -126,7 +126,7 @@ class Connection(asyncio.Protocol):
         self._heard = True
         for _ in self._shell.ahead(self, message, filters) if self._open else ():
             if not self._open:
-                return  # nobody waits for it any more
+                return  # the peer is gone
             yield
 
     def say(self, messages: list[AnyMessage]) -> bool:
@@ -136,7 +136,7 @@ class Connection(asyncio.Protocol):
         return self._open
 
     def finished(self) -> None:
-        """Also with who was refused: its end must be noticed."""
+        """Read again, also from a peer that was refused: the end of its connection must be noticed."""
         if self._behind_hello and self.hello is not None and self._open:
             self._read(b"")
         if not self._intake.busy and self.transport is not None and not self.transport.is_closing():
@@ -188,10 +188,11 @@ class Connection(asyncio.Protocol):
         self.close(reason)
 
     def close(self, reason: str) -> None:
-        """After what was written; at once, if the peer does not read.
+        """Close after what was written has left; at once, if the peer does not read.
 
-        Only our direction where that is possible: closing both while the peer still sends would reset the
-        connection, and it would never read why. It ends when the peer ends it, or by the second beat.
+        If possible only our direction is closed: closing both while the peer still sends would reset the
+        connection, and the peer would never read the reason. The connection then ends when the peer ends it,
+        or at the second beat.
         """
         if self.reason or self.transport is None:
             return
@@ -212,7 +213,7 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def beat(self, seconds: float) -> None:
-        """Called every so many seconds: show that we are there, and see whether the peer is."""
+        """Called every `seconds`: send a heartbeat if nothing else was sent, and check the peer's."""
         if self.transport is None:
             return
         self._age += seconds
@@ -232,7 +233,7 @@ class Connection(asyncio.Protocol):
         elif not self._wrote and not self._paused and not self._waiting:
             self._write([])
         self._heard = self._wrote = False
-        self.unconfirmed.forgive(self._allowed.refusals // 10)
+        self.usage.forgive(self._allowed.refusals // 10)
 
     # Writing
 
@@ -242,7 +243,7 @@ class Connection(asyncio.Protocol):
             for frame in self._codec.write(messages):
                 self.bytes_out += len(frame)
                 self.transport.write(frame)
-        except BadFrame as fault:  # ours: nothing that the peer could mend
+        except BadFrame as fault:  # our own fault: nothing that the peer could mend
             self.close(str(fault))
         except RuntimeError:  # lost a moment ago, and we have not been told yet
             self.transport.abort()
@@ -250,12 +251,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def _full(self) -> bool:
-        """Whether the peer reads more slowly than we write; we may know before we are told."""
+        """Whether the peer reads more slowly than we write. The buffer may show it before `pause_writing`."""
         assert self.transport is not None
         return self._paused or self.transport.get_write_buffer_size() > HIGH_WATER
 
     def _write_some(self, messages: list[AnyMessage]) -> None:
-        """Piece by piece, as long as the peer reads."""
+        """Write piece by piece, as long as the peer reads; the rest waits."""
         start = size = 0
         for end, message in enumerate(messages, 1):
             size += _size(message)
@@ -271,14 +272,14 @@ class Connection(asyncio.Protocol):
         self._waiting += messages
         self._waiting_bytes += sum(map(_size, messages))
         if self._waiting_bytes > self._allowed.queue_bytes:
-            self.floods = True
+            self.takes_too_much = True
             self.close(f"more than {self._allowed.queue_bytes} bytes wait for the peer to read")
         elif not self._paused and not self._retrying:
             self._retrying = True
             asyncio.get_running_loop().call_later(RETRY_SECONDS, self._retry)
 
     def _retry(self) -> None:
-        """We saw that the peer does not read, and were not told; so we may not be told when it does."""
+        """The buffer was full without `pause_writing`, so `resume_writing` may never be called either."""
         self._retrying = False
         self._write_waiting()
 

@@ -1,8 +1,8 @@
-"""The endpoint by which an agent drives its broker: see `control_messages` for what is said.
+"""The endpoint by which an agent controls its broker; `control_messages` has the messages.
 
-Whoever knows the token may change the broker's links, so it listens where its starter says, which is the
-loopback interface, and says nothing to a peer that does not begin with the token. A line that is no request
-ends the connection; the broker itself never suffers.
+A peer that knows the token may change the broker's links. So the endpoint listens only where the broker's
+configuration says, which is the loopback interface, and says nothing to a peer that does not begin with the
+token. A line that is not a request ends the connection; the broker itself is never harmed.
 """
 
 import asyncio
@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from regraft.broker.core.change import Change
 from regraft.broker.io.configuration import Address
-from regraft.broker.io.control_messages import DRIVEN, GREETED, Answer, BrokerState, Hello, Request
+from regraft.broker.io.control_messages import (
+    DRIVEN,
+    GREETED,
+    BrokerState,
+    ControlAnswer,
+    ControlHello,
+    ControlRequest,
+)
 from regraft.model import BadInput, RegraftError
 from regraft.wire.frames import BadFrame
 from regraft.wire.identity import same_secret
@@ -27,7 +34,7 @@ UNREAD_BYTES = 2**20
 """An agent that leaves more unread is disconnected: it will connect again."""
 
 
-class Agent(Stream[Hello | Request, Answer]):
+class AgentConnection(Stream[ControlHello | ControlRequest, ControlAnswer]):
     """The connection of an agent; it has an `id` when it has shown that it knows the token."""
 
     def __init__(self, control: "Control") -> None:
@@ -38,12 +45,12 @@ class Agent(Stream[Hello | Request, Answer]):
         if len(self._control.agents) > PEERS:
             self.close()
 
-    def heard(self, message: Hello | Request) -> None:
-        if isinstance(message, Request):
+    def heard(self, message: ControlHello | ControlRequest) -> None:
+        if isinstance(message, ControlRequest):
             self._control.do(message, self)
         elif same_secret(self._control.token, message.token):
             self.introduced("agent", DRIVEN)
-            self.send(Answer())
+            self.send(ControlAnswer())
         else:
             self.close()
 
@@ -59,12 +66,12 @@ class Control:
         if not token:
             raise BadInput(f"broker {broker.id!r}", "a control endpoint needs a token")
         self.token = token
-        self.agents: set[Agent] = set()
+        self.agents: set[AgentConnection] = set()
         self.broker = broker
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> None:
-        self._server = await listen(lambda: Agent(self), (host, port))
+        self._server = await listen(lambda: AgentConnection(self), (host, port))
 
     @property
     def address(self) -> Address:
@@ -79,19 +86,19 @@ class Control:
             agent.abort()
 
     def changed(self) -> None:
-        """Something that an agent wants to know has become durable."""
+        """Something has changed that agents want to know: tell them when it is durable."""
         if any(agent.id for agent in self.agents):
-            answer = Answer(state=self._state())
+            answer = ControlAnswer(state=self._state())
             self.broker.when_durable(lambda: self._tell_all(answer))
 
-    def _tell_all(self, answer: Answer) -> None:
+    def _tell_all(self, answer: ControlAnswer) -> None:
         for agent in list(self.agents):
             if agent.id:
                 agent.send(answer)
 
-    def do(self, request: Request, agent: Agent) -> None:
-        """Answered when what it has caused, and what it tells, is durable."""
-        broker, answer = self.broker, Answer(request.n)
+    def do(self, request: ControlRequest, agent: AgentConnection) -> None:
+        """Carry out the request; the answer leaves when what it caused, and what it tells, is durable."""
+        broker, answer = self.broker, ControlAnswer(request.n)
         try:
             broker.addresses.update(request.addresses)
             if request.do == "prepare":
@@ -101,10 +108,10 @@ class Control:
             elif request.do == "abort":
                 broker.abort(request.id)
             if request.do != "introduce":
-                answer = Answer(request.n, state=self._state())
+                answer = ControlAnswer(request.n, state=self._state())
         except BadInput as fault:
-            answer = Answer(request.n, refused=fault.rule)
-        except RegraftError as fault:  # it has given up: the agent sees that the connection ends
+            answer = ControlAnswer(request.n, refused=fault.rule)
+        except RegraftError as fault:  # the broker has given up: the agent sees that the connection ends
             log.info("%s", fault)
             return
         broker.when_durable(lambda: agent.send(answer))

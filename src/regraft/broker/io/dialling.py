@@ -1,4 +1,4 @@
-"""Calls to neighbours: tried again and again, with growing and random pauses, until one answers."""
+"""Calls to neighbours: each is repeated, with growing and random pauses, until the neighbour answers."""
 
 import asyncio
 import logging
@@ -12,17 +12,17 @@ from regraft.wire.streams import dial
 
 log = logging.getLogger("regraft.broker")
 FIRST_PAUSE = 0.01
-"""Short: a neighbour to be is often called a moment before it has heard of the change (`relink`)."""
+"""Short, because a new neighbour is often called a moment before it has heard of the change (`relink`)."""
 LONGEST_PAUSE = 2.0
 CONNECT_SECONDS = 5.0
 LASTING_SECONDS = 5.0
-"""A connection that has lasted for so long was a good one."""
+"""A connection that lasted for this long was a good one: the next call is made without a pause."""
 MANY = 5
 
 
 def pause(attempt: int, random_part: Callable[[], float] = random.random) -> float:
     """Seconds before the next attempt: doubled each time, and at random between half and all of that,
-    so that those who lost the same broker do not come back at the same moment."""
+    so that brokers that lost the same neighbour do not come back at the same moment."""
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * float(2 ** min(attempt, 10)))
     return longest * (0.5 + random_part() / 2)
 
@@ -38,7 +38,7 @@ class Dialling:
         self._tls = tls
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._answered: dict[str, tuple[float, int]] = {}
-        """When a neighbour last answered, and the how manieth time in a row that was."""
+        """When a neighbour last answered, and how many times in a row it has been lost soon afterwards."""
 
     def dial(self, neighbour: str) -> None:
         if (call := self._calls.get(neighbour)) is None or call.done():
@@ -46,13 +46,13 @@ class Dialling:
             call.add_done_callback(lambda ended: self._ended(neighbour, ended))
 
     def dial_anew(self, neighbour: str) -> None:
-        """Its address has changed: if it is being called, without a pause from now on."""
+        """Its address has changed: if it is being called, call again at once."""
         if neighbour in self._calls:
             self.hangup(neighbour)
             self.dial(neighbour)
 
     def hangup(self, neighbour: str) -> None:
-        """No neighbour any more. If it is one again later, it has a good name."""
+        """It is no longer a neighbour. If it becomes one again, earlier losses do not count."""
         self._answered.pop(neighbour, None)
         if (call := self._calls.pop(neighbour, None)) is not None:
             call.cancel()
@@ -69,7 +69,7 @@ class Dialling:
         self._calls.clear()
 
     async def _call(self, neighbour: str) -> None:
-        """Until the neighbour has said hello: a port that accepts may belong to a broker that refuses."""
+        """Call until the neighbour says hello: a port that accepts may belong to a broker that refuses us."""
         attempt = lost = self._attempt(neighbour)
         if attempt:
             await asyncio.sleep(pause(attempt))
@@ -93,7 +93,7 @@ class Dialling:
         return attempt
 
     def _ended(self, neighbour: str, call: asyncio.Task[None]) -> None:
-        """Whoever is called no more can be called again."""
+        """The call has ended; the neighbour can be called again."""
         if self._calls.get(neighbour) is call:
             del self._calls[neighbour]
 
@@ -106,7 +106,7 @@ class Dialling:
             async with asyncio.timeout(CONNECT_SECONDS):
                 connection = await dial(lambda: self._connection(neighbour), address, dialling(self._tls))
                 await asyncio.wait({connection.ended, connection.known}, return_when=asyncio.FIRST_COMPLETED)
-        except Exception as fault:  # also files of certificates that are being replaced, and odd names
+        except Exception as fault:  # also from certificate files that are being replaced, and odd names
             log.info("the call to %s failed: %r", neighbour, fault)
             if connection is not None:
                 connection.close("the neighbour accepts but does not answer")

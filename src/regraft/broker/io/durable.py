@@ -1,22 +1,43 @@
-"""Nothing that depends on something stored leaves before that is durable.
+"""What the core stores is on the disk before anything that depends on it leaves.
 
-Memory is synchronised in the background. What the core sends meanwhile waits for it; what it stores meanwhile
-is written afterwards, together, for the next synchronisation. If memory fails nothing leaves any more.
+The `Memory` is synchronised in the background. What the core sends meanwhile waits for that; what it stores
+meanwhile is written together afterwards, for the next synchronisation. If the memory fails, nothing leaves
+any more.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from regraft.broker.core import Close, Report, Store
-from regraft.broker.io.memory import Memory
 from regraft.protocol.messages import AnyMessage
+
+
+class Memory(Protocol):
+    """What a broker remembers beyond a crash: a file of its own (`journal`), or a place that others can read.
+
+    With the second, another process can continue where the broker was when it died for good.
+    """
+
+    life: int
+    """Greater at every start of this broker, wherever it is started."""
+    values: dict[str, bytes]
+
+    def append(self, changes: Iterable[tuple[str, bytes | None]]) -> None:
+        """Change values (None removes one); they are durable after `sync`."""
+
+    async def sync(self) -> None:
+        """Returns when everything that was appended before is durable. Raises if it cannot be: an OSError
+        or a RegraftError; the broker gives up then, because it could no longer keep what it promises."""
+
+    def close(self) -> None: ...
 
 
 @dataclass
 class Outgoing:
     """What leaves together: messages by connection, then connections to close, then reports to the agent,
-    and who else waits for that moment."""
+    then functions to call."""
 
     sends: dict[int, list[AnyMessage]] = field(default_factory=dict)
     closes: list[Close] = field(default_factory=list)
@@ -32,7 +53,7 @@ class Outgoing:
 
 
 class Durable:
-    """Passes outgoing things on to `leave`, at once or when what came before is durable."""
+    """Passes what goes out on to `leave`, at once or when everything stored before it is durable."""
 
     def __init__(
         self,
@@ -81,7 +102,7 @@ class Durable:
         self._failed(fault)
 
     async def _sync(self, memory: Memory) -> None:
-        """Nobody waits for this task: every fault has to be told."""
+        """No other task waits for this one, so every fault has to be reported."""
         try:
             await memory.sync()
             self._syncing = None

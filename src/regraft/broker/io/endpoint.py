@@ -11,15 +11,15 @@ REQUEST_BYTES = 8192
 SECONDS = 5.0
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     content_type: str
     body: str
 
 
 class Endpoint:
-    """Answers paths with what their function says."""
+    """Answers each path with what its function returns."""
 
-    def __init__(self, paths: Mapping[str, Callable[[], Answer]]) -> None:
+    def __init__(self, paths: Mapping[str, Callable[[], HttpAnswer]]) -> None:
         self._paths = paths
         self._server: asyncio.Server | None = None
 
@@ -53,15 +53,15 @@ class Endpoint:
     def _response(self, request: bytes) -> bytes:
         words = request.split(b"\r\n", 1)[0].split(b" ")
         if len(words) != 3 or words[0] not in (b"GET", b"HEAD"):
-            return _http("405 Method Not Allowed", Answer("text/plain", "GET only\n"))
+            return _http("405 Method Not Allowed", HttpAnswer("text/plain", "GET only\n"))
         path = words[1].partition(b"?")[0].decode("latin-1")
         if path not in self._paths:
-            return _http("404 Not Found", Answer("text/plain", " ".join(self._paths) + "\n"))
+            return _http("404 Not Found", HttpAnswer("text/plain", " ".join(self._paths) + "\n"))
         answer = self._paths[path]()
         return _http("200 OK", answer, head_only=words[0] == b"HEAD")
 
 
-def _http(status: str, answer: Answer, head_only: bool = False) -> bytes:
+def _http(status: str, answer: HttpAnswer, head_only: bool = False) -> bytes:
     body = answer.body.encode()
     head = (
         f"HTTP/1.1 {status}\r\nContent-Type: {answer.content_type}\r\n"

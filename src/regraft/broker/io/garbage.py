@@ -2,8 +2,8 @@
 
 Nearly everything that a broker drops is freed at once, by its count of references. The collector is for
 cycles, and to find them it walks over everything that was made since its last walk, and in the end over
-everything: tens of milliseconds for each 100,000 filters. So only what is new is looked at; what has become
-old is set aside, and looked at again when the process has nothing else to do.
+everything: tens of milliseconds for each 100,000 filters. So only new objects are looked at; those that have
+become old are set aside, and looked at again when the process has nothing else to do.
 """
 
 import asyncio
@@ -12,15 +12,15 @@ import time
 
 EVERY_SECONDS = 0.25
 IDLE = 0.02
-"""Part of the time that an idle process computes."""
+"""A process that computes for a smaller part of the time is idle."""
 IDLE_ROUNDS = 8
 GROWTH = 1.5
-"""All is looked at again when it has become so much more."""
+"""Everything is looked at again when it has grown by this factor."""
 NEVER = 1_000_000_000
 
 
 class SetAside:
-    """`round` is called every so often; `used` is the processor time of the process so far."""
+    """`round` is called every EVERY_SECONDS; `used` is the processor time of the process so far."""
 
     def __init__(self) -> None:
         self._used = 0.0
@@ -34,7 +34,7 @@ class SetAside:
         self._looked_at = gc.get_freeze_count()
 
     def round(self, used: float) -> bool:
-        """Whether everything was looked at."""
+        """Set aside what is old, and look at everything if the process is idle; returns whether it did."""
         self._idle = self._idle + 1 if used - self._used < IDLE * EVERY_SECONDS else 0
         self._used = used
         grown = self._idle >= IDLE_ROUNDS and gc.get_freeze_count() > GROWTH * self._looked_at
@@ -48,7 +48,7 @@ class SetAside:
 
 
 async def set_aside() -> None:
-    """For a process that does nothing but run brokers; until it is cancelled."""
+    """Runs until it is cancelled, in a process that does nothing but run brokers."""
     before = gc.get_threshold()
     aside = SetAside()
     aside.begin()

@@ -1,6 +1,6 @@
-"""What a connection has read and the shell has not heard yet: how much of it is heard at a time.
+"""Messages that a connection has read and the shell has not handled yet: how many are handled at a time.
 
-While something waits here nothing more is read. The first part of a run may be heard before the rest.
+While something waits here nothing more is read. The first part of a run may be handled before the rest.
 """
 
 import time
@@ -8,29 +8,29 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Protocol
 
-from regraft.broker.io.turns import COSTLY, Turns, Used, price
+from regraft.broker.io.fair_queue import COSTLY, FairQueue, RecentUse, price
 from regraft.filters import Filter
 from regraft.protocol.messages import AnyMessage, Run
 
 FEW = 16
-"""So many messages are heard at once from who talks alone;"""
+"""The most messages that are handled at once, without queueing, if no other connection publishes."""
 DIRECT = 96
-"""from others so much (`price`),"""
+"""The most work (`price`) that is handled at once if others publish."""
 FIRST_TURN, LONGEST_TURN = 96, 4096
-"""and in a turn this, or more as long as that takes no longer than"""
+"""Work per slice: the first, and the largest to which it may grow (`_adapt`)."""
 TURN_SECONDS, LONG_TURN_SECONDS = 0.0002, 0.002
-"""when others publish, and for who does it alone."""
+"""How long a slice may take if others publish, and if this connection publishes alone."""
 COSTLY_AT_ONCE = 4
 
 
-class Owner(Protocol):
+class IntakeOwner(Protocol):
     """The connection, which knows the shell."""
 
     def ahead(self, message: AnyMessage, filters: list[Filter]) -> Iterator[None]:
         """What can be done step by step before the message is heard; `filters` are kept until then."""
 
     def say(self, messages: list[AnyMessage]) -> bool:
-        """Pass the messages on; whether to go on with the next."""
+        """Pass the messages on; returns whether to continue with the next."""
 
     def finished(self) -> None:
         """Nothing waits any more."""
@@ -39,21 +39,21 @@ class Owner(Protocol):
 class Intake:
     """Between a connection and its shell; it refers to the connection only while there is something to do."""
 
-    def __init__(self, number: int, turns: Turns) -> None:
+    def __init__(self, number: int, fair_queue: FairQueue) -> None:
         self.waiting: deque[AnyMessage] = deque()
         self._number = number
-        self._turns = turns
+        self._fair_queue = fair_queue
         self._at_work = False
         self._limit = FIRST_TURN
-        self._used = Used()
+        self._used = RecentUse()
         self._contended = False
 
     @property
     def busy(self) -> bool:
         return self._at_work
 
-    def hear(self, messages: list[AnyMessage], owner: Owner) -> None:
-        """At once, or when it is this connection's turn: then `busy`, until `finished` is called."""
+    def hear(self, messages: list[AnyMessage], owner: IntakeOwner) -> None:
+        """Handle them at once, or in slices: then the intake is `busy` until `finished` is called."""
         if not self._at_work and self._is_little(messages):
             start = time.monotonic()
             owner.say(messages)
@@ -63,18 +63,18 @@ class Intake:
         self.waiting += messages
         if not self._at_work:
             self._at_work = True
-            self._turns.take(self._work(owner), type(self.waiting[0]) in COSTLY)
+            self._fair_queue.take(self._work(owner), type(self.waiting[0]) in COSTLY)
 
     def _is_little(self, messages: list[AnyMessage]) -> bool:
         if type(messages[0]) is Run:
-            self._contended = self._turns.contended(self._number)
+            self._contended = self._fair_queue.contended(self._number)
         if len(messages) > FEW or not COSTLY.isdisjoint(map(type, messages)):
             return False
         if not self._contended:
             return True
         return not self._used.heavy and sum(map(price, messages)) <= DIRECT
 
-    def _work(self, owner: Owner) -> Iterator[None]:
+    def _work(self, owner: IntakeOwner) -> Iterator[None]:
         going = True
         while self.waiting and going:
             if type(self.waiting[0]) in COSTLY:
@@ -112,8 +112,8 @@ class Intake:
         return batch
 
     def _adapt(self, publishes: bool, seconds: float) -> None:
-        """The next turn takes as long as it may."""
-        alone = publishes and not self._turns.contended(self._number)
+        """Fit the size of the next slice to the time that it may take."""
+        alone = publishes and not self._fair_queue.contended(self._number)
         allowed = LONG_TURN_SECONDS if alone else TURN_SECONDS
         if seconds > allowed:
             self._limit = max(1, int(self._limit * allowed / seconds))

@@ -25,7 +25,7 @@ HEADER = 12
 LIFE = "#life"
 KIND = "#kind"
 GROWN = 4 * 2**20
-"""Compacted again when it has grown by this much, and to four times of what is alive."""
+"""It is compacted when it is larger than this and than four times its size after the last compaction."""
 RECENTLY = 1_700_000_000
 """Seconds since the epoch: a moment in 2023."""
 _encode = msgspec.msgpack.Encoder().encode
@@ -79,7 +79,7 @@ class Journal:
         self._file.flush()
 
     async def sync(self) -> None:
-        """In a thread; `append` must wait until it is over."""
+        """Write to the disk, in a thread; `append` must not be called until it is over."""
         await asyncio.to_thread(self._sync)
 
     def _sync(self) -> None:
@@ -90,12 +90,12 @@ class Journal:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):  # what could not be written was reported by then
+        with contextlib.suppress(OSError):  # what could not be written has been reported already
             self._file.close()
         self._lock.close()
 
     def _compact(self) -> None:
-        """Only what is alive, in a new file that replaces the old one at once."""
+        """Write only the current values, to a new file that replaces the old one in one step."""
         fresh = self.path.with_suffix(".new")
         with fresh.open("wb") as file:
             file.write(_record(LIFE, str(self.life).encode()))
@@ -115,7 +115,7 @@ class Journal:
 
 
 def life_by_the_clock() -> int:
-    """Without a journal: greater at every start, and below 2**32, which is what cores can count."""
+    """A life without a journal: greater at every start, and below 2**32: `life * 2**32` has 64 bits."""
     return int((time.time() - RECENTLY) * 10)
 
 

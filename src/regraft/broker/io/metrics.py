@@ -1,7 +1,7 @@
 """What a broker says of itself: the Prometheus text format and a health document.
 
 Counters are plain numbers that the shell adds to, once for a batch; everything else is read from the core
-when somebody asks.
+when a request comes.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from regraft.broker.io.endpoint import Answer
+from regraft.broker.io.endpoint import HttpAnswer
 
 if TYPE_CHECKING:
     from regraft.broker.io.server import BrokerServer
@@ -19,30 +19,30 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass
 class Counters:
-    """Since the start."""
+    """Counted since the start."""
 
     publications_in: int = 0
     messages_in: int = 0
     messages_out: int = 0
     bytes_in: int = 0
-    """Of connections that have ended; the others count their own."""
+    """Bytes of connections that have ended; open connections count their own."""
     bytes_out: int = 0
     refused: int = 0
     refusals: int = 0
     accepted: int = 0
 
 
-def metrics(server: "BrokerServer") -> Answer:
+def metrics(server: "BrokerServer") -> HttpAnswer:
     lines: list[str] = []
     for name, kind, help, value in _values(server):
         full = f"regraft_{name}"
         lines += [f"# HELP {full} {help}", f"# TYPE {full} {kind}"]
         lines.append(f'{full}{{broker="{_escaped(server.id)}"}} {value}')
-    return Answer(TEXT, "\n".join(lines) + "\n")
+    return HttpAnswer(TEXT, "\n".join(lines) + "\n")
 
 
-def healthz(server: "BrokerServer") -> Answer:
-    """Always an answer: a broker whose neighbour is gone is healthy itself."""
+def healthz(server: "BrokerServer") -> HttpAnswer:
+    """Always status 200: a broker whose neighbour is gone is healthy itself."""
     seen = server.core.inspect() if server.core is not None else None
     document = {
         "broker": server.id,
@@ -51,7 +51,7 @@ def healthz(server: "BrokerServer") -> Answer:
         "links": seen.links if seen is not None else {},
         "clients": seen.clients if seen is not None else 0,
     }
-    return Answer("application/json", json.dumps(document) + "\n")
+    return HttpAnswer("application/json", json.dumps(document) + "\n")
 
 
 def _values(server: "BrokerServer") -> Iterator[tuple[str, str, str, float]]:

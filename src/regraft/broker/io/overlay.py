@@ -55,7 +55,7 @@ class Overlay:
         return self.servers[id].fault
 
     async def stop(self) -> None:
-        """All at once; one that cannot stop does not keep the others from it."""
+        """Stop all at once; one that fails to stop does not keep the others from stopping."""
         ends = await asyncio.gather(
             *[server.stop() for server in self.servers.values()], return_exceptions=True
         )

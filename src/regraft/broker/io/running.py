@@ -11,8 +11,8 @@ LOAD_AFTER_SECONDS = 30.0
 
 
 async def undisturbed(main: Coroutine[Any, Any, T]) -> T:
-    """In a process that does nothing but run brokers: nothing stops them for long."""
-    tasks = [asyncio.create_task(care()) for care in (set_aside, _load)]
+    """Run it in a process that does nothing but run brokers, so that nothing stops them for long."""
+    tasks = [asyncio.create_task(task()) for task in (set_aside, _load)]
     try:
         return await main
     finally:
@@ -21,8 +21,8 @@ async def undisturbed(main: Coroutine[Any, Any, T]) -> T:
 
 
 async def _load() -> None:
-    """What matches many filters takes a second to load, as long as a broker takes to start. Whoever brings
-    many filters sooner waits for it then; otherwise it is there before they come."""
+    """Load the code that matches many filters before it is needed. Loading takes a second, as long as a
+    broker takes to start; a client that brings many filters sooner has to wait for it."""
     from regraft.filters.index import load_compiled  # noqa: PLC0415 — loads numpy, which clients do without
 
     await asyncio.sleep(LOAD_AFTER_SECONDS)

@@ -1,8 +1,8 @@
 """The shell of one broker: sockets, timers and files around the core, which decides everything.
 
-What happens is told to the core; its effects are carried out in order. Everything that one call of the
-core sends to one peer leaves as one frame. What the core wants stored is on the disk before anything that
-it sends afterwards leaves; meanwhile reading goes on, and what is sent waits.
+The shell tells the core what happens and carries out its effects in order. Everything that one call of the
+core sends to one peer leaves as one frame. What the core stores is on the disk before anything that it sends
+afterwards leaves; meanwhile the shell continues to read, and what is sent waits.
 """
 
 import asyncio
@@ -18,20 +18,18 @@ from regraft.broker.core.effects import Report
 from regraft.broker.core.lease import Lease
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
 from regraft.broker.core.settings import NEIGHBOURS, neighbours_of
-from regraft.broker.io.broker_control import BrokerControl
+from regraft.broker.io.broker_control import BrokerControl, FailStop
 from regraft.broker.io.clock import Clock
 from regraft.broker.io.configuration import Address, Configuration
 from regraft.broker.io.connection import Connection
 from regraft.broker.io.control import Control
 from regraft.broker.io.dialling import Dialling
-from regraft.broker.io.durable import Durable, Outgoing
+from regraft.broker.io.durable import Durable, Memory, Outgoing
 from regraft.broker.io.endpoint import Endpoint
-from regraft.broker.io.fail_stop import FailStop
+from regraft.broker.io.fair_queue import FairQueue, prepare
 from regraft.broker.io.journal import Journal, life_by_the_clock
-from regraft.broker.io.memory import Memory
 from regraft.broker.io.metrics import Counters, healthz, metrics
 from regraft.broker.io.telemetry import Observer, file_name
-from regraft.broker.io.turns import Turns, prepare
 from regraft.filters import Filter
 from regraft.model import BadInput, RegraftError
 from regraft.protocol.messages import AnyMessage, Bye, ClientHello, LinkHello, Run
@@ -43,7 +41,7 @@ TICK_SECONDS = 0.25
 
 
 class BrokerServer(BrokerControl):
-    """A broker that runs. `addresses`, of those who may become neighbours, can be filled in at any time."""
+    """A running broker. The `addresses` of possible neighbours can be filled in at any time."""
 
     def __init__(
         self, configuration: Configuration, addresses: dict[str, Address], memory: Memory | None = None
@@ -63,7 +61,7 @@ class BrokerServer(BrokerControl):
         """Called when a neighbour has connected, and when the connection to it is lost."""
         self._fail_stop = FailStop(self._core_failed)
         self._next = 1
-        self._turns = Turns()
+        self._fair_queue = FairQueue()
         self._clock = Clock()
         self._dialling = Dialling(self._new_connection, addresses, configuration.tls)
         self._memory = memory
@@ -105,7 +103,7 @@ class BrokerServer(BrokerControl):
         return self.address
 
     async def start(self) -> None:
-        """Remember, let peers in, call the neighbours."""
+        """Restore what was stored, let peers in, and call the neighbours."""
         config = self.configuration
         if self._listener is None:
             await self.listen()
@@ -148,7 +146,7 @@ class BrokerServer(BrokerControl):
         return Broker(self.id, near, settings, life, stored, self._clock.now())
 
     async def stop(self) -> None:
-        """Gracefully: what is already decided leaves, then connections end."""
+        """Stop in order: what the core has decided leaves, then connections end."""
         if self._beating is not None:
             self._beating.cancel()
         if self._listener is not None:
@@ -173,14 +171,14 @@ class BrokerServer(BrokerControl):
             self._memory.close()
 
     def _memory_failed(self, fault: Exception) -> None:
-        """Better gone than promising what a crash would undo."""
+        """Give up: a broker that cannot store would promise what a crash undoes."""
         if isinstance(fault, OSError | RegraftError):
             self.give_up(f"the journal cannot be written: {fault}")
         else:
             self._core_failed(fault)
 
     def _beat_ended(self, beating: asyncio.Task[None]) -> None:
-        """Without a pulse a broker only looks alive."""
+        """A broker without its ticks only looks alive: give up if they fail."""
         if not beating.cancelled() and (fault := beating.exception()) is not None:
             self._core_failed(fault)
 
@@ -188,7 +186,7 @@ class BrokerServer(BrokerControl):
         self.give_up(f"{type(fault).__name__} in the core: {fault}", fault)
 
     def give_up(self, reason: str, fault: BaseException | None = None) -> None:
-        """Gone at once and for good: neighbours and clients find another way, or a broker that restarts."""
+        """End at once and for good: peers find another way, or this broker after a restart."""
         if self.fault:
             return
         self.fault = reason
@@ -208,7 +206,7 @@ class BrokerServer(BrokerControl):
 
     def _new_connection(self, neighbour: str = "") -> Connection:
         self._next += 1
-        return Connection(self, self._next, self.configuration.allowed, neighbour, self._turns)
+        return Connection(self, self._next, self.configuration.allowed, neighbour, self._fair_queue)
 
     def connected(self, connection: Connection) -> None:
         assert self.core is not None
@@ -226,7 +224,7 @@ class BrokerServer(BrokerControl):
             self._perform(self.core.opened(connection.number, connection.neighbour))
 
     def ahead(self, connection: Connection, message: AnyMessage, filters: list[Filter]) -> Iterator[None]:
-        """Read filters, and put those of a hello into the tables, so that hearing it takes no time."""
+        """Parse filters, and put those of a hello into the tables, so that handling it takes no time."""
         if connection.hello is None and not self._admitted(connection, message):
             return
         yield from prepare(message, filters)
@@ -243,8 +241,8 @@ class BrokerServer(BrokerControl):
         self.counters.messages_in += len(messages)
         self.counters.publications_in += sum([len(each.seqs) for each in messages if type(each) is Run])
         if isinstance(connection.hello, ClientHello):
-            connection.unconfirmed.published(messages)
-            if excess := connection.unconfirmed.excess(self.configuration):
+            connection.usage.published(messages)
+            if excess := connection.usage.excess(self.configuration):
                 connection.refuse(excess)
                 self._expel(connection)
                 return
@@ -263,19 +261,19 @@ class BrokerServer(BrokerControl):
             return
         if isinstance(connection.hello, LinkHello):
             self.on_neighbour(connection.hello.broker, False)
-        if connection.floods:
+        if connection.takes_too_much:
             self._expel(connection)
         with self._fail_stop:
             self._perform(self.core.closed(connection.number, self._clock.now()))
 
     def _expel(self, connection: Connection) -> None:
-        """As if it had said goodbye: what is kept for who takes too much would be kept for nobody."""
+        """End the session as if the client had said goodbye: it takes too much, so nothing is kept for it."""
         assert self.core is not None
         with self._fail_stop:
             self._perform(self.core.received(connection.number, [Bye()], self._clock.now()))
 
     def _admitted(self, connection: Connection, first: AnyMessage) -> bool:
-        """Whether the peer may talk to the core, which refuses what is no hello."""
+        """Whether the peer may talk to the core. (The core refuses a first message that is not a hello.)"""
         if isinstance(first, LinkHello | ClientHello):
             assert connection.transport is not None
             certificate = connection.transport.get_extra_info("peercert")
@@ -344,7 +342,7 @@ class BrokerServer(BrokerControl):
         if isinstance(hello := messages[0], LinkHello):
             messages[0] = msgspec.structs.replace(hello, token=self.configuration.tokens.brokers)
         elif type(connection.hello) is ClientHello:
-            self.counters.refusals += connection.unconfirmed.answered(messages)
+            self.counters.refusals += connection.usage.answered(messages)
         connection.send(messages)
 
     def _observe(self, observer: Observer, stores: list[Store], reports: Sequence[Report]) -> None:

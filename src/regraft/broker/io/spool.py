@@ -1,7 +1,7 @@
-"""Telemetry on the disk: files of JSON lines, rotated and synchronised, written by a thread (`scribe`).
+"""Telemetry on the disk: files of JSON lines, rotated and synchronised, written by `telemetry_thread`.
 
-Routing never waits for it: what finds the queue full is not recorded, and counted. Interest is kept until the
-disk has it (`owed`).
+Routing never waits for it: records that find the queue full are counted instead of written. Interest is kept
+until the disk has it (`interest_queue`).
 """
 
 import contextlib
@@ -18,8 +18,8 @@ from typing import BinaryIO, Generic, TypeVar
 import msgspec
 
 from regraft.broker.io.configuration import Telemetry
-from regraft.broker.io.owed import Owed
-from regraft.broker.io.scribe import SCRIBE
+from regraft.broker.io.interest_queue import InterestQueue
+from regraft.broker.io.telemetry_thread import TELEMETRY_THREAD
 from regraft.model import BadInput
 from regraft.protocol.telemetry import Interest
 
@@ -41,13 +41,13 @@ class Spool(Generic[T]):
         self._name = name
         self._render = render
         self._batches: deque[tuple[Sequence[T], int]] = deque()
-        self._owed = Owed(telemetry.queue)
-        # Each is changed by one side only, so that neither ever waits for the other.
+        self._interest = InterestQueue(telemetry.queue)
+        # Each counter is changed by one thread only, so that neither ever waits for the other.
         self._offered = self._refused = 0
         self._taken = self._failed = 0
         self._failing = self._closed = False
         self._unsynced = 0
-        """Records that were written since the last synchronisation, beside those that are owed."""
+        """Records written since the last synchronisation, without those of `interest_queue`."""
         self._file: BinaryIO | None = None
         self._path = telemetry.folder / "none"
         self._synced = self._opened = time.monotonic()
@@ -59,7 +59,7 @@ class Spool(Generic[T]):
                     _finish_left(left)
         except OSError as fault:
             raise BadInput(str(telemetry.folder), f"cannot hold telemetry: {fault.strerror}") from None
-        SCRIBE.serve(self)
+        TELEMETRY_THREAD.add(self)
 
     @property
     def not_recorded(self) -> int:
@@ -73,27 +73,27 @@ class Spool(Generic[T]):
         self._offered += weight
         self._batches.append((batch, weight))
 
-    def owe(self, records: Sequence[Interest]) -> None:
-        """These will be written, whatever else finds no room. Never blocks."""
+    def add_interest(self, records: Sequence[Interest]) -> None:
+        """These will be written even if the queue is full. Never blocks."""
         if self._closed:
             self._refused += len(records)
         else:
-            self._owed.add(records)
+            self._interest.add(records)
 
     def close(self) -> None:
         """Write what waits, then end."""
         self._closed = True
-        SCRIBE.leave(self)
+        TELEMETRY_THREAD.remove(self)
 
-    # In the scribe's thread
+    # In the telemetry thread
 
-    def turn(self, last: bool) -> None:
+    def write_waiting(self, last: bool) -> None:
         for _ in range(len(self._batches)):
             batch, weight = self._batches.popleft()
             if not self._survives(partial(self._write_batch, batch)):
                 self._failed += weight
             self._taken += weight
-        while self._owed and self._survives(lambda: self._write(self._owed.take())):
+        while self._interest and self._survives(lambda: self._write(self._interest.take())):
             pass
         self._survives(partial(self._maybe_sync, last))
 
@@ -116,7 +116,7 @@ class Spool(Generic[T]):
         self._failed += self._unsynced
         self.written -= self._unsynced
         self._unsynced = 0
-        self._owed.lost()
+        self._interest.lost()
         if file is not None:
             with contextlib.suppress(OSError):
                 file.close()
@@ -156,7 +156,7 @@ class Spool(Generic[T]):
     def _flush(self, file: BinaryIO) -> None:
         file.flush()
         os.fsync(file.fileno())
-        self.written += self._owed.safe()
+        self.written += self._interest.safe()
         self._unsynced = 0
         self._failing = False  # what was only buffered says nothing about the disk
 

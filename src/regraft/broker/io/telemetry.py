@@ -1,4 +1,4 @@
-"""What happens in a broker → telemetry records.
+"""Makes telemetry records of what happens in a broker.
 
 The event loop hands over batches of the core's facts as they are; cutting them into records, sampling and
 reading attributes is done by the thread that writes them. Which publications a sample keeps depends on
@@ -42,7 +42,7 @@ SESSION = "session/"
 
 
 class _Filters(msgspec.Struct, array_like=True):
-    """How the stored record of a session begins."""
+    """The first fields of a stored session, on a tree and in a mesh alike."""
 
     advertisements: dict[str, str]
     subscriptions: dict[str, str]
@@ -51,7 +51,7 @@ class _Filters(msgspec.Struct, array_like=True):
 _decode = msgspec.msgpack.Decoder(_Filters).decode
 
 
-class Seen(NamedTuple):
+class SeenFact(NamedTuple):
     """A fact, when it was seen (microseconds since the epoch) and how much the broker held then."""
 
     at: int
@@ -67,24 +67,24 @@ class Observer:
         self.telemetry = telemetry
         self.one_in = telemetry.one_in if telemetry.mode == "sampled" else 1
         self._stands_for = self.one_in if self.one_in > 1 else msgspec.UNSET
-        self.spool: Spool[Seen | Record] = Spool(file_name(broker), telemetry, self._records)
+        self.spool: Spool[SeenFact | Record] = Spool(file_name(broker), telemetry, self._records)
         self._filters: dict[str, set[tuple[Role, str]]] = {}
         self._last = 0
-        """Time of the last record."""
+        """The time of the last record."""
         self._counts = (time.monotonic(), 0, 0)
 
     def facts(self, facts: Sequence[Fact], held: int) -> None:
         at = time.time_ns() // 1000
         weight = sum(len(fact.run.seqs) for fact in facts)
-        self.spool.offer([Seen(at, held, fact) for fact in facts], weight)
+        self.spool.offer([SeenFact(at, held, fact) for fact in facts], weight)
 
     def known(self, stored: dict[str, bytes]) -> None:
-        """The sessions of the life before. Their interest is told again (a crash may have taken the records);
-        what is told twice counts from the first time."""
+        """The sessions of the life before. Their interest is recorded again, because a crash may have taken
+        the records; what is recorded twice counts from the first time."""
         self.stores(Store(key, value) for key, value in stored.items())
 
     def stores(self, stores: Iterable[Store]) -> None:
-        """A client's filters have changed: what came, what went."""
+        """Record the filters that clients have added and removed, from what is stored of their sessions."""
         records: list[Interest] = []
         for store in stores:
             if not store.key.startswith(SESSION):
@@ -98,7 +98,7 @@ class Observer:
             client = store.key.removeprefix(SESSION)
             records += [self._interest(client, *each, "added") for each in sorted(now - before)]
             records += [self._interest(client, *each, "removed") for each in sorted(before - now)]
-        self.spool.owe(records)
+        self.spool.add_interest(records)
 
     def health(self, server: "BrokerServer", under: str | None = None) -> None:
         """`under`: the change of links in which the broker's part begins or ends now."""
@@ -127,19 +127,19 @@ class Observer:
     def close(self) -> None:
         self.spool.close()
 
-    # In the scribe's thread
+    # In the telemetry thread
 
-    def _records(self, batch: Sequence[Seen | Record]) -> Iterator[Record]:
+    def _records(self, batch: Sequence[SeenFact | Record]) -> Iterator[Record]:
         for each in batch:
             if isinstance(each, Record):
                 yield each
             else:
                 yield from self._of_fact(each)
 
-    def _of_fact(self, seen: Seen) -> Iterator[Record]:
+    def _of_fact(self, seen: SeenFact) -> Iterator[Record]:
         kind, run, _, to, under = seen.fact
         broker = self.broker
-        # A mesh numbers by publisher and topic, and names that `client#life/topic`; it is one publication.
+        # In a mesh streams are named `client#life/topic`; the publisher is what stands before the slash.
         publisher = run.publisher.partition("/")[0]
         for seq, event in self._kept(publisher, run):
             at = self._time(seen.at)
@@ -204,7 +204,7 @@ class Observer:
         return Interest(at=at, broker=self.broker, client=client, role=role, filter=filter, change=change)
 
     def _time(self, microseconds: int) -> datetime:
-        """Never the same twice."""
+        """A time that no other record has, as early as possible."""
         self._last = max(self._last + 1, microseconds)
         return _EPOCH + timedelta(microseconds=self._last)
 

@@ -1,8 +1,8 @@
-"""Who is heard when: long work is done in slices, one for each round of the event loop.
+"""A fair queue of the connections' work: long work is done in slices, one for each round of the event loop.
 
 A peer that says little is answered at once. What takes longer waits here, in a queue of all connections, and
-between two slices the event loop looks who else has something to say. So a peer waits for one slice at
-most, however many others bring however much.
+between two slices the event loop reads what other peers have sent. So a peer waits for one slice at most,
+however many others there are and however much they send.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 
-from regraft.filters import BadFilter, Filter, preparing
+from regraft.filters import BadFilter, Filter, prepare_in_steps
 from regraft.protocol.messages import (
     Advertise,
     AnyMessage,
@@ -24,21 +24,21 @@ from regraft.protocol.messages import (
 
 SLICE_SECONDS = 0.0002
 ALONE_SECONDS = 0.5
-"""Who publishes is alone if nobody else has published for so long."""
+"""A connection publishes alone if no other one has published for this long."""
 WINDOW_SECONDS = 0.1
 HEAVY_SECONDS = 0.025
-"""Who has been heard for so long within the window waits for its turn when others publish."""
+"""A connection whose messages took this long within the window has to queue when others publish."""
 COSTLY = frozenset({Advertise, Subscribe, Withdraw, ClientHello, Update})
-"""They change tables, and most bring filters that have to be read."""
+"""Messages that change tables; most bring filters, which have to be parsed."""
 
 
-class Turns:
+class FairQueue:
     """The queue of one broker."""
 
     def __init__(self) -> None:
         self._waiting: deque[Iterator[None]] = deque()
         self._filters: deque[Iterator[None]] = deque()
-        """Work on filters: it takes longest, and has every second slice if there is other work."""
+        """Work on filters: it takes longest, so it gets only every second slice if there is other work."""
         self._filters_next = False
         self._is_due = False
         self._talker = -1
@@ -48,14 +48,14 @@ class Turns:
         return len(self._waiting) + len(self._filters)
 
     def take(self, work: Iterator[None], filters: bool = False) -> None:
-        """Do this, step by step, in turn with what others want done; it begins with `filters`, or not."""
+        """Do this step by step, in turn with other work; `filters` says whether it begins with filters."""
         (self._filters if filters else self._waiting).append(work)
         if not self._is_due:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self._round)
 
     def contended(self, talker: int) -> bool:
-        """This one publishes: do others as well?"""
+        """This connection publishes: whether others do as well."""
         now = time.monotonic()
         if talker != self._talker:
             if now - self._since < ALONE_SECONDS:
@@ -79,8 +79,8 @@ class Turns:
             asyncio.get_running_loop().call_soon(self._round)
 
 
-class Used:
-    """How long one connection has been heard of late."""
+class RecentUse:
+    """How long the latest messages of one connection took."""
 
     __slots__ = ("_began", "_seconds")
 
@@ -98,17 +98,17 @@ class Used:
 
 
 def price(message: AnyMessage) -> int:
-    """About how long it takes, in units of two microseconds; not for what is `COSTLY`."""
+    """About how long the message takes, in units of two microseconds; not for `COSTLY` ones."""
     if type(message) is Run:
         return 4 + len(message.seqs) + (sum(map(len, message.events)) >> 12)
     return 2 + len(message.ranges) // 2 if type(message) is Confirm else 4
 
 
 def prepare(message: AnyMessage, kept: list[Filter]) -> Iterator[None]:
-    """Read the message's filters; what is wrong with one will be said when it is asked for."""
+    """Parse the message's filters ahead of time. A bad one is ignored here and refused when it is used."""
     for text in filters_of(message):
         try:
-            kept.append((yield from preparing(text)))
+            kept.append((yield from prepare_in_steps(text)))
         except BadFilter:
             yield
 

@@ -10,54 +10,56 @@ from typing import Protocol
 EVERY_SECONDS = 0.1
 
 
-class Serves(Protocol):
-    def turn(self, last: bool) -> None:
-        """Writes what waits. `last`: nothing comes after it."""
+class Writes(Protocol):
+    """A spool, as this thread sees it."""
+
+    def write_waiting(self, last: bool) -> None:
+        """Write what waits. With `last`, nothing comes after it."""
 
 
-class Scribe:
-    """Its thread lives while there is somebody to serve."""
+class TelemetryThread:
+    """The thread lives while there is a spool to write."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._served: list[Serves] = []
+        self._writers: list[Writes] = []
         self._leaving: dict[int, threading.Event] = {}
         self._thread: threading.Thread | None = None
 
-    def serve(self, one: Serves) -> None:
+    def add(self, one: Writes) -> None:
         with self._changed:
-            self._served.append(one)
+            self._writers.append(one)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._rounds, name="telemetry", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
                 self._thread.start()
 
-    def leave(self, one: Serves) -> None:
-        """After its last turn, which is at once."""
+    def remove(self, one: Writes) -> None:
+        """Returns after the last `write_waiting`, which is called at once."""
         with self._changed:
-            if not any(each is one for each in self._served):
+            if not any(each is one for each in self._writers):
                 return
             done = self._leaving.setdefault(id(one), threading.Event())
             self._changed.notify()
         done.wait()
 
-    def _rounds(self) -> None:
+    def _run(self) -> None:
         while True:
             with self._changed:
-                if not self._served:
+                if not self._writers:
                     self._thread = None
                     return
                 if not self._leaving:
                     self._changed.wait(EVERY_SECONDS)
-                served, leaving = list(self._served), dict(self._leaving)
-            for one in served:
+                writers, leaving = list(self._writers), dict(self._leaving)
+            for one in writers:
                 done = leaving.get(id(one))
-                one.turn(last=done is not None)
+                one.write_waiting(last=done is not None)
                 if done is not None:
                     with self._changed:
-                        self._served.remove(one)
+                        self._writers.remove(one)
                         del self._leaving[id(one)]
                     done.set()
 
 
-SCRIBE = Scribe()
-"""Of this process."""
+TELEMETRY_THREAD = TelemetryThread()
+"""The thread of this process."""

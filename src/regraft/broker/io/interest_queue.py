@@ -1,12 +1,12 @@
-"""Interest records that the disk does not have yet: they are never given up, unlike records of traffic.
+"""Interest records that the disk does not have yet: they are never dropped, unlike records of traffic.
 
-A delivery that is not recorded is one of many; a subscription is told once, and a table without it is wrong
-for as long as it holds. So these wait however full the queue is, and are written again if the file that holds
-them fails before it is synchronised (what stands twice is one record to whoever reads it).
+A delivery that is not recorded is one of many. A subscription is recorded once, and a table without it is
+wrong for as long as the subscription lasts. So these records wait however full the queue is, and are written
+again if their file fails before it is synchronised (readers take a record that stands twice for one).
 
-Memory stays bounded while nothing can be written: what came and went meanwhile need not be told, and of
-what changed several times the first and the last time are enough. What is left is what clients hold now,
-and what they held when the disk failed.
+Memory stays bounded while nothing can be written: a filter that came and went meanwhile need not be recorded,
+and of one that changed several times the first and the last change are enough. What is left is what clients
+have now, and what they had when the disk failed.
 """
 
 from collections import deque
@@ -15,17 +15,17 @@ from collections.abc import Iterable
 from regraft.protocol.telemetry import Interest
 
 AT_ONCE = 1000
-"""Records that are written together: on a full disk, no more than these are tried again and again."""
+"""The most records that are written together: on a full disk only these are tried again and again."""
 
 
-class Owed:
+class InterestQueue:
     """`add` from the event loop, everything else from the thread that writes."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._waiting: deque[Interest] = deque()
         self._written: list[Interest] = []
-        """Not synchronised yet."""
+        """Records that were written and are not synchronised yet."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -34,13 +34,13 @@ class Owed:
         self._waiting.extend(records)
 
     def take(self) -> list[Interest]:
-        """The next ones to be written."""
+        """Take the next records to be written."""
         found = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
         self._written += found
         return found
 
     def safe(self) -> int:
-        """What was taken is on the disk; how many that are."""
+        """What was taken is on the disk; returns how many records that are."""
         count = len(self._written)
         self._written.clear()
         return count

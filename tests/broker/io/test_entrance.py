@@ -9,8 +9,8 @@ import pytest
 import trustme
 from tests.broker.io.peers import HASTY, at, broker, chain, finish, overlay, raw_peer
 
-from regraft.broker.io.admission import refusal
 from regraft.broker.io.configuration import Configuration, Tokens
+from regraft.broker.io.entrance import refusal
 from regraft.broker.io.overlay import Overlay
 from regraft.client import Event, Refused, Unreachable, connect
 from regraft.model import BadInput

@@ -1,18 +1,18 @@
-"""What a client asks for that no well-behaved one does; and how much that it is refused.
+"""How much one client takes of the broker, and whether that is more than any well-behaved client would.
 
-The core promises the client a window and the client's core obeys it; this is for those that do not.
+The core promises the client a window, and our client obeys it; this is for clients that do not.
 """
 
 from collections import deque
 from collections.abc import Sequence
 
-from regraft.broker.io.admission import NO_ID
 from regraft.broker.io.configuration import Configuration
+from regraft.broker.io.entrance import NO_ID
 from regraft.protocol.messages import Advertise, AnyMessage, Confirm, Refused, Run, Settled, Subscribe
 from regraft.protocol.names import is_name
 
 
-class Unconfirmed:
+class ClientUsage:
     """Counts one connection's publications and their bytes, run by run."""
 
     __slots__ = ("_runs", "again", "bytes", "count", "has_ids", "most_ranges", "refusals")
@@ -21,15 +21,15 @@ class Unconfirmed:
         self.count = 0
         self.bytes = 0
         self.again = -1
-        """How many it sent again after its hello; not known yet if negative."""
+        """How many it sent again after its hello; negative while that is not known."""
         self.refusals = 0
         """Filters and publications that were refused and are not forgiven."""
         self.most_ranges = 0
-        """Of all its confirmations."""
+        """The most ranges in one of its confirmations."""
         self.has_ids = True
-        """Whether its filters are named as they may be."""
+        """Whether the ids of all its filters are allowed names."""
         self._runs: dict[str, deque[tuple[int, int, int]]] = {}
-        """By publisher: last number, how many, bytes."""
+        """By publisher, for each run: its last number, how many publications, how many bytes."""
 
     def published(self, messages: Sequence[AnyMessage]) -> None:
         for message in messages:
@@ -49,9 +49,9 @@ class Unconfirmed:
                 self.has_ids = False
 
     def answered(self, messages: Sequence[AnyMessage]) -> int:
-        """How many of the answers are refusals.
+        """Count answers to the client; returns how many of them are refusals.
 
-        A run is done when its last number is; in between, others may be open. It need not be exact.
+        A run counts as done when its last number is, although others in it may be open: no need to be exact.
         """
         before = self.refusals
         for message in messages:
@@ -66,9 +66,9 @@ class Unconfirmed:
         return self.refusals - before
 
     def excess(self, configuration: Configuration) -> str:
-        """Why this is too much, if it is. Twice the window: what is confirmed right now still counts."""
+        """Why this is too much, if it is. Twice the window may be: what is being confirmed still counts."""
         window, allowed = configuration.settings.window, configuration.allowed
-        # What it sends again at first may be the window of another broker.
+        # What it sends again first was limited by the window of its last broker, which may be larger.
         if self.again >= 0 and self.count > 2 * window + self.again:
             return f"more than the window of {window} publications are unconfirmed"
         if self.bytes > allowed.unconfirmed_bytes:
@@ -80,7 +80,7 @@ class Unconfirmed:
         return "" if self.has_ids else NO_ID
 
     def forgive(self, count: int) -> None:
-        """Time has passed."""
+        """Time has passed: this many refusals are forgiven."""
         self.refusals = max(0, self.refusals - count)
 
     def _done(self, publisher: str, last: int) -> None:

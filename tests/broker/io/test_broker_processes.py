@@ -8,21 +8,21 @@ import pytest
 from tests.broker.io.peers import chain, finish
 
 from regraft.broker.io.__main__ import from_json, to_json
+from regraft.broker.io.broker_processes import BrokerProcesses
 from regraft.broker.io.configuration import Allowed, Configuration, Telemetry, Tokens
-from regraft.broker.io.processes import Processes
 from regraft.client import Event, connect
 from regraft.model import RegraftError
 from regraft.wire.identity import Tls
 
 
-def where(running: Processes, id: str) -> str:
+def where(running: BrokerProcesses, id: str) -> str:
     return "{}:{}".format(*running.addresses[id])
 
 
 def test_the_crash_of_the_middle_broker_and_its_return_lose_nothing(tmp_path: Path) -> None:
     count = 1500
 
-    async def publish(running: Processes) -> None:
+    async def publish(running: BrokerProcesses) -> None:
         async with connect(where(running, "b0")) as publisher:
             for start in range(0, count, 10):
                 for n in range(start, start + 10):
@@ -34,7 +34,10 @@ def test_the_crash_of_the_middle_broker_and_its_return_lose_nothing(tmp_path: Pa
         def configure(id: str, near: tuple[str, ...]) -> Configuration:
             return Configuration(id, near, state=tmp_path, metrics=("127.0.0.1", 0))
 
-        async with Processes(chain(5), configure) as running, connect(where(running, "b4")) as subscriber:
+        async with (
+            BrokerProcesses(chain(5), configure) as running,
+            connect(where(running, "b4")) as subscriber,
+        ):
             subscription = await subscriber.subscribe("n >= 0")
             publishing = asyncio.create_task(publish(running))
             got = []
@@ -57,7 +60,7 @@ def test_the_crash_of_the_middle_broker_and_its_return_lose_nothing(tmp_path: Pa
 
 def test_processes_end_with_who_started_them(tmp_path: Path) -> None:
     async def scenario() -> list[int]:
-        async with Processes(chain(2), Configuration) as running:
+        async with BrokerProcesses(chain(2), Configuration) as running:
             return [process.pid for process in running.running.values()]
 
     for pid in finish(scenario()):
@@ -69,7 +72,7 @@ def test_a_broker_that_can_not_start_says_why(tmp_path: Path) -> None:
     (tmp_path / "b0.journal").write_bytes(b"no journal at all")
 
     async def scenario() -> None:
-        async with Processes(chain(1), lambda id, near: Configuration(id, near, state=tmp_path)):
+        async with BrokerProcesses(chain(1), lambda id, near: Configuration(id, near, state=tmp_path)):
             pass
 
     with pytest.raises(RegraftError, match=r"'b0' does not start: .*b0\.journal: offset 0: .*damaged"):
@@ -81,7 +84,7 @@ def test_a_configuration_may_be_long() -> None:
     tokens = Tokens(clients={f"client-{number}": "x" * 40 for number in range(5000)})
 
     async def scenario() -> None:
-        overlay = Processes(chain(1), lambda id, near: Configuration(id, near, tokens=tokens))
+        overlay = BrokerProcesses(chain(1), lambda id, near: Configuration(id, near, tokens=tokens))
         async with overlay as running, connect(where(running, "b0"), name="client-7", token="x" * 40):
             pass
 

@@ -15,8 +15,8 @@ from regraft.model import BadInput, RegraftError, Topology
 from regraft.processes.children import close_input, end_all, kill, start_module
 
 
-class Processes:
-    """`async with Processes(topology, configure)`; a stopped parent stops its brokers."""
+class BrokerProcesses:
+    """`async with BrokerProcesses(topology, configure)`; the brokers stop with their parent."""
 
     def __init__(
         self, topology: Topology, configure: Callable[[str, tuple[str, ...]], Configuration]
@@ -30,7 +30,7 @@ class Processes:
             id: configure(id, tuple(sorted(topology.neighbours[id]))) for id in topology.ids
         }
 
-    async def __aenter__(self) -> "Processes":
+    async def __aenter__(self) -> "BrokerProcesses":
         try:
             await asyncio.gather(*[self._spawn(id) for id in self.topology.ids])
             await asyncio.gather(*[self._introduce(id) for id in self.topology.ids])
@@ -53,7 +53,7 @@ class Processes:
         self.running.clear()
 
     async def kill(self, id: str) -> None:
-        """As a crash does: without a word."""
+        """End the process as a crash does, without a goodbye."""
         await kill(self.running.pop(id))
 
     async def restart(self, id: str) -> None:
@@ -77,7 +77,7 @@ class Processes:
         self.addresses[id] = (host, port)
 
     async def _introduce(self, id: str) -> None:
-        """To all: any of them may have become a neighbour."""
+        """Tell it the addresses of all: any of them may have become a neighbour."""
         process = self.running[id]
         await _tell(process, json.dumps(self.addresses))
         answer = await _answer(process, id)
@@ -91,7 +91,7 @@ def _address(told: list[Any] | None) -> Address | None:
 
 async def _tell(process: Process, line: str) -> None:
     assert process.stdin is not None
-    with contextlib.suppress(ConnectionError):  # then there is an answer that says why, or none
+    with contextlib.suppress(ConnectionError):  # `_answer` then reports why, or that the process has ended
         process.stdin.write(line.encode() + b"\n")
         await process.stdin.drain()
 
