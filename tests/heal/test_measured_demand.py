@@ -11,7 +11,7 @@ from tests.serve.serving import OnZooKeeper
 
 from regraft.coord import Coord, Layout
 from regraft.coord.typed import encode
-from regraft.estate.memory.windows import MadeUpWindows
+from regraft.estate.memory.estate import MadeUpWindows
 from regraft.heal.core.tidying import Tidying
 from regraft.heal.measured_demand import demand_of, last_measured, publish
 from regraft.model import Ends, Link, Plan, Topology, ends

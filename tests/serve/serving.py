@@ -14,9 +14,8 @@ from tests.deploy.fake_agents import FakeAgents, start_overlay
 from regraft.coord import Coord, Ensemble, Layout
 from regraft.coord.typed import encode, read
 from regraft.deploy.records import Current
-from regraft.estate.memory.estate import MemoryEstate
+from regraft.estate.memory.estate import MadeUpWindows, MemoryEstate
 from regraft.estate.memory.network import MemoryNetwork
-from regraft.estate.memory.windows import MadeUpWindows
 from regraft.estate.opening import opened
 from regraft.estate.protocol import Estate
 from regraft.model import Topology

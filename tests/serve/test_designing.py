@@ -16,7 +16,7 @@ from regraft.model.workload import Workload
 from regraft.plan.verify import verify
 from regraft.serve.designing import TopologyDesigner
 from regraft.serve.history import plan_document
-from regraft.serve.network import Network
+from regraft.serve.network_facts import NetworkFacts
 from regraft.serve.previews import preview
 
 CHAIN = Topology.of(itertools.pairwise("abcdef"))
@@ -25,7 +25,7 @@ CHAIN = Topology.of(itertools.pairwise("abcdef"))
 def designer(network: Topology | None = None, **limits: object) -> TopologyDesigner:
     goals = Limits(**limits)  # type: ignore[arg-type]
     return TopologyDesigner(
-        Network(network), goals, Policy(confirm=1), PlanLimits(time_limit=0.05), time_limit=0.2
+        NetworkFacts(network), goals, Policy(confirm=1), PlanLimits(time_limit=0.05), time_limit=0.2
     )
 
 
@@ -40,9 +40,9 @@ def talk(*pairs: str) -> Workload:
 def test_costs_latencies_and_places_come_from_the_network_file() -> None:
     brokers = tuple(Broker(id, latitude=0.0, longitude=float(place)) for place, id in enumerate("abc"))
     stated = Topology(brokers, (Link(("a", "b"), 7.0, 3.0), Link(("b", "c"), 1.0)), "mesh")
-    dressed = Network(stated).dressed(Topology.of([("a", "b"), ("a", "c")]))
-    assert dressed.by_ends["a", "b"] == Link(("a", "b"), 7.0, 3.0)
-    latency = dressed.by_ends["a", "c"].latency_ms
+    annotated = NetworkFacts(stated).annotated(Topology.of([("a", "b"), ("a", "c")]))
+    assert annotated.by_ends["a", "b"] == Link(("a", "b"), 7.0, 3.0)
+    latency = annotated.by_ends["a", "c"].latency_ms
     assert latency == pytest.approx(2 * 111.19 / 200, rel=0.01), "light over two degrees at the equator"
 
 
@@ -92,7 +92,7 @@ def test_a_plan_with_more_actions_than_the_loop_is_allowed_is_made_again_for_few
         steps = tuple((Action("shift", ("a", "b", "c")),) for _ in range(count))
         return Plan("tree", current.sha256, goal.sha256, steps, planner, Bounds(1, 1), None)
 
-    monkeypatch.setattr("regraft.plan.within_actions.make_plan", made)
+    monkeypatch.setattr("regraft.plan.make.make_plan", made)
     think = replace(designer(), policy=Policy(max_actions=most))
     found = think.plan(CHAIN, 1, CHAIN, Workload(), 10.0)
     assert not isinstance(found, str)
@@ -114,7 +114,7 @@ def test_a_plan_with_too_many_actions_gives_way_to_that_of_the_design(
         steps = tuple((Action("shift", ("a", "b", "c")),) for _ in range(20))
         return Plan("tree", current.sha256, goal.sha256, steps, planner, Bounds(1, 1), None)
 
-    monkeypatch.setattr("regraft.plan.within_actions.make_plan", long)
+    monkeypatch.setattr("regraft.plan.make.make_plan", long)
     made = think.plan(chain, 1, goal, star, 10.0)
     assert not isinstance(made, str)
     plan, planned = made

@@ -11,7 +11,7 @@ from regraft.model import Topology
 from regraft.model.traffic import TrafficClass
 from regraft.model.workload import Workload
 from regraft.serve.designing import TopologyDesigner
-from regraft.serve.network import Network
+from regraft.serve.network_facts import NetworkFacts
 from regraft.serve.replaying import Replay, replay
 
 IDS = [f"b{number}" for number in range(10)]
@@ -31,7 +31,7 @@ def window(number: int, pairs: Iterable[tuple[str, str]], demand: float = 500.0)
 def designer(limits: Limits | None = None, **policy: object) -> TopologyDesigner:
     settings = Policy(**{"confirm": 2, "cool_down_seconds": 60.0, **policy})  # type: ignore[arg-type]
     plan = PlanLimits(time_limit=0.05, max_degree=limits.max_degree if limits else None)
-    return TopologyDesigner(Network(), limits or Limits(), settings, plan, time_limit=0.3)
+    return TopologyDesigner(NetworkFacts(), limits or Limits(), settings, plan, time_limit=0.3)
 
 
 def played(windows: list[Measured], mode: Mode = "automatic", **policy: object) -> Replay:

@@ -7,7 +7,7 @@ import pytest
 from tests.deploy.fake_agents import within
 from tests.serve.serving import BUSY, CHAIN, STAYS, Bench, kinds, until
 
-from regraft.estate.memory.windows import MadeUpWindows
+from regraft.estate.memory.estate import MadeUpWindows
 from regraft.model import BadInput, Topology
 from regraft.model.intents import Delete
 from regraft.serve import views as v

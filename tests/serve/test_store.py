@@ -97,7 +97,7 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
     newer.execute("PRAGMA user_version = 99")
     newer.commit()
     newer.close()
-    with pytest.raises(BadInput, match="of version 99"):
+    with pytest.raises(BadInput, match="it has version 99"):
         Store(tmp_path / "newer.sqlite")
 
 

@@ -13,7 +13,7 @@ import pytest
 from playwright.async_api import Page, async_playwright, expect
 from tests.serve.serving import settings
 
-from regraft.estate.memory.windows import MadeUpWindows
+from regraft.estate.memory.estate import MadeUpWindows
 from regraft.estate.opening import opened
 from regraft.model import Topology
 from regraft.model.traffic import TrafficClass

@@ -13,7 +13,7 @@ from regraft.demo.story import Period, Sample, Story
 from regraft.model import Ends, Topology
 from regraft.model.files import write_text
 from regraft.model.topology_files import write_topology
-from regraft.serve.network import Network
+from regraft.serve.network_facts import NetworkFacts
 
 if TYPE_CHECKING:
     from regraft.demo.running import Scene
@@ -64,7 +64,7 @@ def write_report(
 
 
 def _tree(net: Topology, links: Iterable[Ends], without: str = "") -> Topology:
-    return Network(reachable(net)).dressed(Topology.of(links, [id for id in net.ids if id != without]))
+    return NetworkFacts(reachable(net)).annotated(Topology.of(links, [id for id in net.ids if id != without]))
 
 
 def report(

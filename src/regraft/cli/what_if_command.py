@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Command, advanced
+from regraft.cli.help_headings import Command, advanced
 
 if TYPE_CHECKING:
     from regraft.loop.policy import Mode
@@ -92,7 +92,7 @@ def _configuration(path: Path | None, window: str | None) -> "ServeConfiguration
 def _replayed(
     configuration: "ServeConfiguration", options: dict[str, Any], say: Callable[[str], None]
 ) -> "Replay":
-    from regraft.estate.regraft.past_windows import measured_past, moment, topology_then
+    from regraft.estate.regraft.past_windows import measured_past, parse_time, topology_then
     from regraft.measure.inputs import check_source
     from regraft.measure.session import SMALL, start
     from regraft.model import BadInput
@@ -100,8 +100,8 @@ def _replayed(
     from regraft.serve.replaying import replay
     from regraft.serve.running import designer_of
 
-    begin = moment(options["begin"], "--from") if options["begin"] else float("-inf")
-    end = moment(options["end"], "--to") if options["end"] else float("inf")
+    begin = parse_time(options["begin"], "--from") if options["begin"] else float("-inf")
+    end = parse_time(options["end"], "--to") if options["end"] else float("inf")
     if end <= begin:
         raise BadInput("--to", f"{options['end']} is not after --from, {options['begin']}")
     then = read_topology(options["topology"]) if options["topology"] else None

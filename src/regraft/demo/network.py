@@ -11,7 +11,7 @@ from importlib.resources import as_file, files
 from regraft.demo.demands import demands
 from regraft.model import Ends, Link, Topology, ends
 from regraft.model.topology_files import read_topology
-from regraft.serve.network import Network
+from regraft.serve.network_facts import NetworkFacts
 
 BROKER_MS = 0.1
 RELAY = "Bratislava"
@@ -32,11 +32,11 @@ def network(cities: tuple[str, ...] = ()) -> Topology:
     )
     lines = [ends(names[one], names[other]) for one, other in zoo.by_ends]
     bare = Topology(brokers, tuple(Link(pair) for pair in lines if chosen.issuperset(pair)), "mesh")
-    return Topology(brokers, tuple(map(_priced, Network(_nowhere(bare)).dressed(bare).links)), "mesh")
+    return Topology(brokers, tuple(map(_priced, NetworkFacts(_nowhere(bare)).annotated(bare).links)), "mesh")
 
 
 def _nowhere(topology: Topology) -> Topology:
-    """The brokers without links: then `dressed` derives every latency from the distance."""
+    """The brokers without links: then `annotated` derives every latency from the distance."""
     return Topology(topology.brokers, (), "mesh")
 
 

@@ -1,6 +1,6 @@
 """Estates: running networks that the loop can measure and change.
 
-`protocol` says what the loop needs of one; `windows` is what it measures, `settings` what it is told,
-`opening` builds the one that the settings mean. `regraft` is our own network on ZooKeeper and Spark, `memory`
-a whole network in memory. Whoever serves or shows the loop imports the first three only.
+`protocol` says what the loop needs of an estate, `windows` what an estate measures, `settings` how it is
+configured; `opening` builds the estate that the settings describe. `regraft` is our own network on ZooKeeper
+and Spark, `memory` a whole network in memory. `serve` and `web` import the first three only.
 """

@@ -1,6 +1,6 @@
-"""Builds the estate that the settings mean: the only module that chooses among estates.
+"""Builds the estate that the settings describe: the only module that chooses among estates.
 
-There is one kind that can be configured so far, our own network.
+So far only one kind can be configured: our own network.
 """
 
 from collections.abc import AsyncIterator
@@ -14,6 +14,6 @@ from regraft.estate.windows import Windows
 
 @asynccontextmanager
 async def opened(settings: EstateSettings, windows: Windows | None = None) -> AsyncIterator[Estate]:
-    """`windows`: who measures, instead of what the settings say."""
+    """`windows` measures instead of the Spark that the settings describe."""
     async with RegraftEstate.opened(settings, windows) as estate:
         yield estate

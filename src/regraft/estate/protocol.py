@@ -1,9 +1,9 @@
 """What the loop needs of a running network, and nothing more.
 
 An estate knows its topology, measures its traffic, and carries plans out. It belongs to one loop at a time:
-`probe` gets the right to change it back when that was lost. Faults have three kinds, and the loop treats them
-differently: `Away` (nobody answers, or the right to change the network is lost), `DiskFull`, and every other
-`RegraftError`, which concerns only what was asked. `BadInput` refuses a request; then nothing was touched.
+if the right to change it is lost, `probe` regains it. Faults have three kinds, and the loop treats them
+differently: `Away` (the estate does not answer, or the right to change it is lost), `DiskFull`, and every
+other `RegraftError`, which concerns only the request. `BadInput` refuses a request; then nothing was changed.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,15 +20,15 @@ WantedOfRun = Literal["run", "pause", "stop", "roll back"]
 
 
 class Away(RegraftError):
-    """The estate does not answer, or somebody else may change it now."""
+    """The estate does not answer, or another loop has the right to change it now."""
 
 
 class AnotherLoop(Away):
-    """Another loop has the right to change it."""
+    """Another loop has the right to change the estate."""
 
 
 class DiskFull(RegraftError):
-    """Less room than the settings ask for."""
+    """Less room is left on the disk than the settings ask for."""
 
 
 class Known(NamedTuple):
@@ -40,7 +40,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class BrokerFacts:
-    """What a broker says about itself; None: nothing."""
+    """What a broker reports about itself; None where it reports nothing."""
 
     alive: bool = False
     host: str | None = None
@@ -63,12 +63,12 @@ class Guarantees:
     delivery: Literal["exactly once", "at least once", "at most once"]
     order: Literal["publisher", "none"]
     duplicates: str = "none"
-    """What bounds their number, in words."""
+    """What limits the number of duplicates, in words."""
 
 
 @dataclass(frozen=True)
 class ChangeLimits:
-    """How many changes of links are made at a time, in all and at one broker; None: no limit."""
+    """How many links may be changed at a time, in all and at one broker; None: no limit."""
 
     at_once: int | None = None
     per_broker: int | None = None
@@ -107,7 +107,7 @@ class HealingRule:
 
 @dataclass(frozen=True)
 class HealingRules:
-    """`note` says why there are none, if there are none."""
+    """If there are no rules, `note` says why."""
 
     version: int = 0
     rules: tuple[HealingRule, ...] = ()
@@ -146,27 +146,27 @@ class Estate(Protocol):
     def limits(self) -> ChangeLimits: ...
     @property
     def known(self) -> Known | None:
-        """The topology as it was told last."""
+        """The topology that the estate has read last; None before the first reading."""
         ...
 
     async def refresh(self) -> Known:
-        """The topology as it is now."""
+        """Read the current topology."""
         ...
 
     async def probe(self) -> Known:
-        """The same, after the right to change the network was regained if it had been lost."""
+        """As `refresh`; and regain the right to change the network if it was lost."""
         ...
 
     async def follow(self, changed: Callable[[Known], None], failed: Callable[[str], None]) -> None:
-        """Tells every change of the topology and every loss of the right to change it; until cancelled."""
+        """Reports each change of the topology, and each loss of the right to change it, until cancelled."""
         ...
 
     async def brokers(self) -> Mapping[str, BrokerFacts]:
-        """All brokers that can be told something, also those that wait to be part of the network."""
+        """All brokers that can be controlled, including those that wait to join the network."""
         ...
 
     async def warm(self) -> None:
-        """What measuring needs is started before the first window is over."""
+        """Start what measuring needs, before the first window ends."""
         ...
 
     async def measure(self, start: float, end: float) -> MeasuredWindow: ...
@@ -183,34 +183,37 @@ class Estate(Protocol):
         ...
 
     async def resume(self, plan: Plan | None, back: bool, tell: TellProgress) -> Outcome | Ended:
-        """The interrupted run to its end; if it has ended meanwhile, how; `BadInput` if it never began."""
+        """Carry the interrupted run to its end. If it has ended meanwhile, report how it ended.
+
+        `BadInput` if the run never began.
+        """
         ...
 
     async def roll_back(self, tell: TellProgress) -> Outcome:
-        """What the last run has changed is changed back."""
+        """Take back what the last run has changed."""
         ...
 
     async def ask(self, wanted: WantedOfRun) -> None:
-        """Tells the run that is under way to continue, pause, stop or go back; `BadInput` if none is."""
+        """Tell the run under way to continue, pause, stop or turn back; `BadInput` if there is none."""
         ...
 
     async def interrupted(self) -> str | None:
-        """sha256 of the plan of a run that has not ended, and that nobody carries out."""
+        """sha256 of the plan of a run that has not ended and that no deployer carries out."""
         ...
 
     async def last_run(self) -> LastRun | None: ...
 
     async def tell_healing(self, measured: Measured, network: Topology | None) -> None:
-        """The traffic measured last, and what links cost: a repair chooses links by them."""
+        """Publish the traffic measured last and the costs of links: repairs choose links by them."""
         ...
 
     async def rules(self) -> HealingRules: ...
     async def put_rules(
         self, rules: Mapping[str, str], definitions: Mapping[str, float | str | bool]
     ) -> HealingRules:
-        """Adds these and replaces those of the same name; `BadInput` if one breaks a rule of the language."""
+        """Add these rules, replacing those of the same name; `BadInput` if one is not valid."""
         ...
 
     async def adaptations(self, limit: int) -> tuple[HealingRecord, ...]:
-        """The last ones, the newest first; none if the network does not heal by itself."""
+        """The last adaptations, the newest first; empty if the network does not heal by itself."""
         ...

@@ -1,5 +1,5 @@
-"""What an estate is told: the sections of the configuration of `regraft serve` that say where the network is,
-how it is measured and how carefully it is changed. `serve.configuration` has the other sections, and its
+"""The settings of an estate: the sections of the configuration of `regraft serve` that say where the network
+is, how it is measured and how carefully it is changed. `serve.configuration` has the other sections, and its
 docstring says how fields are declared.
 """
 
@@ -31,7 +31,7 @@ COUNT, LIMIT = whole(0), zero_is_none(whole(0))
 class OverlaySection:
     """The brokers."""
 
-    name: str = setting(TEXT, "overlay", "What the dashboard and the log call it.")
+    name: str = setting(TEXT, "overlay", "The name of the overlay in the dashboard and in the log.")
     directory: Path = setting(
         PATH,
         "out/overlay.json",
@@ -52,7 +52,7 @@ class ZookeeperSection:
     hosts: str = setting(
         text("HOST:PORT,…, or nothing"), "", '"": the ensemble that overlay.directory names.'
     )
-    root: str = setting(text("a path of a node"), "/regraft", "The node under which ours are.")
+    root: str = setting(text("a path of a node"), "/regraft", "The node under which Regraft keeps its nodes.")
     ca: Path | None = setting(OPTIONAL_PATH, "", "Use TLS, and trust this authority (PEM).")
     certificate: Path | None = setting(OPTIONAL_PATH, "", "Our certificate (PEM).")
     key: Path | None = setting(OPTIONAL_PATH, "", "Its key (PEM).")
@@ -82,22 +82,26 @@ class SparkSection:
     """Where telemetry is measured. The session is kept while the loop runs."""
 
     master: str = setting(TEXT, "local[2]", "local[N], spark://HOST:PORT, yarn, k8s://… or sc://HOST:PORT.")
-    memory: str = setting(text('a size such as "1g"'), "1g", "Of a Spark that is started here.")
+    memory: str = setting(text('a size such as "1g"'), "1g", "The memory of a Spark that is started here.")
     small: bool = setting(
         SWITCH, True, "Start it for little data (up to some 100,000 records a window): it is ready sooner."
     )
-    time_limit: float = setting(duration("1s"), "5m", "Of one measurement; after that, Spark is restarted.")
+    time_limit: float = setting(
+        duration("1s"), "5m", "How long one measurement may take; after that, Spark is restarted."
+    )
 
 
 @dataclass(frozen=True)
 class DeploySection:
     """How carefully links are changed. The secret of the canaries is in the environment: REGRAFT_TOKEN"""
 
-    seconds: float = setting(number(0.1), 10.0, "For one change to be ready; then it is tried again.")
-    attempts: int = setting(whole(1), 3, "For each change.")
-    at_once: int = setting(COUNT, 0, f"Changes at a time. {NO_LIMIT}")
+    seconds: float = setting(
+        number(0.1), 10.0, "How long one change may take to get ready; then it is tried again."
+    )
+    attempts: int = setting(whole(1), 3, "How often each change is tried.")
+    at_once: int = setting(COUNT, 0, f"How many changes are made at a time. {NO_LIMIT}")
     per_broker: int = setting(COUNT, 1, f"The same, at one broker. {NO_LIMIT}")
-    queue_bytes: int = setting(COUNT, 0, f"Wait while a broker holds more. {NO_LIMIT}")
+    queue_bytes: int = setting(COUNT, 0, f"Wait while a broker holds more than this. {NO_LIMIT}")
     latency_ms: float = setting(number(0), 0.0, f"Wait while a canary takes longer. {NO_LIMIT}")
     canaries: int = setting(whole(0, 100), 3, "Subscribers that audit a change; 0: none.")
     token: str = secret(TOKEN)

@@ -1,6 +1,6 @@
 """What was measured in a window of time: the value that the loop judges and designs by.
 
-Who measures it, and from what, is an estate's own business (`Windows` says what it has to offer).
+How a window is measured is up to the estate; `Windows` is what ours needs of the part that measures.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from regraft.model.workload import Workload
 
 @dataclass(frozen=True)
 class Measured:
-    """What is known of one window. Latencies in milliseconds."""
+    """What was measured in one window. Latencies are in milliseconds."""
 
     start: float
     end: float
@@ -29,7 +29,7 @@ class Measured:
     p999_ms: float | None
     queue: int | None
     brokers: dict[str, dict[str, float | None]]
-    """Of each broker: rate, cpu, memory."""
+    """For each broker its rate, cpu and memory."""
 
     @property
     def seconds(self) -> float:
@@ -37,11 +37,11 @@ class Measured:
 
     @property
     def id(self) -> str:
-        return name_of(self.start)
+        return window_name(self.start)
 
 
 class MeasuredWindow(NamedTuple):
-    """A measured window, and what became of the records that were new."""
+    """A measured window, and how many new records were read, kept, rejected and late."""
 
     measured: Measured
     counts: Counts
@@ -51,11 +51,11 @@ class Windows(Protocol):
     """`warm` and `measure` are called one at a time, from a thread that is not the event loop's."""
 
     def warm(self) -> None:
-        """Whatever has to be started before the first measurement."""
+        """Start what the first measurement needs."""
         ...
 
     def measure(self, start: float, end: float) -> MeasuredWindow:
-        """The window that has just ended. `DiskFull` if there is no room for it."""
+        """Measure the window that has just ended. `DiskFull` if there is no room for it."""
         ...
 
     def read(self, start: float, end: float) -> Measured:
@@ -67,27 +67,27 @@ class Windows(Protocol):
         ...
 
     def abandon(self) -> None:
-        """A measurement takes too long: it is ended from outside, and the next one starts afresh."""
+        """End a measurement that takes too long, from another thread; the next one starts afresh."""
         ...
 
     def stop(self) -> None:
-        """For good."""
+        """End measuring for good."""
         ...
 
 
-def nothing(start: float, end: float) -> Measured:
-    """A window in which nobody published."""
+def empty_window(start: float, end: float) -> Measured:
+    """A window in which nothing was published."""
     return Measured(start, end, Workload(), 0, 0, 0, None, None, None, None, {})
 
 
-def name_of(start: float) -> str:
-    """A window by its start, as the manifest names it."""
+def window_name(start: float) -> str:
+    """The id of a window: its start, as the manifest writes it."""
     at = datetime.fromtimestamp(start, UTC)
     return at.strftime("%Y-%m-%dT%H:%M:%S") + (f".{at.microsecond:06}" if at.microsecond else "") + "Z"
 
 
 def fitting(workload: Workload, topology: Topology) -> Workload:
-    """What concerns the brokers of the topology: others may have left since."""
+    """The part of the workload that concerns brokers of the topology: others may have left since."""
     known = frozenset(topology.ids)
     if all(members <= known for members, _ in workload.traffic) and all(
         brokers <= known for brokers in workload.interest.values()

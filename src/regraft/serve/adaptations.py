@@ -1,4 +1,4 @@
-"""Rules and adaptations of healing for people, and for those who follow the stream."""
+"""Rules and adaptations of healing, for people and for the followers of the stream."""
 
 import asyncio
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class Adaptations:
             return v.Refused(code="away", reason=str(fault))
 
     async def follow(self, stream: Stream, pause: float = FOLLOW_SECONDS) -> None:
-        """Tells those who follow what is written down from now on. For nobody, nothing is asked."""
+        """Tells the followers of the stream about new adaptations. Without followers, nothing is asked."""
         known: dict[str, v.AdaptationView] | None = None
         while True:
             if not stream.is_followed:

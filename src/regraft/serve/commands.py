@@ -28,11 +28,11 @@ from regraft.serve.history import History, PlanDocument, plan_document
 
 log = logging.getLogger("regraft.loop")
 KEPT = 12
-"""Windows whose traffic is in memory, and plans."""
+"""How many windows with their traffic, and how many plans, are kept in memory."""
 T = TypeVar("T")
 
 
-class Done(NamedTuple):
+class CommandResult(NamedTuple):
     """The event that answers a command, and what people are shown of it."""
 
     event: e.Event
@@ -45,7 +45,7 @@ class Done(NamedTuple):
 
 
 class CommandRunner:
-    """Holds what the values of the loop stand for: windows by id, plans by hash."""
+    """Keeps what the loop knows by name only: windows by their ids, plans by their hashes."""
 
     def __init__(self, estate: Estate, designer: TopologyDesigner, history: History) -> None:
         self.estate = estate
@@ -59,27 +59,29 @@ class CommandRunner:
         self._designing.shutdown(wait=False, cancel_futures=True)
 
     async def warm(self) -> None:
-        """The estate can measure, and what is compiled is loaded, before the first window is over."""
-        await asyncio.gather(self.estate.warm(), self.think(self.designer.warm))
+        """Prepare the estate for measuring and load compiled code, before the first window ends."""
+        await asyncio.gather(self.estate.warm(), self.in_design_thread(self.designer.warm))
 
-    async def do(self, command: c.Command, tell: TellProgress) -> Done:
-        """What the command asks for; a fault becomes `Failed`, with the part that it is of."""
+    async def do(self, command: c.Command, tell: TellProgress) -> CommandResult:
+        """Carry the command out; a fault becomes the event `Failed` with the part that failed."""
         ticket = getattr(command, "ticket", None)
         try:
             return await self._do(command, tell)
         except DiskFull as fault:
-            return Done(e.Failed(at=time.time(), part="disk", reason=str(fault), ticket=ticket))
+            return CommandResult(e.Failed(at=time.time(), part="disk", reason=str(fault), ticket=ticket))
         except Away as fault:
-            return Done(e.Failed(at=time.time(), part="coordination", reason=str(fault), ticket=ticket))
+            return CommandResult(
+                e.Failed(at=time.time(), part="coordination", reason=str(fault), ticket=ticket)
+            )
         except Exception as fault:
             part = PARTS.get(type(command), "deploy")
             reason = str(fault) or "it took too long"
-            if not isinstance(fault, RegraftError | OSError):  # a fault of ours must not end the loop
+            if not isinstance(fault, RegraftError | OSError):  # a defect of ours: logged, the loop continues
                 log.exception("%s failed", type(command).__name__)
                 reason = f"{type(fault).__name__}: {fault}"
-            return Done(e.Failed(at=time.time(), part=part, reason=reason, ticket=ticket))
+            return CommandResult(e.Failed(at=time.time(), part=part, reason=reason, ticket=ticket))
 
-    async def _do(self, command: c.Command, tell: TellProgress) -> Done:
+    async def _do(self, command: c.Command, tell: TellProgress) -> CommandResult:
         match command:
             case c.Measure():
                 return await self._measure(command)
@@ -95,7 +97,7 @@ class CommandRunner:
                 return await self._deploy(command, tell)
         raise RegraftError(f"{type(command).__name__} is not a command that is answered")
 
-    async def _measure(self, command: c.Measure) -> Done:
+    async def _measure(self, command: c.Measure) -> CommandResult:
         began = time.monotonic()
         found = await self.estate.measure(command.start, command.end)
         measured = found.measured
@@ -107,21 +109,23 @@ class CommandRunner:
         )
         await self._tell_healing(measured)
         event = e.Measured(at=time.time(), ticket=command.ticket, window=window)
-        return Done(event, window=(measured, found.counts, time.monotonic() - began))
+        return CommandResult(event, window=(measured, found.counts, time.monotonic() - began))
 
     async def _tell_healing(self, measured: Measured) -> None:
         if not measured.workload.traffic:
             return
         try:
             await self.estate.tell_healing(measured, self.designer.network.stated)
-        except Away as fault:  # repairs use what was measured before
+        except Away as fault:  # until the next window, repairs use the traffic measured before
             log.warning("the measured traffic cannot be written: %s", fault)
 
-    async def _assess(self, command: c.Assess) -> Done:
+    async def _assess(self, command: c.Assess) -> CommandResult:
         topology, _ = self._known()
         window = await self.window(command.window)
         proposal = command.proposal.candidate if command.proposal else None
-        found = await self.think(self.designer.assess, topology, window, command.candidate, proposal)
+        found = await self.in_design_thread(
+            self.designer.assess, topology, window, command.candidate, proposal
+        )
         event = e.Judged(
             at=time.time(),
             ticket=command.ticket,
@@ -132,50 +136,56 @@ class CommandRunner:
             candidate_saved=found.candidate_saved,
             proposal=found.proposal,
         )
-        return Done(event, assessed=found)
+        return CommandResult(event, assessed=found)
 
-    async def _design(self, command: c.Design) -> Done:
+    async def _design(self, command: c.Design) -> CommandResult:
         topology, epoch = self._known()
         recent = list(self.windows.values())[-command.windows :]
         if not recent or recent[-1].id != command.window.id:
             recent = [await self.window(command.window)]
-        found = await self.think(self.designer.design, topology, epoch, recent, command.max_actions)
+        found = await self.in_design_thread(
+            self.designer.design, topology, epoch, recent, command.max_actions
+        )
         reason = found if isinstance(found, str) else ""
         candidate = None if isinstance(found, str) else found
-        return Done(e.Designed(at=time.time(), ticket=command.ticket, candidate=candidate, reason=reason))
+        return CommandResult(
+            e.Designed(at=time.time(), ticket=command.ticket, candidate=candidate, reason=reason)
+        )
 
-    async def _plan(self, command: c.MakePlan) -> Done:
+    async def _plan(self, command: c.MakePlan) -> CommandResult:
         topology, epoch = self._known()
         goal = changed(topology, command.candidate.added, command.candidate.removed)
         return await self._planned(command.ticket, topology, epoch, goal)
 
-    async def _repair(self, command: c.Repair) -> Done:
+    async def _repair(self, command: c.Repair) -> CommandResult:
         topology, epoch = await self.estate.refresh()
         last = next(reversed(self.windows.values()), None)
         traffic = last.workload.traffic if last else ()
         intents = [each.intent for each in command.wanted]
         most = self.designer.limits.max_degree
-        goal = await self.think(wanted_topology, topology, intents, traffic, most)
+        goal = await self.in_design_thread(wanted_topology, topology, intents, traffic, most)
         if isinstance(goal, str):
-            return Done(e.PlanMade(at=time.time(), ticket=command.ticket, reason=goal))
+            return CommandResult(e.PlanMade(at=time.time(), ticket=command.ticket, reason=goal))
         return await self._planned(command.ticket, topology, epoch, goal)
 
-    async def _planned(self, ticket: int, topology: Topology, epoch: int, goal: Topology) -> Done:
+    async def _planned(self, ticket: int, topology: Topology, epoch: int, goal: Topology) -> CommandResult:
         last = next(reversed(self.windows.values()), None)
         workload = last.workload if last else Workload()
         seconds = last.seconds if last else 1.0
-        found = await self.think(self.designer.plan, topology, epoch, goal, workload, seconds)
+        found = await self.in_design_thread(self.designer.plan, topology, epoch, goal, workload, seconds)
         if isinstance(found, str):
-            return Done(e.PlanMade(at=time.time(), ticket=ticket, reason=found))
+            return CommandResult(e.PlanMade(at=time.time(), ticket=ticket, reason=found))
         plan, planned = found
         self._keep(plan.sha256, plan)
-        dressed = self.designer.network.dressed(goal)
-        seen = await self.think(self.designer.seen, dressed, workload, seconds)
+        annotated = self.designer.network.annotated(goal)
+        seen = await self.in_design_thread(self.designer.seen, annotated, workload, seconds)
         event = e.PlanMade(at=time.time(), ticket=ticket, planned=planned)
-        return Done(event, plan=plan_document(plan, topology, last), after=dict(seen.assessment.numbers))
+        return CommandResult(
+            event, plan=plan_document(plan, topology, last), after=dict(seen.assessment.numbers)
+        )
 
-    async def _deploy(self, command: c.Deploy | c.Resume, tell: TellProgress) -> Done:
-        """What is carried out is the plan of that hash, or nothing."""
+    async def _deploy(self, command: c.Deploy | c.Resume, tell: TellProgress) -> CommandResult:
+        """Carry out exactly the plan with that hash, or nothing."""
         running = command.running
         before = self._known().topology
         plan = self.plan(running.plan) if running.plan is not None else None
@@ -190,18 +200,18 @@ class CommandRunner:
             result = await self.estate.carry_out(plan, tell)
         await self.estate.refresh()
         if isinstance(result, Ended):
-            return Done(e.Deployed(at=time.time(), ticket=command.ticket, ended=result))
+            return CommandResult(e.Deployed(at=time.time(), ticket=command.ticket, ended=result))
         event = e.Deployed(at=time.time(), ticket=command.ticket, ended=_ended(result, before))
-        return Done(event, outcome=result)
+        return CommandResult(event, outcome=result)
 
     def plan(self, sha256: str) -> Plan | None:
-        """By its hash, also after a restart."""
+        """The plan with this hash; after a restart it comes from the history."""
         if sha256 not in self._plans and (stored := self._history.plan(sha256)) is not None:
             self._keep(sha256, plan_from(stored.document))
         return self._plans.get(sha256)
 
     def _keep(self, sha256: str, plan: Plan) -> None:
-        """The last ones; the others are in the history."""
+        """Keep the last plans in memory; all of them are in the history."""
         self._plans[sha256] = plan
         while len(self._plans) > KEPT:
             self._plans.popitem(last=False)
@@ -210,7 +220,7 @@ class CommandRunner:
         return await self.window_of(window.id, window.start, window.end)
 
     async def window_of(self, id: str, start: float, end: float) -> Measured:
-        """From memory, else from what the estate keeps."""
+        """The window from memory, or else from the tables that the estate keeps."""
         if id not in self.windows:
             return await self.estate.read_window(start, end)
         return self.windows[id]
@@ -220,12 +230,12 @@ class CommandRunner:
             raise RegraftError("no topology is known")
         return self.estate.known
 
-    async def think(self, work: Callable[..., T], *arguments: Any) -> T:
+    async def in_design_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._designing, work, *arguments)
 
 
 def _ended(outcome: Outcome, before: Topology | None) -> Ended:
-    """What the loop is told of an outcome."""
+    """The outcome of a run as the loop is told it."""
     old = set(before.by_ends) if before is not None else set(outcome.topology.by_ends)
     new = set(outcome.topology.by_ends)
     seen = outcome.canaries

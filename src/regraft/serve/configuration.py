@@ -49,7 +49,7 @@ SLOTS = ValueKind(
 
 @dataclass(frozen=True)
 class LoopSection:
-    """How bold the loop is. One unit of price is one message over one link or broker."""
+    """How bold the loop is. A price of 1 is that of one message over one link or broker."""
 
     mode: Mode = setting(
         choice(*get_args(Mode)),
@@ -61,19 +61,25 @@ class LoopSection:
     settle: float = setting(
         duration(), "2s", "How long to wait after a window until the brokers have written it."
     )
-    least_publications: int = setting(COUNT, 100, "A window with fewer says nothing about the traffic.")
+    least_publications: int = setting(
+        COUNT, 100, "A window with fewer publications says too little about the traffic."
+    )
     confirm: int = setting(whole(1, 100), 3, "In how many windows in a row a new topology has to be better.")
     least_gain: float = setting(number(0, 1), 0.05, "Share of the cost that a change has to save.")
     tolerance: float = setting(number(0, 1), 0.005, "A goal that is worse by less than this share is kept.")
     payback_windows: float = setting(number(0), 20.0, "In how many windows a change has to earn its price.")
-    action_price: float = setting(number(0), 50.0, "Of one link change.")
-    buffered_price: float = setting(number(0), 1.0, "Of a message that waits while a link is changed.")
-    cool_down: float = setting(duration(), "3m", "After a change, until the next one may be designed.")
+    action_price: float = setting(number(0), 50.0, "The price of one link change.")
+    buffered_price: float = setting(number(0), 1.0, "The price of a message that waits for a link change.")
+    cool_down: float = setting(duration(), "3m", "How long after a change the next one may be designed.")
     memory: float = setting(
-        duration(), "1h", "How long a change is remembered: undoing it needs twice the gain, and so on."
+        duration(),
+        "1h",
+        "How long a change is remembered: undoing it needs twice the gain, undoing two of them four times.",
     )
-    heal: bool = setting(SWITCH, True, "What healing wants is done without asking, except in mode observe.")
-    back_off: float = setting(duration("100ms"), "5s", "After a failure; doubled with every further one.")
+    heal: bool = setting(SWITCH, True, "Carry out repairs without asking, except in mode observe.")
+    back_off: float = setting(
+        duration("100ms"), "5s", "How long to wait after a failure; doubled with each further one."
+    )
     longest_back_off: float = setting(duration("1s"), "5m", "The longest time between two attempts.")
 
 
@@ -81,11 +87,17 @@ class LoopSection:
 class AutomaticSection:
     """The limits within which mode automatic acts without asking."""
 
-    max_actions: int | None = setting(LIMIT, 0, f"Link changes of one plan. {NO_LIMIT}")
-    actions_per_hour: int | None = setting(LIMIT, 200, f"Link changes. {NO_LIMIT}")
-    transformations_per_hour: int | None = setting(LIMIT, 6, f"Plans. {NO_LIMIT}")
+    max_actions: int | None = setting(LIMIT, 0, f"How many link changes a plan may have. {NO_LIMIT}")
+    actions_per_hour: int | None = setting(
+        LIMIT, 200, f"How many link changes are made in an hour. {NO_LIMIT}"
+    )
+    transformations_per_hour: int | None = setting(
+        LIMIT, 6, f"How many plans are carried out in an hour. {NO_LIMIT}"
+    )
     maintenance: tuple[Slot, ...] = setting(
-        SLOTS, [], 'When, in UTC, such as ["Mon-Fri 01:00-05:00", "Sat,Sun 00:00-24:00"]. []: always.'
+        SLOTS,
+        [],
+        'When it may act, in UTC, such as ["Mon-Fri 01:00-05:00", "Sat,Sun 00:00-24:00"]. []: always.',
     )
 
 
@@ -93,18 +105,18 @@ class AutomaticSection:
 class GoalsSection:
     """What no change may break, in this order; then cost, diameter and balance are improved."""
 
-    max_degree: int | None = setting(LIMIT, 0, f"Links of a broker. {NO_LIMIT}")
+    max_degree: int | None = setting(LIMIT, 0, f"How many links a broker may have. {NO_LIMIT}")
     broker_capacity: float | None = setting(AMOUNT, 0.0, f"Messages a second through a broker. {NO_LIMIT}")
     link_capacity: float | None = setting(AMOUNT, 0.0, f"Messages a second over a link. {NO_LIMIT}")
     latency_ms: float | None = setting(AMOUNT, 0.0, f"Expected delivery latency. {NO_LIMIT}")
     k: int | None = setting(
-        zero_is_none(whole(0, 100)), 2, f"Of a mesh: fewer failures on a topic never cut it. {NO_LIMIT}"
+        zero_is_none(whole(0, 100)), 2, f"In a mesh, fewer failures than this never cut a topic. {NO_LIMIT}"
     )
 
 
 @dataclass(frozen=True)
 class DesignSection:
-    """How a better topology is looked for."""
+    """How the loop looks for a better topology."""
 
     tree: str = setting(
         choice("auto", "global", "neighbourhoods", "exact"), "auto", "As `regraft design ocbr`."
@@ -113,19 +125,19 @@ class DesignSection:
         choice("greedy-k", "gm", "gm2", "harary", "cycle"), "greedy-k", "As `regraft design METHOD`."
     )
     alpha: float = setting(number(0), 1.0, "Weight of links in the routing cost (OCBR).")
-    beta: float = setting(number(0), 1.0, "Weight of brokers.")
-    time_limit: float = setting(duration("10ms"), "3s", "Of the search.")
+    beta: float = setting(number(0), 1.0, "Weight of brokers in the routing cost.")
+    time_limit: float = setting(duration("10ms"), "3s", "How long it searches.")
 
 
 @dataclass(frozen=True)
 class PlanSection:
-    """How the way to it is looked for."""
+    """How the loop plans the way to a better topology."""
 
     planner: str = setting(choice("fast", "exact"), "fast", "As `regraft plan --planner`.")
     minimise: Literal["steps", "actions"] = setting(
         choice("steps", "actions"), "steps", "What is minimised first."
     )
-    time_limit: float = setting(duration("10ms"), "1s", "Of the search.")
+    time_limit: float = setting(duration("10ms"), "1s", "How long it searches.")
 
 
 @dataclass(frozen=True)
@@ -145,15 +157,19 @@ class WebSection:
         "Users beside those of the environment, in lines `NAME ROLE sha256:HEX` (of a token) or `NAME ROLE "
         "certificate` (with that common name).",
     )
-    requests_per_minute: int = setting(whole(1), 600, "Of one client; a tenth of them may change something.")
+    requests_per_minute: int = setting(
+        whole(1), 600, "How often one client may ask; a tenth of its requests may change something."
+    )
     audit_log: Path | None = setting(OPTIONAL_PATH, "", '"": audit.ndjson in state.folder.')
-    plain_http: bool = setting(SWITCH, False, "A proxy in front of it speaks TLS: allow tokens without.")
-    hosts: tuple[str, ...] = setting(NAMES, [], "Names by which it may be asked, behind a proxy.")
+    plain_http: bool = setting(
+        SWITCH, False, "Allow tokens without TLS, because a proxy in front of it speaks TLS."
+    )
+    hosts: tuple[str, ...] = setting(NAMES, [], "Host names under which clients reach it through a proxy.")
 
 
 @dataclass(frozen=True)
 class ServeConfiguration:
-    """Everything that `regraft serve` is told, section by section in the order of the file."""
+    """The whole configuration of `regraft serve`, section by section in the order of the file."""
 
     overlay: OverlaySection
     zookeeper: ZookeeperSection
@@ -170,7 +186,7 @@ class ServeConfiguration:
 
     @property
     def estate(self) -> EstateSettings:
-        """What the network that the loop runs on is told."""
+        """The settings of the estate that the loop runs on."""
         return EstateSettings(
             self.overlay,
             self.zookeeper,

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from regraft.design.ocbr import Effort, Problem, propose_tree
-from regraft.design.ocbr.within_degree import within_degree
+from regraft.design.ocbr.budget import within_degree
 from regraft.estate.windows import Measured, fitting, together
 from regraft.evaluate import assess
 from regraft.loop.goals import Limits, Seen
@@ -26,8 +26,8 @@ from regraft.model.traffic import TrafficClass
 from regraft.model.workload import Workload
 from regraft.plan import make_mesh_plan
 from regraft.plan.invariants import k_topic_connected
-from regraft.plan.within_actions import plan_within
-from regraft.serve.network import Network
+from regraft.plan.make import plan_within
+from regraft.serve.network_facts import NetworkFacts
 
 TREE = ("routing-cost", "degree", "load", "latency")
 MESH = ("degree", "topic-diameter", "fault-tolerance", "latency")
@@ -36,7 +36,7 @@ KEPT_WAYS = 8
 
 
 class Assessed(NamedTuple):
-    """The topology of now in a window, and what was asked to be compared with it."""
+    """The current topology in a window, and the candidate and the proposal compared with it."""
 
     seen: Seen
     current: Comparison
@@ -48,9 +48,9 @@ class Assessed(NamedTuple):
 
 @dataclass(frozen=True)
 class TopologyDesigner:
-    """How topologies are judged and found; `time_limit` of a search in seconds."""
+    """How topologies are judged and found; `time_limit` is that of a search, in seconds."""
 
-    network: Network
+    network: NetworkFacts
     limits: Limits
     policy: Policy
     plan_limits: PlanLimits
@@ -61,22 +61,22 @@ class TopologyDesigner:
     beta: float = 1.0
     time_limit: float = 3.0
     ways: dict[tuple[str, str], tuple[Action, ...]] = field(default_factory=dict, compare=False, repr=False)
-    """Of the last designs: from one topology to the other, shift by shift."""
+    """How each of the last designs leads from one topology to the other, shift by shift; by their hashes."""
 
     def warm(self) -> None:
-        """Something small, designed and planned: what is compiled is loaded before it is needed."""
+        """Design and plan something small, so that compiled code is loaded before it is needed."""
         ids = [f"b{number}" for number in range(WARM_BROKERS)]
         chain = Topology.of(pairwise(ids))
         traffic = (TrafficClass(frozenset((ids[0], id, ids[-1])), 1.0) for id in ids)
         limits = replace(self.plan_limits, time_limit=WARM_SECONDS)
-        small = replace(self, network=Network(), plan_limits=limits, time_limit=WARM_SECONDS, ways={})
+        small = replace(self, network=NetworkFacts(), plan_limits=limits, time_limit=WARM_SECONDS, ways={})
         window = Measured(0.0, 1.0, Workload(tuple(traffic)), 1, 1, 1, None, None, None, None, {})
         found = small.design(chain, 1, [window])
         if not isinstance(found, str):
             small.plan(chain, 1, changed(chain, found.added, found.removed), window.workload, 1.0)
 
     def seen(self, topology: Topology, workload: Workload, seconds: float) -> Seen:
-        """`topology` dressed."""
+        """`topology` has to be annotated (`NetworkFacts`)."""
         objectives = TREE if topology.kind == "tree" else MESH
         found = assess(topology, fitting(workload, topology), objectives, self.alpha, self.beta)
         return Seen(topology, found, seconds)
@@ -88,7 +88,7 @@ class TopologyDesigner:
         candidate: Candidate | None = None,
         proposal: Candidate | None = None,
     ) -> Assessed:
-        now = self.seen(self.network.dressed(topology), window.workload, window.seconds)
+        now = self.seen(self.network.annotated(topology), window.workload, window.seconds)
         verdicts = judge(now, self.limits)
         compared, saved = self._against(now, topology, window, candidate)
         proposed, _ = self._against(now, topology, window, proposal)
@@ -100,20 +100,20 @@ class TopologyDesigner:
     ) -> tuple[Comparison | None, float]:
         if candidate is None:
             return None, 0.0
-        goal = self.network.dressed(changed(topology, candidate.added, candidate.removed))
+        goal = self.network.annotated(changed(topology, candidate.added, candidate.removed))
         then = self.seen(goal, window.workload, window.seconds)
         return compare(now, then, self.limits, self.policy.tolerance), saved(now, then)
 
     def design(
         self, topology: Topology, epoch: int, windows: Sequence[Measured], max_actions: int | None = None
     ) -> Candidate | str:
-        """A better topology for the traffic of the windows, seen in the last; or why there is none."""
-        dressed = self.network.dressed(topology)
-        workload = fitting(together(windows), dressed)
+        """A topology better for the traffic of the windows, judged in the last one; or why there is none."""
+        annotated = self.network.annotated(topology)
+        workload = fitting(together(windows), annotated)
         found = (
-            self._tree(dressed, workload, max_actions)
+            self._tree(annotated, workload, max_actions)
             if topology.kind == "tree"
-            else self._mesh(dressed, workload)
+            else self._mesh(annotated, workload)
         )
         if isinstance(found, str):
             return found
@@ -121,7 +121,7 @@ class TopologyDesigner:
         if goal.sha256 == topology.sha256:
             return f"the topology is the best that {method} finds"
         last = windows[-1]
-        now, then = (self.seen(each, last.workload, last.seconds) for each in (dressed, goal))
+        now, then = (self.seen(each, last.workload, last.seconds) for each in (annotated, goal))
         return Candidate(
             goal=goal.sha256,
             initial=topology.sha256,
@@ -141,10 +141,10 @@ class TopologyDesigner:
         problem = Problem.of(topology, workload.traffic, possible, self.alpha, self.beta)
         began = time.monotonic()
 
-        def gone() -> float:
+        def spent() -> float:
             return (time.monotonic() - began) / self.time_limit
 
-        effort = Effort(expired=lambda: gone() >= 1, fraction=gone)
+        effort = Effort(expired=lambda: spent() >= 1, fraction=spent)
         found = propose_tree(problem, topology, self.tree_method, max_actions, effort)
         goal, most = found.topology, self.limits.max_degree
         while len(self.ways) >= KEPT_WAYS:
@@ -153,10 +153,10 @@ class TopologyDesigner:
         self.ways[topology.sha256, goal.sha256] = shifts
         if most is not None and max(map(len, goal.neighbours.values())) > most:
             goal = within_degree(topology, [(each.removed, each.added) for each in found.way.exchanges], most)
-        return self.network.dressed(goal), found.method
+        return self.network.annotated(goal), found.method
 
     def _mesh(self, topology: Topology, workload: Workload) -> tuple[Topology, str] | str:
-        from regraft.design.better_mesh import better_mesh  # noqa: PLC0415 — compiles
+        from regraft.design.propose import better_mesh  # noqa: PLC0415 — compiles
 
         if not workload.interest:
             return "nobody is interested in any topic"
@@ -165,22 +165,22 @@ class TopologyDesigner:
         if isinstance(found, Infeasible):
             return found.reason
         goal, method = found
-        return self.network.dressed(goal), method
+        return self.network.annotated(goal), method
 
     def plan(
         self, topology: Topology, epoch: int, goal: Topology, workload: Workload, seconds: float
     ) -> tuple[Plan, Planned] | str:
-        """The way from one topology to the other, verified; or why there is none."""
+        """A verified plan from one topology to the other, or why there is none."""
         if topology.kind == "tree":
             way = self.ways.get((topology.sha256, goal.sha256), ())
             most = self.policy.max_actions
             made = plan_within(topology, goal, self.plan_limits, self.planner, most, way)
         else:
-            from regraft.design.better_mesh import most_connected  # noqa: PLC0415 — compiles
+            from regraft.design.propose import most_connected  # noqa: PLC0415 — compiles
 
             stay = set(topology.ids) & set(goal.ids)
             interest = fitting(workload, topology).interest
-            # While a mesh that is weak is repaired, it cannot keep more than it has.
+            # A weak mesh cannot keep more connectivity during its repair than it has before it.
             keeps = k_topic_connected(interest, most_connected(topology, interest, self.limits.k or 1), stay)
             made = make_mesh_plan(topology, goal, self.plan_limits, keeps)
         if isinstance(made, Infeasible):
@@ -199,7 +199,7 @@ class TopologyDesigner:
         return made, planned
 
     def rates(self, topology: Topology, workload: Workload, seconds: float) -> dict[Ends, float]:
-        """Messages a second over each link of a tree."""
+        """How many messages a second cross each link of a tree."""
         if topology.kind != "tree" or not workload.traffic or not topology.links:
             return {}
         found = self.seen(topology, workload, seconds).assessment.parts.get("link_load", {})

@@ -22,7 +22,7 @@ HOUR = 3600.0
 
 
 class PlanDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan as its file has it, with where it starts."""
+    """A plan as its file has it, the topology that it starts from, and the window it was made in."""
 
     document: dict[str, Any]
     brokers: list[str]
@@ -34,7 +34,7 @@ class PlanDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History:
-    """Reads and makes documents; who writes them does so together with the state of the loop."""
+    """Reads and makes documents. The runtime writes them, in one transaction with the state of the loop."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -49,12 +49,12 @@ class History:
     def settled(
         self, command: Settle, at: float, operation: str | None, known: object = None
     ) -> Document | None:
-        """`known`: the proposal as it was changed a moment ago, and is not stored yet."""
+        """`known`: the proposal as this step has changed it already, which is not stored yet."""
         known = known if isinstance(known, v.ProposalView) else self.proposal(command.plan)
         if known is None:
             return None
         fields: dict[str, Any] = {"state": command.state, "reason": command.reason, "changed_at": at}
-        if command.state == "waiting":  # until now the plan was only shown
+        if command.state == "waiting":  # before, the plan was only shown
             fields["needs_approval"] = command.reason
         if operation is not None and command.state == "deploying":
             fields["operation"] = operation
@@ -70,7 +70,7 @@ class History:
         return self._store.document("plan", sha256, PlanDocument)
 
     def unfinished(self) -> v.OperationView | None:
-        """The operation that was under way when the process before ended."""
+        """The operation that was under way when the previous process ended."""
         found = self._store.documents("operation", v.OperationView, 20)
         return next((each for each in found if each.ended is None), None)
 
@@ -190,7 +190,7 @@ def _per_hour(candidate: Candidate | None, seconds: float) -> float:
 
 
 def compared(comparison: Comparison) -> tuple[v.VerdictView, ...]:
-    """What the goals say of a candidate, with the number of now beside it."""
+    """The verdicts on a candidate, each with the current topology's number beside it."""
     before = {verdict.goal: verdict.number for verdict in comparison.now}
     return tuple(verdict_view(verdict, before.get(verdict.goal)) for verdict in comparison.then)
 
@@ -245,7 +245,7 @@ def snapshot_document(view: v.SnapshotView) -> Document:
 
 
 def point(view: v.SnapshotView) -> v.Point:
-    """A window in a plot."""
+    """The point of a window in a plot."""
     cost, seconds = view.numbers.get("routing_cost"), view.end - view.start
     per = cost / view.publications if cost is not None and view.publications else None
     return v.Point(

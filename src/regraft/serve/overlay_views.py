@@ -1,4 +1,4 @@
-"""The overlay for people: brokers and links with what they carry, from a reading that is a moment old."""
+"""The overlay as people see it: brokers and links with their loads, read from the estate a moment ago."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from regraft.serve import views as v
 from regraft.serve.designing import TopologyDesigner
 
 FRESH_SECONDS = 3.0
-"""Readings are shared by all who ask within this time; a large overlay is read more rarely."""
+"""Requests within this time share one reading; a large overlay is read less often."""
 BROKERS_PER_SECOND = 100.0
 
 
@@ -31,7 +31,7 @@ class OverlayViews:
             await self._read(len(known.topology.ids))
         except RegraftError as fault:
             return v.Refused(code="away", reason=str(fault))
-        topology = self._designer.network.dressed(known.topology)
+        topology = self._designer.network.annotated(known.topology)
         last = next(reversed(list(windows.values())), None)
         self.brokers = tuple(self._brokers(topology, last))
         return v.TopologyView(
@@ -106,7 +106,7 @@ class OverlayViews:
         ]
 
     def _rates_of(self, topology: Topology, last: Measured | None) -> dict[Ends, float]:
-        """What the traffic of the last window puts on each link of the topology of now."""
+        """The load that the traffic of the last window puts on each link of the current topology."""
         if last is None:
             return {}
         key = (topology.sha256, last.id)
@@ -116,7 +116,7 @@ class OverlayViews:
         return self._rates[1]
 
     def _is_up(self, pair: Ends) -> bool | None:
-        """As its ends see it; None if neither says anything."""
+        """Whether both ends see the link as up; None if neither reports it."""
         one, other = pair
         said = []
         for id, near in ((one, other), (other, one)):

@@ -1,4 +1,4 @@
-"""A plan, step by step: the overlay after each step, what it costs then, and who gains at the end."""
+"""A plan step by step: the overlay after each step, its cost, and which traffic gains or loses in the end."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,13 +19,13 @@ MOST_CLASSES = 20
 def preview(
     stored: PlanDocument, workload: Workload, seconds: float, designer: TopologyDesigner
 ) -> v.PlanView:
-    """`workload` of the window that the plan was made in; empty if that is not known any more."""
+    """`workload` is that of the window in which the plan was made; empty if it is no longer kept."""
     plan = plan_from(stored.document)
     kind: Kind = "mesh" if stored.kind == "mesh" else "tree"
     start = _topology(stored.brokers, [ends(*link) for link in stored.links], kind)
     steps = list(_steps(plan, start, workload, seconds, designer))
     goal = _topology(steps[-1].brokers, steps[-1].links, kind)
-    both = [designer.network.dressed(each) for each in (start, goal)]
+    both = [designer.network.annotated(each) for each in (start, goal)]
     known = fitting(fitting(workload, start), goal)
     found = compare(both[0], both[1], known, ("routing-cost",), designer.alpha, designer.beta, MOST_CLASSES)
     return v.PlanView(
@@ -55,7 +55,7 @@ def _steps(
     yield _step(0, (), brokers, links, numbers, None, None)
     cost, topology = numbers.get("routing_cost"), start
     for number, step in enumerate(plan.steps, 1):
-        rates = designer.rates(designer.network.dressed(topology), fitting(workload, topology), seconds)
+        rates = designer.rates(designer.network.annotated(topology), fitting(workload, topology), seconds)
         actions = []
         for action in step:
             there = set(links)
@@ -64,10 +64,10 @@ def _steps(
         topology = _topology(brokers, links, start.kind)
         numbers = _numbers(topology, workload, seconds, designer)
         now = numbers.get("routing_cost")
-        change_ = now - cost if now is not None and cost is not None else None
+        difference = now - cost if now is not None and cost is not None else None
         waiting = [each.messages_per_second or 0.0 for each in actions]
         buffered = sum(waiting) * designer.policy.action_seconds if rates else None
-        yield _step(number, tuple(actions), brokers, links, numbers, change_, buffered)
+        yield _step(number, tuple(actions), brokers, links, numbers, difference, buffered)
         cost = now
 
 
@@ -106,7 +106,7 @@ def _action(action: Action, before: set[Ends], after: set[Ends], rates: dict[End
 def _numbers(
     topology: Topology, workload: Workload, seconds: float, designer: TopologyDesigner
 ) -> dict[str, float | None]:
-    return dict(designer.seen(designer.network.dressed(topology), workload, seconds).assessment.numbers)
+    return dict(designer.seen(designer.network.annotated(topology), workload, seconds).assessment.numbers)
 
 
 def _topology(brokers: Iterable[str], links: Iterable[Ends], kind: Kind) -> Topology:

@@ -1,7 +1,7 @@
-"""The loop on windows of the past: the same core, the same designer, a topology that changes on paper only.
+"""Replays windows of the past: the same core, the same designer, and a topology that changes on paper only.
 
-What it says is what the loop would have decided, had it run in that period, in the mode that is asked about;
-costs are those of each window's measured traffic on the topology as it was and as it would have been.
+The result is what the loop would have decided in that period, in the mode that is asked about. Costs are
+those of each window's measured traffic on the topology as it was and on the topology as it would have been.
 """
 
 from collections import deque
@@ -24,8 +24,8 @@ PERSON = "whoever is asked"
 
 
 @dataclass(frozen=True)
-class Step:
-    """One window: what its traffic cost on the topology of then, and on the one there would have been."""
+class ReplayedWindow:
+    """What a window's traffic cost on the actual topology, and on the one that the loop would have made."""
 
     window: str
     start: float
@@ -37,7 +37,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Change:
+class ReplayedChange:
     """A plan that would have been carried out."""
 
     at: float
@@ -51,10 +51,10 @@ class Change:
 
 @dataclass
 class Replay:
-    """`with_loop` is the topology at the end."""
+    """`with_loop` is the topology that the loop would have left at the end."""
 
-    windows: list[Step] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    windows: list[ReplayedWindow] = field(default_factory=list)
+    changes: list[ReplayedChange] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     with_loop: Topology | None = None
 
@@ -68,7 +68,7 @@ class Replay:
 
     @property
     def price(self) -> float:
-        """Of all changes, in the same units."""
+        """The price of all changes, in the same units as costs."""
         return sum(each.price for each in self.changes)
 
     @property
@@ -77,7 +77,7 @@ class Replay:
 
 
 class Replaying:
-    """Windows in, one after the other; everything else is answered here."""
+    """Takes windows one after the other, and answers every command of the loop."""
 
     def __init__(self, designer: TopologyDesigner, topology: Topology, mode: Mode, begins: float) -> None:
         self._designer = designer
@@ -92,16 +92,16 @@ class Replaying:
         self._give(e.TopologyChanged(at=begins, epoch=1, sha256=topology.sha256))
 
     def take(self, window: Measured) -> None:
-        """The window is over: what the loop makes of it."""
+        """Count the window's costs, then let the loop decide what to do about it."""
         self._account(window)
         self._recent.append(window)
         self._give(e.Tick(at=window.end + self._designer.policy.settle_seconds))
 
     def _account(self, window: Measured) -> None:
-        """It was lived through with the topology of its beginning."""
+        """Before the loop decides: the window's traffic ran on the topology of its beginning."""
         costs = [self._cost(each, window) for each in (self._before, self._topology)]
         self.found.windows.append(
-            Step(
+            ReplayedWindow(
                 window.id,
                 window.start,
                 window.end,
@@ -113,8 +113,8 @@ class Replaying:
         )
 
     def _cost(self, topology: Topology, window: Measured) -> float | None:
-        dressed = self._designer.network.dressed(topology)
-        return self._designer.seen(dressed, window.workload, window.seconds).number("routing_cost")
+        annotated = self._designer.network.annotated(topology)
+        return self._designer.seen(annotated, window.workload, window.seconds).number("routing_cost")
 
     def _give(self, event: e.Event) -> None:
         waiting: deque[e.Event] = deque([event])
@@ -182,7 +182,7 @@ class Replaying:
         gain = proposal.candidate.comparison.gain if proposal.candidate else 0.0
         steps = proposal.planned.steps
         window = self._recent[-1].id
-        self.found.changes.append(Change(at, window, plan, steps, actions, gain, proposal.price))
+        self.found.changes.append(ReplayedChange(at, window, plan, steps, actions, gain, proposal.price))
         return Ended(
             run=f"{len(self.found.changes)}-paper",
             state="done",
@@ -198,7 +198,7 @@ class Replaying:
 
 
 def replay(windows: Iterable[Measured], topology: Topology, designer: TopologyDesigner, mode: Mode) -> Replay:
-    """In mode propose, whoever is asked approves."""
+    """In mode propose, every proposal is approved at once."""
     replaying: Replaying | None = None
     for window in windows:
         if replaying is None:

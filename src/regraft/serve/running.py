@@ -1,4 +1,4 @@
-"""`running_service(configuration, estate)`: all objects of the loop, put together and taken apart again."""
+"""`running_service(configuration, estate)` builds all objects of the loop, and ends them again."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ from regraft.serve.commands import CommandRunner
 from regraft.serve.configuration import ServeConfiguration
 from regraft.serve.designing import TopologyDesigner
 from regraft.serve.history import History
-from regraft.serve.network import Network
+from regraft.serve.network_facts import NetworkFacts
 from regraft.serve.overlay_views import OverlayViews
 from regraft.serve.runtime import Runtime
 from regraft.serve.service import Service
@@ -28,7 +28,7 @@ STATE = "state.sqlite"
 
 @asynccontextmanager
 async def running_service(configuration: ServeConfiguration, estate: Estate) -> AsyncIterator[Service]:
-    """The loop runs while this is entered. `BadInput` if it cannot begin; then nothing has been changed."""
+    """The loop runs inside the `async with`. `BadInput` if it cannot begin; then nothing was changed."""
     designer = designer_of(configuration)
     store = Store(configuration.state.folder / STATE)
     try:
@@ -46,7 +46,7 @@ async def running_service(configuration: ServeConfiguration, estate: Estate) -> 
 
 @asynccontextmanager
 async def _running(runtime: Runtime, runner: CommandRunner, adaptations: Adaptations) -> AsyncIterator[None]:
-    """A fault of the runtime itself ends whoever waits inside."""
+    """A fault of the runtime cancels the task inside the `async with`, and is raised there."""
     inside = asyncio.current_task()
     running = asyncio.create_task(runtime.run())
     following = asyncio.create_task(adaptations.follow(runtime.stream))
@@ -77,7 +77,7 @@ def designer_of(configuration: ServeConfiguration) -> TopologyDesigner:
     design, goals, plan = configuration.design, configuration.goals, configuration.plan
     plan_limits = PlanLimits(minimise=plan.minimise, max_degree=goals.max_degree, time_limit=plan.time_limit)
     return TopologyDesigner(
-        Network.of(configuration.overlay.network),
+        NetworkFacts.of(configuration.overlay.network),
         Limits(**asdict(goals)),
         configuration.policy,
         plan_limits,
@@ -91,9 +91,9 @@ def designer_of(configuration: ServeConfiguration) -> TopologyDesigner:
 
 
 def state_of(configuration: ServeConfiguration, store: Store) -> State:
-    """The state that the process before has left, with the current policy.
+    """The state that the previous process has left, with the current policy.
 
-    A mode that somebody has set meanwhile holds, unless the file has another one than before.
+    A mode that somebody has set stays, unless the mode in the file was changed since.
     """
     known, mode = store.state(), configuration.loop.mode
     if known is None:

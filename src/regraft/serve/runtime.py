@@ -1,7 +1,8 @@
-"""Runs the loop: an event, one step, all of it written in one transaction, then its commands carried out.
+"""Runs the loop: each event is one step, written in one transaction before its commands are carried out.
 
-On failure: what was written is a whole step. After a restart the state is read, `Started` is the first event,
-and an interrupted run is resumed. When nothing can be written, the loop is told (`disk`) and changes nothing.
+On failure: what is on disk is always a whole step. After a restart the state is read, `Started` is the first
+event, and an interrupted run is resumed. While nothing can be written, the loop is told so (part `disk`) and
+changes nothing.
 """
 
 import asyncio
@@ -19,10 +20,9 @@ from regraft.loop.decisions import Decision
 from regraft.loop.state import State
 from regraft.loop.step import step
 from regraft.model import RegraftError
-from regraft.model.intents import Intent
 from regraft.serve import history as h
 from regraft.serve import views as v
-from regraft.serve.commands import CommandRunner, Done
+from regraft.serve.commands import CommandResult, CommandRunner
 from regraft.serve.history import History
 from regraft.serve.status import state_view
 from regraft.serve.store import Document, Store, StoreFault
@@ -32,14 +32,14 @@ log = logging.getLogger("regraft.loop")
 TICK_SECONDS = 1.0
 SHORTEST_SECONDS = 0.05
 TIDY_SECONDS = 3600.0
-UNSAID = 1000
-"""Decisions that wait while they cannot be written."""
-Told = Callable[[tuple[str, ...], bool, str], None]
-"""Of Intents: which, whether they were done, why not."""
+MOST_UNWRITTEN = 1000
+"""How many decisions and documents are kept while they cannot be written."""
+IntentsAnswered = Callable[[tuple[str, ...], bool, str], None]
+"""Called with the ids of Intents, whether they were carried out, and why not."""
 
 
 class Runtime:
-    """`handle` may be called by anybody on the event loop; it never waits."""
+    """`handle` may be called by any task of the event loop; it never waits."""
 
     def __init__(
         self, name: str, state: State, runner: CommandRunner, store: Store, history: History, keep: float
@@ -50,35 +50,31 @@ class Runtime:
         self.runner = runner
         self.stream = Stream()
         self.ready = asyncio.Event()
-        """It has taken up what the process before has left: from here on people may tell it something."""
+        """Set when the work that the previous process has left is resumed; before, people are not served."""
         self.operation: v.OperationView | None = None
         self.snapshot: v.SnapshotView | None = None
         self.steps = 0
         self.decided: dict[str, int] = {}
-        """How many decisions of each kind there were, since the start."""
+        """How many decisions of each kind there were since the start."""
         self._store = store
         self._history = history
         self._keep = keep
         self._tasks: set[asyncio.Task[None]] = set()
-        self._unsaid: list[tuple[Decision, str | None]] = []
-        self._unwritten: dict[tuple[str, str], Document] = {}
+        self._unwritten_decisions: list[tuple[Decision, str | None]] = []
+        self._unwritten_documents: dict[tuple[str, str], Document] = {}
         self._cannot_write = False
         self._numbers: dict[str, Any] = {}
-        self._answer: Told = lambda intents, done, reason: None
+        self._answer: IntentsAnswered = lambda intents, done, reason: None
 
     def view(self) -> v.StateView:
         return state_view(self.state, self.operation, self.name, self.started_at, time.time())
 
-    def on_answers(self, told: Told) -> None:
-        """Healing is told what became of its Intents."""
+    def on_answers(self, told: IntentsAnswered) -> None:
+        """Sets the function that tells healing what became of its Intents."""
         self._answer = told
 
-    def raise_intent(self, id: str, intent: Intent) -> None:
-        """Healing wants something; the same id again is the same wish."""
-        self.handle(e.IntentRaised(at=time.time(), id=id, intent=intent))
-
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Runs until it is cancelled."""
         known = self.runner.estate.known
         if known is not None:
             self._topology_changed(known)
@@ -90,7 +86,7 @@ class Runtime:
             group.create_task(self._ticks())
 
     async def close(self) -> None:
-        """What is under way is left; the estate keeps an unfinished run, which the next start resumes."""
+        """Cancels the work under way. The estate keeps an unfinished run, which the next start resumes."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -115,7 +111,7 @@ class Runtime:
             await asyncio.sleep(min(max(self._next_due() - time.time(), SHORTEST_SECONDS), TICK_SECONDS))
 
     def _next_due(self) -> float:
-        """When the loop has something to do by itself."""
+        """When the loop next has something to do without an event from outside."""
         state = self.state
         retries = [trouble.retry_at for trouble in state.troubles.values() if not trouble.lifted]
         return min([*retries, *([state.due] if state.phase == "waiting" else [])], default=float("inf"))
@@ -130,7 +126,7 @@ class Runtime:
             self.handle(e.Failed(at=time.time(), part="coordination", reason=reason))
 
     def handle(self, event: e.Event, documents: tuple[Document, ...] = ()) -> None:
-        """One step: decided, written, told, carried out."""
+        """One step: decide, write, tell the followers of the stream, carry out."""
         before = self.state
         self.state, commands = step(before, event)
         self.steps += 1
@@ -169,22 +165,22 @@ class Runtime:
         return list(changes.values())
 
     def _write(self, documents: list[Document], decisions: list[Decision]) -> bool:
-        """Whether it could be; what could not is kept for the next time, as far as that goes."""
+        """Whether everything was written. What could not be is kept, up to a limit, for the next time."""
         operation = self.operation.id if self.operation is not None and self.operation.ended is None else None
-        said = [*self._unsaid, *((decision, operation) for decision in decisions)]
-        for each in documents:  # the newest of each goes last, and is what is kept
-            self._unwritten.pop((each.kind, each.id), None)
-            self._unwritten[each.kind, each.id] = each
+        said = [*self._unwritten_decisions, *((decision, operation) for decision in decisions)]
+        for each in documents:  # popped first, so that the newest stand last and survive the limit below
+            self._unwritten_documents.pop((each.kind, each.id), None)
+            self._unwritten_documents[each.kind, each.id] = each
         try:
-            views = self._store.write(self.state, said, self._unwritten.values())
+            views = self._store.write(self.state, said, self._unwritten_documents.values())
         except StoreFault as fault:
-            self._unsaid = said[-UNSAID:]
-            self._unwritten = dict([*self._unwritten.items()][-UNSAID:])
+            self._unwritten_decisions = said[-MOST_UNWRITTEN:]
+            self._unwritten_documents = dict([*self._unwritten_documents.items()][-MOST_UNWRITTEN:])
             if not self._cannot_write:
                 self._cannot_write = True
                 self.handle(e.Failed(at=time.time(), part="disk", reason=str(fault)))
             return False
-        self._unsaid, self._unwritten, self._cannot_write = [], {}, False
+        self._unwritten_decisions, self._unwritten_documents, self._cannot_write = [], {}, False
         for view in views:
             self.decided[view.kind] = self.decided.get(view.kind, 0) + 1
             self.stream.tell("decision", view)
@@ -209,7 +205,7 @@ class Runtime:
         elif isinstance(command, c.Probe):
             self._start(self._probe(command.part))
         elif isinstance(command, c.Deploy) and not written:
-            # What was decided is not on disk: after a crash nobody would know of the run.
+            # The decision is not on disk: after a crash the loop would not know of the run.
             reason = "the decision could not be written"
             self._not_begun(reason)
             self.handle(e.Failed(at=time.time(), part="disk", reason=reason, ticket=command.ticket))
@@ -232,8 +228,8 @@ class Runtime:
         done = await self.runner.do(command, self._progress)
         self.handle(done.event, tuple(self._documents(command, done)))
 
-    def _documents(self, command: c.Command, done: Done) -> list[Document]:
-        """What people are shown of it."""
+    def _documents(self, command: c.Command, done: CommandResult) -> list[Document]:
+        """The documents in which people see the result of the command."""
         now = time.time()
         if done.window is not None:
             measured, counts, seconds = done.window
@@ -252,7 +248,7 @@ class Runtime:
             return self._ended(command, done, now)
         return []
 
-    def _ended(self, command: c.Deploy | c.Resume, done: Done, now: float) -> list[Document]:
+    def _ended(self, command: c.Deploy | c.Resume, done: CommandResult, now: float) -> list[Document]:
         assert self.operation is not None
         if isinstance(done.event, e.Deployed):
             ended = done.event.ended
@@ -274,7 +270,7 @@ class Runtime:
         return [h.operation_document(self.operation), *documents]
 
     def _progress(self, progress: RunProgress) -> None:
-        """Of the run under way; told when a step, or what is wanted of it, has changed."""
+        """Updates the operation under way, and tells the followers of the stream what has changed."""
         operation = self.operation
         if operation is None or operation.ended is not None:
             return
@@ -294,7 +290,7 @@ class Runtime:
     async def _stop(self, command: c.StopRun) -> None:
         try:
             await self.runner.estate.ask("roll back" if command.back else "stop")
-        except RegraftError as fault:  # it has ended meanwhile, or the estate is away: its end will be told
+        except RegraftError as fault:  # the run has ended, or the estate is away: its end is told in any case
             log.warning("the run could not be told to stop: %s", fault)
 
     async def _probe(self, part: str) -> None:

@@ -1,8 +1,8 @@
-"""The running loop, for REST, the dashboard and the command line: `ServiceInterface`, for real.
+"""The running loop for REST, the dashboard and the command line: it implements `ServiceInterface`.
 
-Asking never disturbs: topology and brokers are answered from a reading that is at most a moment old. Telling
-(approve, reject, pause, roll back) goes through the loop's own step, so that what was refused there is
-refused here, with the same reason.
+Requests for information never disturb the network: topology and brokers are answered from a reading that is
+at most a few seconds old. Decisions (approve, reject, pause, roll back) go through the loop's own step, so
+what the loop refuses is refused here, with the same reason.
 """
 
 import time
@@ -19,14 +19,14 @@ from regraft.model.workload import Workload
 from regraft.serve import views as v
 from regraft.serve.adaptations import Adaptations
 from regraft.serve.history import History, point
-from regraft.serve.loop_metrics import metrics
 from regraft.serve.overlay_views import OverlayViews
 from regraft.serve.previews import preview
 from regraft.serve.runtime import Runtime
+from regraft.serve.status import metrics
 from regraft.serve.store import Store
 
 MOST = 5000
-"""Points of a plot."""
+"""How many points a plot has at most."""
 
 
 class Service:
@@ -58,7 +58,6 @@ class Service:
         return v.HealthView(ok=True, ready=all(each == "ok" for each in checks.values()), checks=checks)
 
     def metrics(self) -> Mapping[str, tuple[str, str, float]]:
-        """For Prometheus; names without their prefix."""
         runtime = self._runtime
         return metrics(runtime.state, runtime.snapshot, runtime.decided, runtime.steps, time.time())
 
@@ -106,9 +105,9 @@ class Service:
             try:
                 found = await runner.window_of(stored.window, stored.start, stored.end)
                 workload, seconds = found.workload, found.seconds
-            except BadInput:  # its tables are gone: the steps can still be shown
+            except BadInput:  # the tables of the window are gone: the steps can be shown without costs
                 pass
-        return await runner.think(preview, stored, workload, seconds, runner.designer)
+        return await runner.in_design_thread(preview, stored, workload, seconds, runner.designer)
 
     async def approve(self, sha256: str, by: str) -> v.OperationView | v.Refused:
         state = self._runtime.state
@@ -191,7 +190,7 @@ class Service:
         return _unknown(f"there is no operation {id!r}") if found is None else self._fresh(found)
 
     def _fresh(self, stored: v.OperationView) -> v.OperationView:
-        """Progress within a step is in memory only."""
+        """The operation under way comes from memory: progress within a step is not stored."""
         current = self._runtime.operation
         return current if current is not None and current.id == stored.id else stored
 
@@ -215,8 +214,8 @@ class Service:
         return self._runtime.stream.follow(after)
 
     def raise_intent(self, id: str, intent: Intent) -> None:
-        """For healing: the loop plans and carries it out before everything else."""
-        self._runtime.raise_intent(id, intent)
+        """Healing wants something: the loop does it before everything else. The same id is the same wish."""
+        self._runtime.handle(e.IntentRaised(at=time.time(), id=id, intent=intent))
 
 
 def _unknown(reason: str) -> v.Refused:

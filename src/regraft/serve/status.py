@@ -1,4 +1,6 @@
-"""The state of the loop for people: one word, one sentence, and the numbers behind it."""
+"""The state of the loop: one word, one sentence and numbers for people; metrics for Prometheus."""
+
+from collections.abc import Mapping
 
 from regraft.loop.budget import used
 from regraft.loop.goals import goal_name
@@ -8,6 +10,8 @@ from regraft.loop.state import State
 from regraft.loop.values import Candidate, Proposal, Trouble
 from regraft.serve import views as v
 
+Metric = tuple[str, str, float]
+"""Counter or gauge, help, value."""
 DOING: dict[str, str] = {
     "waiting": "waits for the end of the window",
     "measuring": "measures the last window on Spark",
@@ -83,7 +87,7 @@ def _trouble(trouble: Trouble) -> v.Trouble:
 
 
 def standing(state: State, at: float) -> v.Standing:
-    """What matters most now."""
+    """The one word that matters most now."""
     matters: list[tuple[bool, v.Standing]] = [
         (bool(state.repairing or state.wanted), "healing"),
         (state.phase == "deploying", "deploying"),
@@ -103,7 +107,7 @@ def sentence(state: State, at: float) -> str:
     sentences: dict[v.Standing, str] = {
         "healing": "Healing changes the overlay; everything else waits.",
         "deploying": ("The last change is being taken back" if back else "A plan is being carried out")
-        + "; the traffic goes on.",
+        + "; the traffic continues.",
         "degraded": f"The loop only observes: {parts}. The traffic is untouched.",
         "paused": f"The loop is paused ({state.paused}) and only observes.",
         "proposed": _proposed(state),
@@ -132,3 +136,46 @@ def _would_propose(state: State) -> str:
 
 def _gain(candidate: Candidate) -> str:
     return f"{candidate.comparison.gain:.0%} of the {goal_name(candidate.comparison.improves)}"
+
+
+def metrics(
+    state: State, snapshot: v.SnapshotView | None, decided: Mapping[str, int], steps: int, now: float
+) -> Mapping[str, Metric]:
+    """Metrics by their names without prefix. `decided`: how many decisions of each kind since the start."""
+    found: dict[str, Metric] = {
+        "steps_total": ("counter", "Events that the loop has taken.", steps),
+        "degraded": ("gauge", "1 while a part fails and the loop only observes.", bool(state.failing)),
+        "paused": ("gauge", "1 while somebody has paused it.", state.paused is not None),
+        "deploying": ("gauge", "1 while a plan is carried out.", state.phase == "deploying"),
+        "proposal_waiting": (
+            "gauge",
+            "1 while a proposal waits.",
+            state.proposal is not None and not state.proposal.observed,
+        ),
+        "windows_judged_total": ("counter", "Windows judged.", decided.get("judged", 0)),
+        "proposals_total": ("counter", "Plans proposed.", decided.get("proposed", 0)),
+        "deployments_total": ("counter", "Plans carried out.", decided.get("deployed", 0)),
+        "deployments_failed_total": (
+            "counter",
+            "Runs that did not reach their goal.",
+            decided.get("failed", 0),
+        ),
+        "failures_total": ("counter", "Times that a part has failed.", decided.get("degraded", 0)),
+    }
+    if state.epoch is not None:
+        found["topology_epoch"] = ("gauge", "Of the topology.", state.epoch)
+    if snapshot is not None:
+        found |= _of_window(snapshot, now)
+    return {name: (kind, help, float(value)) for name, (kind, help, value) in found.items()}
+
+
+def _of_window(snapshot: v.SnapshotView, now: float) -> dict[str, Metric]:
+    found: dict[str, tuple[str, str, float | None]] = {
+        "measure_seconds": ("gauge", "That the last measurement took.", snapshot.seconds),
+        "window_age_seconds": ("gauge", "Since the last measured window ended.", now - snapshot.end),
+        "window_publications": ("gauge", "Publications of the last window.", snapshot.publications),
+        "window_deliveries": ("gauge", "Deliveries of the last window.", snapshot.deliveries),
+        "routing_cost": ("gauge", "Of the last window.", snapshot.numbers.get("routing_cost")),
+        "latency_p99_ms": ("gauge", "Of deliveries in the last window.", snapshot.p99_ms),
+    }
+    return {name: (kind, help, value) for name, (kind, help, value) in found.items() if value is not None}

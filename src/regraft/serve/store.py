@@ -1,8 +1,8 @@
 """What survives a restart: the state of the loop, its decisions, and documents by kind and id. SQLite.
 
-One transaction for each step of the loop: the state and all that it said are written together, or neither.
-A killed process leaves the last whole step. Nobody else may write there: the file is locked. What this
-version cannot read is an error that names the file; it is never replaced by something new.
+Each step of the loop is one transaction: its state, decisions and documents are written together, or not at
+all. A killed process leaves the last whole step. No other process may write there: the file is locked. A
+state that this version cannot read is an error that names the file; it is never replaced by a new one.
 """
 
 import sqlite3
@@ -31,11 +31,11 @@ CREATE INDEX IF NOT EXISTS decisions_by_kind ON decisions (kind, id);
 
 
 class StoreFault(RegraftError):
-    """It cannot be written or read: the disk is full, or the file damaged."""
+    """The file cannot be written or read: the disk is full, or the file is damaged."""
 
 
 class Document(NamedTuple):
-    """`at` is what documents of a kind are ordered by."""
+    """Documents of a kind are ordered by `at`."""
 
     kind: str
     id: str
@@ -61,10 +61,12 @@ class Store:
         run = self._connection.execute
         run("PRAGMA locking_mode = EXCLUSIVE")
         run("PRAGMA journal_mode = WAL")
-        run("PRAGMA synchronous = NORMAL")  # a whole step may be lost with the machine, never half of one
+        run(
+            "PRAGMA synchronous = NORMAL"
+        )  # if the machine loses power, whole last steps may be lost, never half a step
         found = run("PRAGMA user_version").fetchone()[0]
         if found not in (0, VERSION):
-            raise sqlite3.DatabaseError(f"it is of version {found}, this is {VERSION}")
+            raise sqlite3.DatabaseError(f"it has version {found}, this program needs {VERSION}")
         self._connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
 
     def close(self) -> None:
@@ -88,7 +90,7 @@ class Store:
         decisions: Iterable[tuple[Decision, str | None]] = (),
         documents: Iterable[Document] = (),
     ) -> list[DecisionView]:
-        """All of it, or `StoreFault`. The decisions with their numbers, for whoever is to be told."""
+        """Writes everything, or raises `StoreFault`. Returns the decisions with the ids that they got."""
         told: list[DecisionView] = []
         try:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -155,7 +157,7 @@ class Store:
             raise StoreFault(f"{self._path}: what it holds of kind {kind!r} {fault}") from None
 
     def forget(self, before: float) -> None:
-        """What is older goes."""
+        """Deletes decisions and documents that are older than `before`."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("DELETE FROM decisions WHERE at < ?", (before,))

@@ -1,4 +1,4 @@
-"""The event stream: what has changed, for everybody who follows. Who is too slow is told to begin anew."""
+"""The event stream: tells followers what has changed. A follower that is too slow is told to begin anew."""
 
 import asyncio
 import time
@@ -10,13 +10,13 @@ import msgspec
 from regraft.serve.views import EventView, View
 
 KEPT = 1000
-"""Events that a follower who was away for a moment still gets."""
+"""How many past events are kept for followers that were disconnected for a moment."""
 BEHIND = 500
-"""Events that wait for one follower at most."""
+"""How many events may wait for one follower."""
 
 
 class Stream:
-    """Ids grow, also across restarts: they begin with the time."""
+    """Ids grow, also across restarts, because they begin with the time of the start."""
 
     def __init__(self) -> None:
         self._next = int(time.time() * 1000)
@@ -36,14 +36,14 @@ class Stream:
             if follower.qsize() < BEHIND:
                 follower.put_nowait(event)
             elif follower.qsize() == BEHIND:
-                follower.put_nowait(None)
+                follower.put_nowait(None)  # it has missed events: `follow` turns this into a reset
 
     def _event(self, kind: str, document: dict[str, object]) -> EventView:
         self._next += 1
         return EventView(id=self._next, at=time.time(), kind=kind, data=document)  # type: ignore[arg-type]
 
     async def follow(self, after: int | None) -> AsyncIterator[EventView]:
-        """All after this id; a `reset` first where some of them are not known any more."""
+        """All events after this id, or from now on; a `reset` first if some of them are no longer kept."""
         queue: asyncio.Queue[EventView | None] = asyncio.Queue()
         self._followers.add(queue)
         try:
@@ -64,7 +64,7 @@ class Stream:
             self._followers.discard(queue)
 
     def _known_from(self) -> int:
-        """The id after which every event is still known."""
+        """The id after which every event is still kept."""
         return self._kept[0].id - 1 if len(self._kept) == KEPT else self._first
 
     def _reset(self) -> EventView:

@@ -26,16 +26,16 @@ Standing = Literal[
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """Root of all views."""
+    """Base of all views."""
 
 
 class Refused(View, frozen=True, kw_only=True):
-    """The expected no.
+    """An expected no: the request was understood, and is not carried out.
 
     | code | means | REST |
     |---|---|---|
     | unknown | there is no such thing | 404 |
-    | stale | the topology has moved on since | 409 |
+    | stale | the topology has changed since | 409 |
     | again | that has been decided already | 409 |
     | busy | something else is under way | 409 |
     | mode | the loop's mode does not allow it | 409 |
@@ -48,7 +48,7 @@ class Refused(View, frozen=True, kw_only=True):
 
 
 class Trouble(View, frozen=True, kw_only=True):
-    """A part that does not work; the loop observes until it does."""
+    """A part that does not work; the loop only observes until it does."""
 
     part: str
     """measure, coordination, design, plan, deploy or disk."""
@@ -69,9 +69,9 @@ class StateView(View, frozen=True, kw_only=True):
     """Observe while something fails or the loop is paused."""
     phase: Phase
     since: float
-    """Of the phase."""
+    """When the phase began."""
     paused: str | None
-    """Why; None: it is not."""
+    """Why it is paused; None if it is not."""
     troubles: tuple[Trouble, ...]
     window_seconds: float
     next_window_at: float
@@ -87,7 +87,7 @@ class StateView(View, frozen=True, kw_only=True):
     operation: str | None
     epoch: int | None
     topology: str | None
-    """sha256."""
+    """sha256 of the topology."""
     budget: "BudgetView"
     maintenance: bool
     """Whether automatic changes may happen now."""
@@ -107,7 +107,7 @@ class CandidateView(View, frozen=True, kw_only=True):
 
 
 class BudgetView(View, frozen=True, kw_only=True):
-    """Of the last hour; None: no limit."""
+    """What was used in the last hour, and the limits; None: no limit."""
 
     actions_used: int
     actions_limit: int | None
@@ -116,7 +116,7 @@ class BudgetView(View, frozen=True, kw_only=True):
 
 
 class BrokerView(View, frozen=True, kw_only=True):
-    """A broker: where it is, whether it lives, what it does now (agents) and did in the last window."""
+    """A broker: where it is, whether it is alive, what its agent reports and what the last window showed."""
 
     id: str
     host: str | None = None
@@ -126,7 +126,7 @@ class BrokerView(View, frozen=True, kw_only=True):
     latitude: float | None = None
     longitude: float | None = None
     alive: bool = False
-    """Its agent's session lives."""
+    """Its agent has a session in ZooKeeper."""
     in_overlay: bool = True
     """False: it waits to be appended."""
     degree: int = 0
@@ -139,7 +139,7 @@ class BrokerView(View, frozen=True, kw_only=True):
     bytes_in_per_second: float | None = None
     bytes_out_per_second: float | None = None
     messages_per_second: float | None = None
-    """That crossed it in the last window."""
+    """Messages that crossed it in the last window."""
     cpu: float | None = None
     memory: int | None = None
     links: dict[str, str] = {}
@@ -170,14 +170,14 @@ class TopologyView(View, frozen=True, kw_only=True):
 
 
 class VerdictView(View, frozen=True, kw_only=True):
-    """What a goal says, in order of priority. `kept`: None if it cannot be said."""
+    """The verdict of a goal, in order of priority. `kept` is None if it is not known."""
 
     goal: str
     hard: bool
     kept: bool | None
     reason: str
     number: float | None = None
-    """Of the topology that is judged; `before` of the one that there is."""
+    """The number of the topology that is judged; `before` is that of the current topology."""
     before: float | None = None
     limit: float | None = None
 
@@ -191,7 +191,7 @@ class SnapshotView(View, frozen=True, kw_only=True):
     end: float
     measured_at: float
     seconds: float
-    """That the measurement took."""
+    """How long the measurement took."""
     publications: int
     deliveries: int
     records: int
@@ -207,7 +207,7 @@ class SnapshotView(View, frozen=True, kw_only=True):
     epoch: int | None = None
     topology: str | None = None
     numbers: dict[str, float | None] = {}
-    """As of `regraft evaluate`: routing_cost, link_cost, broker_cost, max_degree, …"""
+    """As `regraft evaluate` prints them: routing_cost, link_cost, broker_cost, max_degree, …"""
     verdicts: tuple[VerdictView, ...] = ()
 
 
@@ -275,7 +275,7 @@ class ProposalView(View, frozen=True, kw_only=True):
     sha256: str
     state: ProposalState
     reason: str
-    """Of the state: who approved, why it was rejected or withdrawn."""
+    """Why it is in this state: who approved it, why it was rejected or withdrawn."""
     cause: Literal["traffic", "healing", "person"]
     made_at: float
     changed_at: float
@@ -284,29 +284,29 @@ class ProposalView(View, frozen=True, kw_only=True):
     windows: int
     """In how many windows in a row the gain was seen."""
     windows_needed: int = 1
-    """How many are asked for."""
+    """How many windows are required."""
     initial: str
     goal: str
     epoch: int
-    """Of the topology that it starts from."""
+    """The epoch of the topology that it starts from."""
     planner: str
     method: str
     steps: int
     actions: int
     gain: float
-    """Share of what it improves that it saves: 0.31 is 31 %."""
+    """The share that it saves of what it improves: 0.31 is 31 %."""
     improves: str | None = None
     """The goal for whose sake it is made, as in `verdicts`; None: a repair."""
     needed_gain: float = 0.0
-    """The least gain that was asked for: more if it undoes recent changes."""
+    """The least gain that was required: more if it undoes recent changes."""
     saved_per_hour: float
     """In units of routing cost."""
     price: float
-    """Of the change, in the same units: actions and what is buffered meanwhile."""
+    """The price of the change in the same units: its actions, and the messages buffered meanwhile."""
     pays_back_after: float | None
-    """Seconds."""
+    """In how many seconds it saves its price."""
     needs_approval: str | None
-    """Why a person is asked; None: the loop goes on by itself."""
+    """Why a person is asked; None: the loop carries it out by itself."""
     outside_limits: str | None = None
     """Why automatic mode would not carry it out by itself; None: it would."""
     numbers_before: dict[str, float | None]
@@ -314,7 +314,7 @@ class ProposalView(View, frozen=True, kw_only=True):
     verdicts: tuple[VerdictView, ...]
     operation: str | None = None
     measured_gain: float | None = None
-    """Afterwards, in the first window on the new topology."""
+    """The gain measured in the first window on the new topology."""
 
 
 class ActionView(View, frozen=True, kw_only=True):
@@ -325,7 +325,7 @@ class ActionView(View, frozen=True, kw_only=True):
     added: tuple[tuple[str, str], ...]
     removed: tuple[tuple[str, str], ...]
     messages_per_second: float | None = None
-    """Over the links that it removes: what has to be buffered while it lasts."""
+    """Messages over the links that it removes, which are buffered while it lasts."""
 
 
 class ClassView(View, frozen=True, kw_only=True):
@@ -338,16 +338,16 @@ class ClassView(View, frozen=True, kw_only=True):
 
 
 class StepView(View, frozen=True, kw_only=True):
-    """The overlay after a step. Links as a whole, so that a step can be shown by itself."""
+    """The overlay after a step, with all links, so that a step can be shown by itself."""
 
     step: int
-    """From 1; 0 is the topology before."""
+    """Counted from 1; 0 is the topology before the plan."""
     actions: tuple[ActionView, ...]
     links: tuple[tuple[str, str], ...]
     brokers: tuple[str, ...]
     numbers: dict[str, float | None]
     cost_change: float | None
-    """Of the routing cost, against the step before; negative is better."""
+    """The change of the routing cost against the step before; negative is better."""
     buffered: float | None
     """Messages that are expected to wait in this step."""
     state: Literal["planned", "running", "done", "failed"] = "planned"
@@ -441,7 +441,7 @@ class AdaptationView(View, frozen=True, kw_only=True):
     leader: str
     intents: tuple[Intent, ...]
     said: tuple[str, ...]
-    """The intents, for people."""
+    """The intents in words."""
     timeout_ms: float
     vote_ms: float
     election_ms: float
@@ -451,7 +451,7 @@ class AdaptationView(View, frozen=True, kw_only=True):
 
 
 class EventView(View, frozen=True, kw_only=True):
-    """Of the event stream: what has changed; whoever shows it asks for it again, or uses `data`.
+    """An event of the stream: what has changed. `data` is its new value.
 
     | kind | data |
     |---|---|
@@ -473,7 +473,7 @@ class EventView(View, frozen=True, kw_only=True):
 
 
 class HealthView(View, frozen=True, kw_only=True):
-    """`ok`: the process works; `ready`: it has a topology, and nothing fails."""
+    """`ok`: the process works; `ready`: it knows a topology, and no part fails."""
 
     ok: bool
     ready: bool

@@ -14,7 +14,7 @@ from regraft.plan.verify import effect
 from regraft.serve import views as v
 from regraft.serve.designing import TopologyDesigner
 from regraft.serve.history import plan_document
-from regraft.serve.network import Network
+from regraft.serve.network_facts import NetworkFacts
 from regraft.serve.previews import preview
 from regraft.testing.trees import changed_tree, random_tree
 
@@ -130,7 +130,7 @@ def broker_view(topology: Topology, id: str, load: float | None, alive: bool) ->
 
 def plan_view(plan: Plan, current: Topology, goal: Topology, workload: Workload) -> v.PlanView:
     """As the service shows it, of a window of a second."""
-    designer = TopologyDesigner(Network(goal), Limits(), Policy(), PlanLimits())
+    designer = TopologyDesigner(NetworkFacts(goal), Limits(), Policy(), PlanLimits())
     return preview(plan_document(plan, current, None), workload, 1.0, designer)
 
 

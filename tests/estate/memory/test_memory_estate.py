@@ -7,9 +7,8 @@ from itertools import pairwise
 import pytest
 from tests.deploy.fake_agents import within
 
-from regraft.estate.memory.estate import MemoryEstate
+from regraft.estate.memory.estate import MadeUpWindows, MemoryEstate
 from regraft.estate.memory.network import MemoryNetwork
-from regraft.estate.memory.windows import MadeUpWindows
 from regraft.estate.protocol import AnotherLoop, Away, Known, RunProgress
 from regraft.loop.values import Ended
 from regraft.model import BadInput, Infeasible, Limits, Plan, Topology

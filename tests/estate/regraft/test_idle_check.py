@@ -37,10 +37,10 @@ def test_what_was_looked_at_is_not_looked_at_again(tmp_path: Path) -> None:
     assert idle_check.is_idle()
 
 
-def test_much_is_not_put_off(tmp_path: Path) -> None:
+def test_after_many_skipped_bytes_spark_measures(tmp_path: Path) -> None:
     idle_check = IdleCheck(tmp_path)
     append(tmp_path, HEALTH)
-    idle_check._put_off = MOST
+    idle_check._skipped = MOST
     assert not idle_check.is_idle()
     idle_check.measured()
     assert idle_check.is_idle()

@@ -15,7 +15,7 @@ from tests.measure.telemetry import START, Record, delivery, health, hop, intere
 from regraft.cli.what_if_command import what_if
 from regraft.estate.protocol import DiskFull
 from regraft.estate.regraft.measuring import Measurer
-from regraft.estate.regraft.past_windows import measured_past, moment, topology_then
+from regraft.estate.regraft.past_windows import measured_past, parse_time, topology_then
 from regraft.estate.regraft.tables import TABLES
 from regraft.estate.settings import SparkSection, TelemetrySection
 from regraft.loop.goals import Limits
@@ -23,7 +23,7 @@ from regraft.loop.policy import Policy
 from regraft.model import BadInput, RegraftError, Topology
 from regraft.model import Limits as PlanLimits
 from regraft.serve.designing import TopologyDesigner
-from regraft.serve.network import Network
+from regraft.serve.network_facts import NetworkFacts
 from regraft.serve.replaying import replay
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def test_a_past_period_is_played_through_the_loop(
     assert past.starts == tuple(BEGIN + MINUTE * number for number in (1, 2, 3))
     assert topology_then(past).sha256 == CHAIN.sha256
     policy = Policy(confirm=1, least_publications=10, action_price=1.0)
-    designer = TopologyDesigner(Network(), Limits(), policy, PlanLimits(time_limit=0.05), time_limit=0.2)
+    designer = TopologyDesigner(NetworkFacts(), Limits(), policy, PlanLimits(time_limit=0.05), time_limit=0.2)
     found = replay(past.windows(), topology_then(past), designer, "automatic")
     assert [each.publications for each in found.windows] == [30, 30, 30]
     assert len(found.changes) == 1
@@ -117,9 +117,9 @@ def test_a_past_period_is_played_through_the_loop(
 
 
 def test_times_are_utc_unless_they_say_another_zone() -> None:
-    assert moment("1970-01-01T01:00:00", "--from") == 3600.0
-    assert moment("1970-01-01T01:00:00Z", "--from") == 3600.0
-    assert moment("1970-01-01T01:00:00+01:00", "--from") == 0.0
+    assert parse_time("1970-01-01T01:00:00", "--from") == 3600.0
+    assert parse_time("1970-01-01T01:00:00Z", "--from") == 3600.0
+    assert parse_time("1970-01-01T01:00:00+01:00", "--from") == 0.0
 
 
 def test_stopped_while_spark_starts_it_is_ended_and_not_started_again(

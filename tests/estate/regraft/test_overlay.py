@@ -25,7 +25,7 @@ def test_a_loop_waits_for_its_own_lease_of_before_and_is_refused_by_another_ones
             old.lost.set()
             asyncio.get_running_loop().call_later(0.3, lambda: asyncio.ensure_future(give_back()))
             await running.probe()
-            assert running.held
+            assert running._lease.held
             assert running._lease is not old
             await running._lease.release()
             async with await Coord.connect(hosts) as other:

@@ -1,10 +1,9 @@
-"""`MemoryEstate`: one loop's hold on a network in memory."""
+"""`MemoryEstate`: a network in memory as one loop uses it. Its windows are made up."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from regraft.estate.memory.network import MemoryNetwork
-from regraft.estate.memory.windows import MadeUpWindows
 from regraft.estate.protocol import (
     AnotherLoop,
     Away,
@@ -20,10 +19,43 @@ from regraft.estate.protocol import (
 )
 from regraft.estate.windows import Measured, MeasuredWindow
 from regraft.loop.values import Ended
-from regraft.model import BadInput, Plan, Topology
+from regraft.model import BadInput, Plan, RegraftError, Topology
 from regraft.model.outcome import Outcome
+from regraft.model.snapshot import Counts
+from regraft.model.workload import Workload
 
 NO_HEALING = "no destination database runs for this overlay: it does not heal by itself"
+
+
+class MadeUpWindows:
+    """Every window has the current `workload`; while `fails` is not empty, measuring raises it as a fault."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.fails = ""
+        self.measured = 0
+
+    def warm(self) -> None:
+        return
+
+    def measure(self, start: float, end: float) -> MeasuredWindow:
+        if self.fails:
+            raise RegraftError(self.fails)
+        self.measured += 1
+        return MeasuredWindow(self.read(start, end), Counts(read=10, kept=10))
+
+    def read(self, start: float, end: float) -> Measured:
+        total = round(sum(demand for _, demand in self.workload.traffic))
+        return Measured(start, end, self.workload, total, total, 2, 1.0, 2.0, 3.0, 0, {})
+
+    def check_disk(self) -> None:
+        return
+
+    def abandon(self) -> None:
+        return
+
+    def stop(self) -> None:
+        return
 
 
 class MemoryEstate:
@@ -36,14 +68,14 @@ class MemoryEstate:
         self.network = network
         self.windows = windows
         self.told: Measured | None = None
-        """What healing was told last."""
+        """The window that healing was told last."""
         self._name = name
         self._known: Known | None = None
 
     @classmethod
     @asynccontextmanager
     async def opened(cls, network: MemoryNetwork, windows: MadeUpWindows) -> AsyncIterator["MemoryEstate"]:
-        """`BadInput` if another loop runs on it, or it has not been started."""
+        """`BadInput` if another loop runs on the network, or the network has not been started."""
         if network.held_by is not None:
             raise BadInput("", f"another loop runs on this overlay: {network.held_by}")
         network.loops += 1
@@ -100,7 +132,7 @@ class MemoryEstate:
             raise BadInput(plan.sha256[:12], "the plan does not start from the current topology")
         steps = [[(action.operation, *action.brokers) for action in step] for step in plan.steps]
         self.network.begin(plan.sha256, plan.goal, steps)
-        return await self.network.carry_on(tell)
+        return await self.network.run_to_its_end(tell)
 
     async def resume(self, plan: Plan | None, back: bool, tell: TellProgress) -> Outcome | Ended:
         self._may_change()
@@ -108,7 +140,7 @@ class MemoryEstate:
         if run is None or (plan is not None and run.plan != plan.sha256):
             raise BadInput("", "the run had not begun when it was interrupted")
         if run.state == "running":
-            return await self.network.carry_on(tell)
+            return await self.network.run_to_its_end(tell)
         if back and not run.back:
             return await self.roll_back(tell)
         known = await self.refresh()
@@ -126,7 +158,7 @@ class MemoryEstate:
     async def roll_back(self, tell: TellProgress) -> Outcome:
         self._may_change()
         self.network.begin_back()
-        return await self.network.carry_on(tell)
+        return await self.network.run_to_its_end(tell)
 
     def _may_change(self) -> None:
         self.network.check()

@@ -1,8 +1,8 @@
-"""What exists of a network in memory whether or not a loop runs on it: links, the last run, its brokers.
+"""What exists of a network in memory whether or not a loop runs on it: links, brokers, the last run.
 
-A run is carried out action by action. It waits while a broker that takes part is `silent`, while it is asked
-to pause, and it ends with `Away` while the network is `away`; then it stays as it is until somebody resumes
-it, just as a run in a journal does.
+A run is carried out action by action. It waits while a broker that takes part is `silent` and while it is
+asked to pause. If the network goes away, carrying it out ends with `Away`, and the run stays as it is until
+somebody resumes it, as a run in a journal does.
 """
 
 import asyncio
@@ -16,11 +16,12 @@ from regraft.model.changes import Raw, apply, taken_back
 from regraft.model.outcome import ActionOutcome, Outcome, StepOutcome
 
 LOOK_SECONDS = 0.002
+"""How often a run that waits looks again."""
 
 
 @dataclass
 class MemoryRun:
-    """`made` are the actions that have been carried out, by their steps; `states` as in our own journal."""
+    """`made` are the actions carried out so far, by their steps; `state` has the words of our own journal."""
 
     id: str
     plan: str
@@ -50,7 +51,7 @@ class MemoryRun:
         return RunProgress(self.id, step, len(self.steps), self.actions, done, self.wanted == "pause")
 
     def next_action(self) -> tuple[int, Raw] | None:
-        """With its step, from 0."""
+        """The next action with its step, counted from 0; None if all have been carried out."""
         for number, step in enumerate(self.steps):
             done = len(self.made[number]) if number < len(self.made) else 0
             if done < len(step):
@@ -59,17 +60,17 @@ class MemoryRun:
 
 
 class MemoryNetwork:
-    """Several loops, one after the other, may run on it; `topology` is None until it is started."""
+    """Several loops may run on it, one after the other; `topology` is None if it has not been started."""
 
     def __init__(self, topology: Topology | None = None, epoch: int = 1) -> None:
         self._known = Known(topology, epoch) if topology is not None else None
         self.run: MemoryRun | None = None
         self.is_deploying = False
-        """Somebody carries the run out."""
+        """Whether a loop carries the run out at the moment."""
         self.held_by: str | None = None
-        """Which loop may change it."""
+        """The name of the loop that may change the network."""
         self.loops = 0
-        """How many have run on it so far."""
+        """How many loops have been opened on it so far."""
         self.silent: set[str] = set()
         """Brokers that never become ready."""
         self.prepared: list[tuple[str, str]] = []
@@ -91,7 +92,7 @@ class MemoryNetwork:
             raise Away(self._away)
 
     def go_away(self, reason: str = "the network does not answer") -> None:
-        """Until `come_back`: nothing is answered, and the loop loses its right to change the network."""
+        """Until `come_back`, nothing is answered. The loop loses its right to change the network."""
         self._away, self.held_by = reason, None
         for failed in self._failed:
             failed(reason)
@@ -100,7 +101,7 @@ class MemoryNetwork:
         self._away = ""
 
     def set_topology(self, topology: Topology, epoch: int) -> None:
-        """Somebody else has changed it, or a run has."""
+        """Called by runs, and by tests that change the topology from outside."""
         self._known = Known(topology, epoch)
         for changed in self._changed:
             changed(self._known)
@@ -122,7 +123,7 @@ class MemoryNetwork:
         return self.run
 
     def begin_back(self) -> MemoryRun:
-        """What the last run has made is undone, the last action first."""
+        """Begin a run that undoes what the last run has made, the last action first."""
         run = self.run
         if run is None:
             raise BadInput("", "there is no run")
@@ -132,22 +133,22 @@ class MemoryNetwork:
         run.state = "stopped"
         return self.begin(run.plan, "", undone, back=True)
 
-    async def carry_on(self, tell: TellProgress) -> Outcome:
-        """The run that was begun, to its end."""
+    async def run_to_its_end(self, tell: TellProgress) -> Outcome:
+        """Carry out the run that was begun."""
         assert self.run is not None
         self.is_deploying = True
         try:
             while (run := self.run).state == "running":
                 self.check()
                 tell(run.progress())
-                await self._one(run)
+                await self._act_or_wait(run)
             tell(run.progress())
             return self._outcome(run)
         finally:
             self.is_deploying = False
 
-    async def _one(self, run: MemoryRun) -> None:
-        """One action, or one moment of waiting."""
+    async def _act_or_wait(self, run: MemoryRun) -> None:
+        """Carry out one action, or wait a moment, or end the run if it is to end."""
         if run.wanted == "stop":
             run.state, run.reason = "stopped", "somebody has stopped it"
         elif run.wanted == "roll back" and not run.back:
@@ -161,9 +162,9 @@ class MemoryNetwork:
                 self.prepared.append(told)
             await asyncio.sleep(LOOK_SECONDS)
             if run.wanted == "run" and not self.silent & set(action[1:]):
-                self._make(run, step, action)
+                self._carry_out(run, step, action)
 
-    def _make(self, run: MemoryRun, step: int, action: Raw) -> None:
+    def _carry_out(self, run: MemoryRun, step: int, action: Raw) -> None:
         topology, epoch = self.known
         brokers, links = apply(action, topology.ids, topology.by_ends)
         while len(run.made) <= step:

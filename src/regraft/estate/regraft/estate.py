@@ -1,7 +1,7 @@
 """`RegraftEstate`: our own network as the loop sees it.
 
-On failure: a fault of ZooKeeper is `Away`, whatever was asked. A measurement that takes too long is abandoned
-with its Spark session; the next one starts another.
+On failure: a fault of ZooKeeper becomes `Away` in every request. A measurement that takes too long is
+abandoned together with its Spark session; the next one starts another session.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from dataclasses import asdict
 from typing import TypeVar
 
 from regraft.coord import CoordError
-from regraft.deploy.begin import Settings
-from regraft.deploy.control import ask
+from regraft.deploy.begin import RunSettings
+from regraft.deploy.control import order_run
 from regraft.estate.protocol import (
     Away,
     BrokerFacts,
@@ -44,7 +44,7 @@ TABLES_FOLDER = "tables"
 
 
 @contextmanager
-def _reaching() -> Iterator[None]:
+def _faults_as_away() -> Iterator[None]:
     try:
         yield
     except CoordError as fault:
@@ -57,7 +57,7 @@ class RegraftEstate:
     guarantees = Guarantees("exactly once", "publisher")
 
     def __init__(
-        self, overlay: RunningOverlay, windows: Windows, deploy: Settings, spark_seconds: float
+        self, overlay: RunningOverlay, windows: Windows, deploy: RunSettings, spark_seconds: float
     ) -> None:
         self.limits = ChangeLimits(deploy.at_once or None, deploy.per_broker or None)
         self._overlay = overlay
@@ -72,10 +72,10 @@ class RegraftEstate:
     async def opened(
         cls, settings: EstateSettings, windows: Windows | None = None
     ) -> AsyncIterator["RegraftEstate"]:
-        """`windows`: who measures, instead of a Spark of ours. `BadInput` if ZooKeeper cannot be reached, no
+        """`windows` measures instead of our own Spark session. `BadInput` if ZooKeeper cannot be reached, no
         overlay is there, or another loop runs on it."""
         where, layout = ensemble(settings.zookeeper, settings.overlay)
-        deploy = Settings(**asdict(settings.deploy), gives_way=True)
+        deploy = RunSettings(**asdict(settings.deploy), gives_way=True)
         async with RunningOverlay.connected(where, layout) as overlay:
             measurer = windows or measurer_of(settings, overlay.known)
             estate = cls(overlay, measurer, deploy, settings.spark.time_limit)
@@ -90,18 +90,18 @@ class RegraftEstate:
         return self._overlay.known
 
     async def refresh(self) -> Known:
-        with _reaching():
+        with _faults_as_away():
             return await self._overlay.refresh()
 
     async def probe(self) -> Known:
-        with _reaching():
+        with _faults_as_away():
             return await self._overlay.probe()
 
     async def follow(self, changed: Callable[[Known], None], failed: Callable[[str], None]) -> None:
         await self._overlay.follow(changed, failed)
 
     async def brokers(self) -> Mapping[str, BrokerFacts]:
-        with _reaching():
+        with _faults_as_away():
             return await self._overlay.brokers()
 
     async def warm(self) -> None:
@@ -112,6 +112,7 @@ class RegraftEstate:
             async with asyncio.timeout(self._spark_seconds):
                 return await self._in_thread(self._windows.measure, start, end)
         except TimeoutError:
+            # The thread may hang in the session for ever, so it is left behind, too.
             self._windows.abandon()
             self._measuring.shutdown(wait=False, cancel_futures=True)
             self._measuring = ThreadPoolExecutor(1, "measuring")
@@ -127,47 +128,47 @@ class RegraftEstate:
         self._windows.check_disk()
 
     async def carry_out(self, plan: Plan, tell: TellProgress) -> Outcome:
-        with _reaching():
+        with _faults_as_away():
             return await runs.carry_out(self._overlay, plan, self._deploy, runs.telling(tell))
 
     async def resume(self, plan: Plan | None, back: bool, tell: TellProgress) -> Outcome | Ended:
-        with _reaching():
-            return await runs.go_on(self._overlay, plan, back, self._deploy, runs.telling(tell))
+        with _faults_as_away():
+            return await runs.finish_interrupted(self._overlay, plan, back, self._deploy, runs.telling(tell))
 
     async def roll_back(self, tell: TellProgress) -> Outcome:
-        with _reaching():
+        with _faults_as_away():
             return await runs.take_back(self._overlay, self._deploy, runs.telling(tell))
 
     async def ask(self, wanted: WantedOfRun) -> None:
-        with _reaching():
-            await ask(self._overlay.coord, self._overlay.layout, wanted)
+        with _faults_as_away():
+            await order_run(self._overlay.coord, self._overlay.layout, wanted)
 
     async def interrupted(self) -> str | None:
-        with _reaching():
+        with _faults_as_away():
             return await runs.interrupted(self._overlay)
 
     async def last_run(self) -> LastRun | None:
-        with _reaching():
+        with _faults_as_away():
             run = await runs.run_of_journal(self._overlay)
         return None if run is None else LastRun(run.id, run.sha256, run.state, run.back)
 
     async def tell_healing(self, measured: Measured, network: Topology | None) -> None:
         demand = demand_of(measured.id, measured.workload.traffic, network)
-        with _reaching():
+        with _faults_as_away():
             await publish(self._overlay.coord, self._overlay.layout, demand)
 
     async def rules(self) -> HealingRules:
-        with _reaching():
+        with _faults_as_away():
             return await self._healing.rules()
 
     async def put_rules(
         self, rules: Mapping[str, str], definitions: Mapping[str, float | str | bool]
     ) -> HealingRules:
-        with _reaching():
+        with _faults_as_away():
             return await self._healing.put_rules(rules, definitions)
 
     async def adaptations(self, limit: int) -> tuple[HealingRecord, ...]:
-        with _reaching():
+        with _faults_as_away():
             return await self._healing.adaptations(limit)
 
 

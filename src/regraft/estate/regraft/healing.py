@@ -15,7 +15,7 @@ NONE = "no destination database runs for this overlay: it does not heal by itsel
 
 
 class HealingDatabases:
-    """A connection is made for each question: they are rare, and databases come and go."""
+    """Connects anew for each request: requests are rare, and databases come and go."""
 
     def __init__(self, coord: Coord, layout: Layout) -> None:
         self._coord = coord
@@ -31,7 +31,7 @@ class HealingDatabases:
         for name, text in rules.items():
             names = [rule.name for rule in parse(text, name)]
             if names != [name]:
-                raise BadInput(name, f"holds the rules {names}, one of that name is needed")
+                raise BadInput(name, f"holds the rules {names}, exactly one of that name is needed")
         async with self._client() as client:
             if client is None:
                 raise Away(NONE)
@@ -46,7 +46,7 @@ class HealingDatabases:
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[DatabaseClient | None]:
-        """None if there is no database; `Away` if none answers."""
+        """None if the network has no database; `Away` if no database answers."""
         try:
             client = await DatabaseClient.found(self._coord, self._layout)
         except BadInput:

@@ -1,4 +1,4 @@
-"""Spark, kept warm: one session for as long as the loop runs, used by one thread, started anew if it dies."""
+"""Measures on Spark: one session as long as the loop runs, used by one thread, started anew if it dies."""
 
 import contextlib
 import shutil
@@ -12,7 +12,7 @@ from regraft.estate.regraft.idle_check import IdleCheck
 from regraft.estate.regraft.spark_warmup import warm_up
 from regraft.estate.regraft.tables import TABLES, read_window
 from regraft.estate.settings import SparkSection, TelemetrySection
-from regraft.estate.windows import Measured, MeasuredWindow, nothing
+from regraft.estate.windows import Measured, MeasuredWindow, empty_window
 from regraft.model import BadInput, RegraftError
 from regraft.model.snapshot import Counts
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 32 << 20
-"""Taken in at a time: after an outage much has to be read, and whoever starves may be ended in the middle."""
+"""How much is read at a time. After an outage there is much to read, and a measurement that takes too long is
+ended in the middle."""
 
 
 class Measurer:
@@ -38,7 +39,7 @@ class Measurer:
         tables: frozenset[str] = TABLES,
         windows: int | None = None,
     ) -> None:
-        """A `session` that is given is somebody else's: it is not ended here. `windows`: so many are kept."""
+        """A given `session` belongs to the caller: it is not ended here. `windows`: how many to keep."""
         self._telemetry = telemetry
         self._spark = spark
         self._out = out
@@ -53,20 +54,20 @@ class Measurer:
         self._lock = threading.Lock()
 
     def warm(self) -> None:
-        """The session runs, and its Java has seen the code of a measurement."""
+        """Start the session, and have Java compile the code of a measurement."""
         with self._lock:
             warm_up(self._started(), self._tables)
 
     def measure(self, start: float, end: float) -> MeasuredWindow:
-        """What is new in the telemetry is taken in; the tables of this window are read back.
+        """Measure what is new in the telemetry, and read the tables of this window back.
 
-        If nothing was published, Spark is not asked.
+        If nothing was published, Spark is not used.
         """
         from regraft.measure.run import Job, run  # noqa: PLC0415 — loads pyspark
 
         self.check_disk()
         if self._idle_check.is_idle():
-            return MeasuredWindow(nothing(start, end), Counts())
+            return MeasuredWindow(empty_window(start, end), Counts())
         width = round(self._width * 1e6)
         job = Job(
             self._telemetry.folder,
@@ -93,7 +94,7 @@ class Measurer:
         return MeasuredWindow(read_window(ran.snapshot, start, end), ran.counts)
 
     def _remove_spools(self) -> None:
-        """Those that were read, and are older than they are to be kept."""
+        """Remove the spools that were read and are older than the time for which they are kept."""
         from regraft.measure.retention import remove_spools  # noqa: PLC0415
         from regraft.measure.state import load  # noqa: PLC0415
 
@@ -114,11 +115,11 @@ class Measurer:
             raise DiskFull(f"{free // 10**6} MB are left, at least {self._least_free // 10**6} MB are needed")
 
     def abandon(self) -> None:
-        """A measurement takes too long: its session is ended under it."""
+        """End the session of a measurement that takes too long, from another thread."""
         self._forget()
 
     def stop(self) -> None:
-        """For good: politely, unless a measurement is under way, or a session that starts."""
+        """End for good. While a measurement runs or a session starts, Java is killed, since both may hang."""
         self._stopped.set()
         if self._session is not None and self._is_ours and not self._lock.locked():
             with contextlib.suppress(Exception):
@@ -126,7 +127,7 @@ class Measurer:
         self._forget()
 
     def wait(self) -> None:
-        """Until what was under way when it was stopped has noticed that."""
+        """Wait until work that was under way when it was stopped has ended."""
         with self._lock:
             pass
 
@@ -139,16 +140,19 @@ class Measurer:
             local = self._spark.master.startswith("local")
             settings = SMALL if self._spark.small and local else {}
             self._session = start(
-                self._spark.master, memory=self._spark.memory, settings=settings, humble=True
+                self._spark.master, memory=self._spark.memory, settings=settings, low_priority=True
             )
             _hush()
-            if self._stopped.is_set():  # while it started: nobody else would end it
+            if self._stopped.is_set():  # `stop` came while it started, and could not end it
                 self._forget()
                 raise RegraftError("stopped while Spark started")
         return self._session
 
     def _forget(self) -> None:
-        """Without waiting for anything that may be dead. One that is still starting has a Java as well."""
+        """Drop the session and kill its Java, without waiting for anything that may hang.
+
+        A session that is still starting has a Java as well.
+        """
         if not self._is_ours or (self._session is None and not self._lock.locked()):
             return
         self._session = None
@@ -157,7 +161,7 @@ class Measurer:
 
 
 def _hush() -> None:
-    """Java may end in the middle of something; pyspark would print where."""
+    """When Java is killed, pyspark's accumulator server would print a traceback."""
     from pyspark import SparkContext  # noqa: PLC0415
 
     server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
@@ -173,20 +177,20 @@ def _java_has_ended() -> bool:
 
 
 def _end_java() -> None:
-    """The next session starts a Java of its own; pyspark would go on with the one that may be dead."""
+    """Kill Java, and make pyspark forget it: otherwise the next session would use the dead one."""
     from pyspark import SparkContext  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     gateway = SparkContext._gateway
     server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
     process = getattr(gateway, "proc", None)
-    if process is not None:  # first: what is asked of a Java that hangs would hang as well
+    if process is not None:  # this comes first: a request to a Java that hangs would hang as well
         process.kill()
         process.wait()
     if gateway is not None:
         with contextlib.suppress(Exception):
             gateway.shutdown()
-    if server is not None:  # a thread with a socket: one more for every Java, if nobody ended it
+    if server is not None:  # a thread with a socket, which would stay for every Java that we have killed
         threading.Thread(target=server.shutdown, name="ending", daemon=True).start()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None

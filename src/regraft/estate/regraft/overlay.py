@@ -1,8 +1,7 @@
 """The running overlay, through ZooKeeper: its topology, its brokers, and the one lease that the loop holds.
 
-On failure: without the lease nothing is changed. Every request may raise `CoordError`; whoever called says so
-to the loop, which observes and probes until `probe` gets the lease again. Two loops on one overlay are
-refused.
+On failure: without the lease nothing is changed. Every request may raise `CoordError`; the estate reports it
+to the loop, which only observes until `probe` gets the lease again. A second loop on an overlay is refused.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ AGAIN_SECONDS = 1.0
 
 
 class RunningOverlay:
-    """`async with await RunningOverlay.connect(...)`; the lease is held while it lasts."""
+    """`async with RunningOverlay.connected(...)`: the loop's lease is held inside."""
 
     def __init__(self, coord: Coord, layout: Layout, lease: Lease) -> None:
         self.coord = coord
@@ -44,7 +43,7 @@ class RunningOverlay:
         self._lease = lease
         self.known: Known | None = None
         self._newest = 0
-        """Transaction of ZooKeeper that the topology is of: a watch may tell what is older than that."""
+        """The ZooKeeper transaction that wrote `known`: a watch may report an older topology later."""
 
     @classmethod
     @asynccontextmanager
@@ -57,7 +56,7 @@ class RunningOverlay:
         async with coord:
             lease = await acquire(coord, layout.lock(LOOP), who())
             if isinstance(lease, Held) and _has_died(lease.by):
-                # Its session ends by itself, a while after its process.
+                # The process is gone; its session, and with it the lease, ends a while later.
                 lease = await acquire(coord, layout.lock(LOOP), who(), wait=1.5 * coord.session_timeout)
             if isinstance(lease, Held):
                 raise BadInput(layout.lock(LOOP), f"another loop runs on this overlay: {lease.by}")
@@ -68,10 +67,6 @@ class RunningOverlay:
             finally:
                 with contextlib.suppress(CoordError):
                     await overlay._lease.release()
-
-    @property
-    def held(self) -> bool:
-        return self._lease.held
 
     async def refresh(self) -> Known:
         """The topology as it is now."""
@@ -86,13 +81,13 @@ class RunningOverlay:
         return self.known
 
     async def probe(self) -> Known:
-        """The topology, or a fault: ZooKeeper answers, and the lease is ours (again)."""
+        """Check that ZooKeeper answers, acquire the lease again if it was lost, and read the topology."""
         if not self._lease.held:
             with contextlib.suppress(CoordError):
                 await self._lease.release()
             lease = await acquire(self.coord, self.layout.lock(LOOP), who())
             if isinstance(lease, Held) and lease.by == who():
-                # Our own of before: it goes when it can be given back, or with the session that we had.
+                # Our own earlier lease: it ends when its release arrives, or with our earlier session.
                 lease = await acquire(
                     self.coord, self.layout.lock(LOOP), who(), wait=1.5 * self.coord.session_timeout
                 )
@@ -102,7 +97,7 @@ class RunningOverlay:
         return await self.refresh()
 
     async def follow(self, changed: Callable[[Known], None], failed: Callable[[str], None]) -> None:
-        """Tells every change of the topology, and that the lease is lost; until it is cancelled."""
+        """Reports each change of the topology and each loss of the lease, until it is cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow_topology(changed, failed))
             group.create_task(self._follow_lease(failed))
@@ -123,7 +118,7 @@ class RunningOverlay:
                 await asyncio.sleep(AGAIN_SECONDS)
 
     async def _follow_lease(self, failed: Callable[[str], None]) -> None:
-        """Once for each lease: `probe` gets the next one."""
+        """Reports the loss of each lease once; `probe` acquires the next one."""
         while True:
             lease = self._lease
             await lease.lost.wait()
@@ -132,7 +127,7 @@ class RunningOverlay:
                 await asyncio.sleep(AGAIN_SECONDS)
 
     async def brokers(self) -> Mapping[str, BrokerFacts]:
-        """Of all brokers that have an agent, also those that wait to be appended."""
+        """The facts of all brokers that have an agent, including those that wait to be appended."""
         layout = self.layout
         names = await self.coord.children(layout.brokers)
         ids = [decoded(name, layout.brokers) for name in names]
@@ -171,7 +166,7 @@ def who() -> str:
 
 
 def _has_died(holder: str) -> bool:
-    """Whether it was a process of this machine that is no more."""
+    """Whether the holder was a process of this machine that no longer exists."""
     mine, _, process = holder.rpartition(", process ")
     if mine != f"loop on {socket.gethostname()}" or not process.isdecimal():
         return False

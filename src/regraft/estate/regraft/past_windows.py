@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Past:
-    """The windows of a period, in order; those without traffic are among them."""
+    """The windows of a period in order, including those without traffic."""
 
     snapshot: Snapshot
     width: float
@@ -35,7 +35,7 @@ def measured_past(
     from regraft.measure.run import Job, run  # noqa: PLC0415 — loads pyspark
 
     snapshot = run(Job(telemetry, out, round(width * 1e6), tables=TABLES | {"link_load"}), session).snapshot
-    known = [moment(start, "windows") for start in snapshot.windows]
+    known = [parse_time(start, "windows") for start in snapshot.windows]
     within = [start for start in known if begin <= start and start + width <= end]
     if not within:
         span = f"; there are records from {snapshot.windows[0]} on" if known else ""
@@ -45,7 +45,10 @@ def measured_past(
 
 
 def topology_then(past: Past) -> Topology:
-    """The tree whose links carried something in the first window; `BadInput` if that is no tree."""
+    """The tree of the links that carried something in the first window with traffic.
+
+    `BadInput` if they do not form a tree.
+    """
     pairs = set()
     for start in past.starts:
         for row in read_rows(past.snapshot, "link_load", start, ("from", "to")):
@@ -58,7 +61,7 @@ def topology_then(past: Past) -> Topology:
         raise BadInput("--topology", f"is needed: the telemetry shows no whole tree ({fault.rule})") from None
 
 
-def moment(text: str, option: str) -> float:
+def parse_time(text: str, option: str) -> float:
     """Seconds since 1970 of an ISO 8601 time; without a zone it is UTC."""
     try:
         at = datetime.fromisoformat(text)

@@ -1,6 +1,6 @@
-"""Runs on our own network: begun, resumed, taken back; and what is told of them."""
+"""Runs on our own network: carry out, finish, take back; and their progress as the loop is told it."""
 
-from regraft.deploy.begin import Settings, run_in_journal
+from regraft.deploy.begin import RunSettings, run_in_journal
 from regraft.deploy.deployer import Progress, Tell
 from regraft.deploy.execute import execute, resume, roll_back
 from regraft.deploy.journal import deployer_of
@@ -16,20 +16,20 @@ from regraft.plan.verify import verify as replay
 
 
 def verify(plan: Plan, current: Topology, goal: Topology) -> None:
-    """With every operation: which of them the planner was allowed is not the deployer's business."""
+    """Replay the plan with all operations allowed: only planners are limited to some of them."""
     replay(plan, current, goal, Limits(operations=frozenset(TREE_OPERATIONS)))
 
 
-async def carry_out(overlay: RunningOverlay, plan: Plan, settings: Settings, tell: Tell) -> Outcome:
+async def carry_out(overlay: RunningOverlay, plan: Plan, settings: RunSettings, tell: Tell) -> Outcome:
     return await execute(plan, overlay.coord, overlay.layout, verify, settings, tell)
 
 
-async def take_back(overlay: RunningOverlay, settings: Settings, tell: Tell) -> Outcome:
+async def take_back(overlay: RunningOverlay, settings: RunSettings, tell: Tell) -> Outcome:
     return await roll_back(overlay.coord, overlay.layout, settings, tell)
 
 
 async def interrupted(overlay: RunningOverlay) -> str | None:
-    """sha256 of the plan of a run in the journal that has not ended, and that nobody is at."""
+    """sha256 of the plan of a run in the journal that has not ended and that no deployer carries out."""
     run = await run_of_journal(overlay)
     if run is None or run.state not in (RunState.RUNNING, RunState.BEGINNING):
         return None
@@ -43,10 +43,10 @@ async def run_of_journal(overlay: RunningOverlay) -> Run | None:
         return None
 
 
-async def go_on(
-    overlay: RunningOverlay, plan: Plan | None, back: bool, settings: Settings, tell: Tell
+async def finish_interrupted(
+    overlay: RunningOverlay, plan: Plan | None, back: bool, settings: RunSettings, tell: Tell
 ) -> Outcome | Ended:
-    """The interrupted run to its end; if it has ended meanwhile, how; `BadInput` if it never began."""
+    """Carry the interrupted run to its end, or report how it has ended; `BadInput` if it never began."""
     run = await run_of_journal(overlay)
     if run is None or (plan is not None and run.sha256 != plan.sha256):
         raise BadInput("", "the run had not begun when it was interrupted")

@@ -1,4 +1,4 @@
-"""A measurement of made-up records: after it, Java has loaded and compiled what a real one needs."""
+"""Measures made-up records, so that Java loads and compiles what a real measurement needs."""
 
 import json
 import tempfile
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 WIDTH = 1_000_000
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 ROUNDS = 2
-"""The second one adds to tables that are there, as every later measurement does."""
+"""The second round adds to existing tables, as every later measurement does."""
 
 
 def warm_up(session: "SparkSession", tables: frozenset[str]) -> None:
@@ -28,7 +28,7 @@ def warm_up(session: "SparkSession", tables: frozenset[str]) -> None:
 
 
 def records(second: int) -> list[dict[str, Any]]:
-    """A publication from b0 to b1 with all that is told of it."""
+    """A publication from b0 to b1, with every kind of record that brokers write about it."""
     at = BEGUN + timedelta(seconds=second)
     sent = {"publisher": "p#1", "seq": second + 1}
     held = {"role": "subscriber", "filter": "topic = 't'", "change": "added"}

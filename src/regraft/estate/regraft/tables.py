@@ -1,4 +1,4 @@
-"""The tables of a snapshot, read back as measured windows for those who evaluate and design."""
+"""Reads the tables of a snapshot back as measured windows, which the loop judges and designs by."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from regraft.model.snapshot import Snapshot
 
 TREE_TABLES = frozenset({"traffic_classes", "topic_popularity", "latency", "broker_load"})
-"""That the loop decides on; the others are for people, and `regraft measure` makes them."""
+"""The tables that the loop needs for a tree; `regraft measure` makes others for people."""
 TABLES = TREE_TABLES | {"interest"}
-"""Of a mesh."""
+"""The tables that the loop needs for a mesh."""
 
 
 def read_window(snapshot: "Snapshot", start: float, end: float) -> Measured:
@@ -45,7 +45,7 @@ def read_window(snapshot: "Snapshot", start: float, end: float) -> Measured:
 
 
 def read_rows(snapshot: "Snapshot", table: str, start: float, columns: Iterable[str]) -> list[dict[str, Any]]:
-    """Of one window: Parquet, in a folder of its own."""
+    """The rows of one window, which has its own folder of Parquet files."""
     from regraft.measure.windows import folder_name  # noqa: PLC0415 — loads pyspark
 
     return _read(snapshot.table(table) / folder_name(round(start * 1e6)), columns)
@@ -56,7 +56,7 @@ def _read(folder: Path, columns: Iterable[str]) -> list[dict[str, Any]]:
 
     if not folder.is_dir():
         return []
-    # The name of the folder is not to become a column: its colons are no time to pyarrow.
+    # Read file by file: from the folder, pyarrow would make a column of its name and fail to parse the time.
     files = sorted(file for file in folder.iterdir() if file.suffix == ".parquet")
     rows: list[dict[str, Any]] = []
     for file in files:
@@ -84,6 +84,6 @@ def _utc(at: datetime) -> datetime:
 
 
 def _worst(rows: list[dict[str, Any]], name: str) -> float | None:
-    """Of the phases of a window, weighed by their deliveries where that is a mean; the highest is safe."""
+    """The highest value of all phases of a window with deliveries, in milliseconds."""
     found = [row[name] for row in rows if row[name] is not None and row["deliveries"]]
     return max(found) / 1000 if found else None

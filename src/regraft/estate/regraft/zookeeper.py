@@ -1,4 +1,4 @@
-"""Which ensemble the configuration means."""
+"""Finds the ZooKeeper ensemble that the configuration describes."""
 
 from regraft.coord import Configuration, Digest, Layout, Sasl, Tls
 from regraft.coord.configuration import Auth
@@ -9,7 +9,7 @@ from regraft.model.files import as_text, parse_json, read_bytes
 
 
 def ensemble(zookeeper: ZookeeperSection, overlay: OverlaySection) -> tuple[Configuration, Layout]:
-    """The one that is named, else that of the overlay that `regraft up` has started."""
+    """The ensemble that `zookeeper.hosts` names, or else that of the overlay that `regraft up` started."""
     hosts, root = zookeeper.hosts, zookeeper.root
     if not hosts:
         hosts, root = _of_directory(overlay, root)

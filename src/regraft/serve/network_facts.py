@@ -1,4 +1,4 @@
-"""What is known of brokers and links beside which there are: costs, latencies, places, possible links."""
+"""What a file states about brokers and links: costs, latencies, places, and which links are possible."""
 
 import math
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from regraft.model.topology_files import read_topology
 
 EARTH_KM = 6371.0
 KM_PER_MS = 200.0
-"""Light in glass."""
+"""How far light travels through glass fibre."""
 
 
 @dataclass(frozen=True)
-class Network:
-    """`stated` is the file's; without one, every pair of brokers may be linked and everything costs 1."""
+class NetworkFacts:
+    """`stated` is what the file holds. Without a file, every pair may be linked, and everything costs 1."""
 
     stated: Topology | None = None
 
     @classmethod
-    def of(cls, path: Path | None) -> "Network":
+    def of(cls, path: Path | None) -> "NetworkFacts":
         return cls(read_topology(path) if path is not None else None)
 
-    def dressed(self, topology: Topology) -> Topology:
-        """The topology with what is known of its brokers and links."""
+    def annotated(self, topology: Topology) -> Topology:
+        """The topology with the facts that are known about its brokers and links."""
         if self.stated is None:
             return topology
         known = {broker.id: broker for broker in self.stated.brokers}
@@ -33,24 +33,24 @@ class Network:
         return Topology(brokers, links, topology.kind)
 
     def _link(self, pair: Ends, brokers: dict[str, Broker]) -> Link:
-        """One that is not in the file takes as long as light between its ends, if their places are known."""
+        """A link that the file lacks has the latency of light between its ends, if their places are known."""
         assert self.stated is not None
         return self.stated.by_ends.get(pair) or Link(
             pair, latency_ms=_distance_ms(brokers[pair[0]], brokers[pair[1]])
         )
 
     def possible(self, topology: Topology) -> Topology | None:
-        """The links that a tree over these brokers may use: those of a mesh in the file, and those it has.
+        """The links that a tree over these brokers may use: those of a mesh in the file, and its own ones.
 
-        A file that holds a tree says what things cost, not that nothing else can be linked.
+        None if every pair may be linked: a file that holds a tree states costs, and forbids no links.
         """
         if self.stated is None or self.stated.kind == "tree" or len(self.stated.links) < len(self.stated.ids):
             return None
-        dressed = self.dressed(topology)
+        annotated = self.annotated(topology)
         known = set(topology.ids)
         possible = {pair: link for pair, link in self.stated.by_ends.items() if known.issuperset(pair)}
-        links = {link.ends: link for link in dressed.links} | possible
-        return Topology(dressed.brokers, tuple(links.values()), "mesh")
+        links = {link.ends: link for link in annotated.links} | possible
+        return Topology(annotated.brokers, tuple(links.values()), "mesh")
 
 
 def _distance_ms(one: Broker, other: Broker) -> float | None:
