@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
-from regraft.flows import AddressBlock, Change, FlowRules, Patience, install
+from tests.flows.flow_traffic import random_event
+
+from regraft.flows import AddressBlock, FlowRules, Patience, RuleChange, install
 from regraft.model.routes import Publisher, RouteWorkload
-from regraft.testing.flow_traffic import random_event
 from regraft.testing.switches import SwitchNetworkLab
 
 WINDOW = 8
@@ -99,7 +100,7 @@ def install_while_sending(
     before: RouteWorkload,
     after: RouteWorkload,
     patience: Patience,
-) -> Change:
+) -> RuleChange:
     """Change the rules while the publishers that stay keep sending; raises what the change raises."""
     staying = _staying(before, after)
     with ThreadPoolExecutor(1) as pool:

@@ -6,10 +6,11 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.flows.flow_traffic import held, judge, run_change
 from tests.flows.interleavings import Interleavings
 from tests.flows.route_maker import Style, random_network, random_workload, tree_routes
 
-from regraft.flows import AddressBlock, Change, FlowRules, change, render
+from regraft.flows import AddressBlock, FlowRules, RuleChange, change, render
 from regraft.flows.ordering import ordered
 from regraft.flows.rules import (
     IN_CHANGE,
@@ -28,7 +29,6 @@ from regraft.flows.wiring import Port
 from regraft.model import BadInput
 from regraft.model.routes import Publisher, Routes, RouteWorkload, Subscriber
 from regraft.model.switch_network import SwitchNetwork
-from regraft.testing.flow_traffic import held, judge, run_change
 
 BLOCK = AddressBlock.of("239.0.0.0/26")
 """Six digits: all events can be tried."""
@@ -63,7 +63,7 @@ def rendered(old: Routes, new: Routes) -> tuple[FlowRules, FlowRules]:
     return before, render(new, BLOCK, before.wiring)
 
 
-def faults(seed: int, style: Style, kind: str, made: Change | None = None) -> list[str]:
+def faults(seed: int, style: Style, kind: str, made: RuleChange | None = None) -> list[str]:
     old, new = two_routes(seed, style, kind)
     before, after = rendered(old, new)
     made = made or change(before, after)
@@ -272,7 +272,9 @@ def test_taking_back_without_the_drain_or_in_another_order_would_be_caught() -> 
         if len(made.phases) < 5:
             continue
 
-        def faults_of(*back: Phase, made: Change = made, old: Routes = old, new: Routes = new) -> list[str]:
+        def faults_of(
+            *back: Phase, made: RuleChange = made, old: Routes = old, new: Routes = new
+        ) -> list[str]:
             tried = replace(made, phases=(*made.phases[:3], *back))
             traffic = run_change(made.old, made.new, tried, old.workload, new.workload, Random(len(back)))
             return judge(traffic, old.workload, new.workload)

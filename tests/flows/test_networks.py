@@ -5,6 +5,7 @@ from random import Random
 
 import networkx as nx
 import pytest
+from tests.flows.flow_traffic import judge, random_event, run_change
 from tests.flows.live_traffic import LiveTraffic, install_while_sending
 from tests.flows.route_maker import random_workload
 
@@ -14,7 +15,6 @@ from regraft.flows.wiring import Port
 from regraft.model.routes import Matching, Routes, RouteWorkload
 from regraft.model.switch_network import SwitchNetwork
 from regraft.routes import RouteState, Settings, compute_routes, update_routes
-from regraft.testing.flow_traffic import judge, random_event, run_change
 from regraft.testing.switches import switch_lab
 
 ZOO = Path(__file__).parents[1] / "data" / "topology_zoo"

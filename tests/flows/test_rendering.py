@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from tests.flows.flow_traffic import random_event
 from tests.flows.route_maker import Style, random_network, random_workload, tree_routes
 
 from regraft.flows import AddressBlock, render
@@ -12,7 +13,6 @@ from regraft.flows.wiring import Port
 from regraft.model import BadInput
 from regraft.model.routes import Entry, Publisher, Routes, RouteWorkload, Subscriber
 from regraft.model.switch_network import SwitchNetwork
-from regraft.testing.flow_traffic import random_event
 
 LINE = SwitchNetwork.of([("a", "b")])
 HOSTS = RouteWorkload(
@@ -80,7 +80,7 @@ def test_an_expression_longer_than_the_block_allows_is_refused_with_its_place() 
     ("entry", "rule"),
     [
         (Entry("0", None, (1,), ()), "uses edge 1, which leaves 'b'"),
-        (Entry("0", None, (), ("q",)), "delivers to 'q', who is not at this switch"),
+        (Entry("0", None, (), ("q",)), "delivers to 'q', which is not at this switch"),
         (Entry("0", "nobody", (0,), ()), "unknown publisher 'nobody'"),
     ],
 )

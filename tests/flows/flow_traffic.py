@@ -1,7 +1,7 @@
 """Events on their way through simulated switches while the rules are changed, one step at a time.
 
 A step is anything that the world may do next: a switch carries out a message (any one that no barrier
-holds back), a copy of an event moves by one switch, a publisher sends. Who comes next is drawn at random:
+holds back), a copy of an event moves by one switch, a publisher sends. Which one comes next is random:
 one seed, one run. `judge` says what was lost, delivered twice, delivered to the wrong host or looped.
 """
 
@@ -11,7 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from regraft.flows.block import AddressBlock
-from regraft.flows.changing import Change
+from regraft.flows.changing import RuleChange
 from regraft.flows.rendering import FlowRules
 from regraft.flows.rules import Barrier, Message, Phase
 from regraft.flows.simulated import Packet, SimulatedSwitch, filled
@@ -38,7 +38,7 @@ class Traffic:
     def __init__(self, old: FlowRules, new: FlowRules, rng: Random, haste: int = 12) -> None:
         self.rng = rng
         self.haste = haste
-        """Fewer than so many other things happen between two messages."""
+        """Fewer than this many other things happen between two messages."""
         self.block: AddressBlock = new.block
         self.switches: dict[str, SimulatedSwitch] = filled(
             {switch: old.switches.get(switch, ()) for switch in {*old.switches, *new.switches}}
@@ -46,7 +46,7 @@ class Traffic:
         self.far = {**old.wiring.far, **new.wiring.far}
         self.host_at = {**old.wiring.host_at, **new.wiring.host_at}
         self.hosts = {**new.wiring.hosts, **old.wiring.hosts}
-        """Who is in both wirings keeps its addresses; publishers that move do not send."""
+        """A host that is in both wirings keeps its addresses; publishers that move do not send."""
         self.sent: list[Sent] = []
         self.arrived: list[Counter[str]] = []
         self.visits: list[Counter[str]] = []
@@ -61,11 +61,11 @@ class Traffic:
         self.flying.append(_Copy(len(self.sent) - 1, Port(host.switch, host.port), packet))
 
     def hop(self, place: int) -> None:
-        """One copy goes through one switch."""
+        """Move one copy through one switch."""
         event, (switch, in_port), packet = self.flying.pop(place)
         self.visits[event][switch] += 1
         if self.visits[event][switch] > 1:
-            # Counted as a loop; if it went on, it might never end.
+            # Counted as a loop; if the copy moved on, it might never stop.
             return
         for number, copy in self.switches[switch].process(packet, in_port):
             port = Port(switch, number)
@@ -77,7 +77,7 @@ class Traffic:
                 self.arrived[event][name if right else f"{name} with a foreign address"] += 1
 
     def land(self) -> None:
-        """Everything that is on its way arrives."""
+        """Let every copy that is on its way arrive."""
         while self.flying:
             self.hop(self.rng.randrange(len(self.flying)))
 
@@ -113,9 +113,9 @@ def random_event(publisher: Publisher, digits: int, rng: Random) -> str:
 
 
 def run_change(
-    old: FlowRules, new: FlowRules, made: Change, before: RouteWorkload, after: RouteWorkload, rng: Random
+    old: FlowRules, new: FlowRules, made: RuleChange, before: RouteWorkload, after: RouteWorkload, rng: Random
 ) -> Traffic:
-    """The whole change under traffic of the publishers that stay where they are; then some more events."""
+    """Carry out the whole change while the publishers that stay send; then let all copies arrive."""
     digits = new.block.digits
     traffic = Traffic(old, new, rng)
     known = {publisher.id: publisher for publisher in before.publishers}
@@ -165,5 +165,5 @@ def _windows(messages: Iterable[Message]) -> deque[list[Message]]:
 
 
 def held(traffic: Traffic) -> Mapping[str, set[object]]:
-    """The rules that are in the switches now."""
+    """The rules that the switches hold now."""
     return {switch: set(each.rules.values()) for switch, each in traffic.switches.items()}
