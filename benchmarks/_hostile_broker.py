@@ -18,7 +18,7 @@ from benchmarks._hostile_enemy import plain
 from benchmarks._load import Load
 from benchmarks._peer_regraft import RegraftChain
 
-from regraft.broker.core import Settings
+from regraft.broker.core import BrokerSettings
 from regraft.broker.io.__main__ import to_json
 from regraft.broker.io.configuration import Allowed, Configuration, Tokens
 
@@ -67,7 +67,11 @@ def attacked() -> Iterator[Target]:
     with TemporaryDirectory(prefix="regraft-bench-") as name:
         folder = Path(name)
         configuration = Configuration(
-            "b0", state=folder, settings=Settings(slow_seconds=SLOW_SECONDS), allowed=HASTY, tokens=TOKENS
+            "b0",
+            state=folder,
+            settings=BrokerSettings(slow_seconds=SLOW_SECONDS),
+            allowed=HASTY,
+            tokens=TOKENS,
         )
         log = folder / "log"
         with log.open("w") as errors:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.broker.io.peers import HASTY, at, broker, chain, finish, overlay
 
-from regraft.broker.core import Settings
+from regraft.broker.core import BrokerSettings
 from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.server import BrokerServer
 from regraft.client import Closed, Event, NotAdvertised, Refused, Unreachable, connect
@@ -100,7 +100,10 @@ def test_a_filter_that_can_not_be_read_fails_where_it_is_written() -> None:
 
 def test_one_filter_too_many_is_refused() -> None:
     async def scenario() -> None:
-        async with broker(settings=Settings(filters_per_client=1)) as server, connect(at(server)) as client:
+        async with (
+            broker(settings=BrokerSettings(filters_per_client=1)) as server,
+            connect(at(server)) as client,
+        ):
             await client.subscribe("n = 1")
             with pytest.raises(Refused, match="a client may have 1 filters"):
                 await client.subscribe("n = 2")

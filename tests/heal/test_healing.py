@@ -10,7 +10,7 @@ from itertools import count
 
 import pytest
 
-from regraft.broker.core.lease import Lease
+from regraft.broker.core.lease import AnswerLease
 from regraft.broker.core.relink import Relink
 from regraft.heal.core import acting, tidying
 from regraft.heal.core.checking import Checking, Wish
@@ -47,7 +47,7 @@ def test_a_seed_always_gives_the_same_run() -> None:
 
 def has_no_lease(patch: pytest.MonkeyPatch) -> None:
     """A broker that is cut off goes on answering its clients."""
-    patch.setattr(Lease, "admitted", lambda self, connection, messages, now: messages)
+    patch.setattr(AnswerLease, "admitted", lambda self, connection, messages, now: messages)
 
 
 def trusts_its_session_too_long(patch: pytest.MonkeyPatch) -> None:

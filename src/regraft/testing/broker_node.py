@@ -9,7 +9,7 @@ from random import Random
 
 from regraft.broker.core.broker import Broker
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Send, Store
-from regraft.broker.core.settings import Settings
+from regraft.broker.core.settings import BrokerSettings
 from regraft.protocol.messages import AnyMessage
 from regraft.testing.checker import Checker
 from regraft.testing.network import Clock, End, Network, Node, Trace
@@ -27,7 +27,7 @@ class World:
     network: Network
     rng: Random
     checker: Checker
-    settings: Settings
+    settings: BrokerSettings
     script: Script
     brokers: "dict[str, BrokerNode]"
 

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import msgspec
 
-from regraft.broker.core.claims import Asked, Claims
+from regraft.broker.core.claims import Claims, OpenClaim
 from regraft.broker.core.forwarding import Forwarding
 from regraft.broker.core.held import Held
 from regraft.broker.core.peers import Link, Session, SessionState
@@ -225,7 +225,7 @@ def hand_over_unsettled(self: Claims) -> None:
 
 
 @_bug(Claims, "_own_part")
-def forget_at_handover(self: Claims, asked: Asked) -> None:
+def forget_at_handover(self: Claims, asked: OpenClaim) -> None:
     """The old broker forgets what it handed over before the client has confirmed it."""
     _own_part(self, asked)
     session = self.sessions.all.get(f"@{asked.claim.client}")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from regraft.broker.core.effects import Effect, Store
-from regraft.broker.core.lease import Lease
+from regraft.broker.core.lease import AnswerLease
 from regraft.protocol.messages import AnyMessage
 from regraft.testing.broker_node import BrokerNode, World
 from regraft.testing.client_node import ClientNode
@@ -118,7 +118,7 @@ class OwnedNode(BrokerNode):
             self.take()
         self.life, self.disk = self.owner.life - 1, self.owner.values
         self._stalled = []
-        self._lease = Lease()
+        self._lease = AnswerLease()
         self._renewed()
         super().start()
         self._renew(self.life)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from regraft.broker.core.settings import Settings
+from regraft.broker.core.settings import BrokerSettings
 from regraft.filters import parse
 from regraft.protocol.events import attributes
 from regraft.testing.broker_node import BrokerNode, World
@@ -53,7 +53,7 @@ class Simulation:
         clock = Clock()
         self.trace = Trace(clock, keep)
         network = Network(clock, self.trace, Random(f"{seed}/network"), script.weather)
-        settings = Settings(window=script.window, session_seconds=SESSION_SECONDS)
+        settings = BrokerSettings(window=script.window, session_seconds=SESSION_SECONDS)
         self.checker = Checker()
         rng = Random(f"{seed}/nodes")
         self.world = self.new_world(

@@ -13,7 +13,7 @@ from random import Random
 import networkx as nx
 from tests.broker.core.mesh_simulation import MeshSimulation, Overlay
 
-from regraft.broker.core.mesh_roster import State
+from regraft.broker.core.mesh_roster import TopicState
 from regraft.protocol import events
 from regraft.testing.client_node import ClientNode
 
@@ -106,7 +106,7 @@ class Changing(MeshSimulation):
         those = [
             name
             for name, node in self.brokers.items()
-            if node.core.membership.states.get(topic, State.LEAVING) is not State.LEAVING
+            if node.core.membership.states.get(topic, TopicState.LEAVING) is not TopicState.LEAVING
         ]
         graph = nx.Graph(self.overlay.links).subgraph(those)
         if len(those) <= self.connected:
@@ -136,7 +136,7 @@ class Changing(MeshSimulation):
                     yield f"subscription {id} of {name} to {topic} is not in place"
         for name, broker in self.brokers.items():
             for topic, state in broker.core.membership.states.items():
-                if state is State.LEAVING:
+                if state is TopicState.LEAVING:
                     yield f"{name} has not left {topic}"
                 for copy in broker.core.flooding.streams.copies(topic):
                     if copy.acknowledged or not copy.source:

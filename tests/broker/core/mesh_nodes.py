@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from regraft.broker.core.mesh import MeshBroker
-from regraft.broker.core.mesh_topics import topic_of
+from regraft.broker.core.mesh_streams import topic_of
 from regraft.protocol import events
 from regraft.testing.broker_node import BrokerNode
 from regraft.testing.checker import Checker, Violation

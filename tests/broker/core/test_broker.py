@@ -2,7 +2,7 @@
 
 import pytest
 
-from regraft.broker.core import Broker, Close, Effect, Send, Settings, Store
+from regraft.broker.core import Broker, BrokerSettings, Close, Effect, Send, Store
 from regraft.broker.core.mesh import MeshBroker
 from regraft.protocol import events
 from regraft.protocol.messages import (
@@ -41,7 +41,7 @@ def test_nothing_is_heard_after_a_goodbye_not_even_a_hello(core: type[Broker] | 
 
 def test_a_broker_that_has_been_replaced_is_not_taken_back_by_its_neighbours() -> None:
     """It may not know yet: of two with one id, the one with the higher life is right."""
-    broker = Broker("b0", ["b1"], Settings(fenced=True))
+    broker = Broker("b0", ["b1"], BrokerSettings(fenced=True))
     broker.received(1, [LinkHello("b1", 1)], 0.0)
     broker.received(2, [LinkHello("b1", 2)], 1.0)
     effects = broker.received(3, [LinkHello("b1", 1)], 2.0)
@@ -101,7 +101,7 @@ def test_confirmations_of_what_was_never_sent_change_nothing() -> None:
 
 
 def test_a_client_that_confirms_nothing_is_disconnected_where_that_is_wished() -> None:
-    broker = Broker("b0", [], Settings(slow_seconds=5.0))
+    broker = Broker("b0", [], BrokerSettings(slow_seconds=5.0))
     broker.received(1, [ClientHello("p", [("a1", "TRUE")], [], 1), Settled()], 0.0)
     broker.received(2, [ClientHello("s", [], [("s1", "TRUE")], 1), Settled()], 0.0)
     event = events.encode(events.Event({}))
@@ -115,6 +115,6 @@ def test_a_client_that_confirms_nothing_is_disconnected_where_that_is_wished() -
 
 
 def test_a_client_that_never_settles_does_not_hold_up_the_others() -> None:
-    broker = Broker("b0", [], Settings(settle_seconds=5.0))
+    broker = Broker("b0", [], BrokerSettings(settle_seconds=5.0))
     broker.received(1, [ClientHello("p", [("a1", "TRUE")], [], 1)], 0.0)
     assert refusals(broker.tick(6.0)) == ["hello: not followed in time by what was unconfirmed, and Settled"]

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regraft.broker.core.held import REMEMBERED, Held, Store, Stream
+from regraft.broker.core.held import REMEMBERED, Held, HeldRuns, HeldStream
 from regraft.protocol.messages import Run
 
 
@@ -13,7 +13,7 @@ def held(*seqs: int, waiting: tuple[str, ...] = ("b",)) -> Held:
 
 
 def test_a_run_is_cut_where_a_confirmation_ends() -> None:
-    stream = Stream()
+    stream = HeldStream()
     stream.add(held(1, 3, 5, 7))
     assert [each.run.seqs for each in stream.within(3, 6)] == [[3, 5]]
     assert [each.run.seqs for each in stream] == [[1], [3, 5], [7]]
@@ -21,7 +21,7 @@ def test_a_run_is_cut_where_a_confirmation_ends() -> None:
 
 
 def test_the_pieces_of_a_cut_run_are_released_one_by_one() -> None:
-    stream = Stream()
+    stream = HeldStream()
     stream.add(held(1, 2, waiting=("b", "c")))
     first = stream.within(1, 1)[0]
     del first.waiting["b"]
@@ -47,7 +47,7 @@ def test_what_came_several_ways_comes_from_where_it_came_last_after_a_shift() ->
 def test_finding_and_cutting_agree_with_a_dictionary(
     groups: list[list[int]], ranges: list[tuple[int, int]]
 ) -> None:
-    stream = Stream()
+    stream = HeldStream()
     model: dict[int, bool] = {}
     taken: set[int] = set()
     for group in groups:
@@ -65,7 +65,7 @@ def test_finding_and_cutting_agree_with_a_dictionary(
 
 
 def test_the_store_counts_the_bytes_that_it_holds() -> None:
-    store = Store()
+    store = HeldRuns()
     one = held(1, 2)
     store.keep(one)
     assert store.bytes == 2
@@ -75,7 +75,7 @@ def test_the_store_counts_the_bytes_that_it_holds() -> None:
 
 
 def test_publishers_that_are_heard_of_once_are_forgotten_but_not_what_is_held_of_them() -> None:
-    store = Store()
+    store = HeldRuns()
     store.keep(held(1))
     for at in range(3 * REMEMBERED):
         store.stream(f"q{at}#1").seen = 1

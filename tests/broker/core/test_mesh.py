@@ -6,7 +6,7 @@ import pytest
 
 from regraft.broker.core.effects import Close, Effect, Send
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
-from regraft.broker.core.mesh_topics import topics_of
+from regraft.broker.core.mesh_streams import topics_of
 from regraft.client.core import Acknowledged, Client, Delivered, Happening, Placed, Rejected
 from regraft.filters import parse
 from regraft.protocol import events

@@ -10,8 +10,8 @@ from tests.broker.core.mesh_changing import Changing
 from tests.broker.core.mesh_simulation import simulate
 
 from regraft.broker.core.mesh_membership import Membership
-from regraft.broker.core.mesh_placing import Placing
-from regraft.broker.core.mesh_roster import Rosters, State
+from regraft.broker.core.mesh_placing import MeshPlacing
+from regraft.broker.core.mesh_roster import Rosters, TopicState
 
 SEEDS = 300
 TOGETHER = 20
@@ -29,11 +29,11 @@ def test_what_is_acknowledged_reaches_all_that_were_told_in_place(first: int) ->
 # Mistakes that somebody could make
 
 
-def publish_wherever_ready(self: Placing, topic: str) -> bool:
+def publish_wherever_ready(self: MeshPlacing, topic: str) -> bool:
     return self.membership.interest.may_publish(topic, self.subscribed(topic))
 
 
-def placed_wherever_ready(self: Placing, topic: str, strictly: bool, owed: Any) -> bool:
+def placed_wherever_ready(self: MeshPlacing, topic: str, strictly: bool, owed: Any) -> bool:
     """In place when the neighbours have answered, whether or not anything leads to the others."""
     ready = self.membership.interest.is_ready(topic)
     return ready and (not owed.publishes or publish_wherever_ready(self, topic))
@@ -46,7 +46,7 @@ def ask_nobody(self: Rosters, number: int, members: Any) -> list[str]:
 
 def leave_at_once(self: Membership, topic: str) -> None:
     """Without its own clients a broker passes nothing on, whoever needs it."""
-    self._become(topic, State.LEAVING)
+    self._become(topic, TopicState.LEAVING)
     self._said[topic] = 0
     with patch.object(self.connected, "lacking", lambda topic: ""):
         self._decide(topic)
@@ -55,7 +55,7 @@ def leave_at_once(self: Membership, topic: str) -> None:
 Broken = tuple[type, str, Callable[..., Any]]
 BUGS: dict[str, tuple[list[Broken], int]] = {
     "acknowledge_early": (
-        [(Placing, "_done", placed_wherever_ready), (Placing, "usable", publish_wherever_ready)],
+        [(MeshPlacing, "_done", placed_wherever_ready), (MeshPlacing, "usable", publish_wherever_ready)],
         0,
     ),
     "ask_nobody": ([(Rosters, "unaware", ask_nobody)], 129),

@@ -224,7 +224,7 @@ def test_long_positions_go_in_parts_and_are_believed_when_the_last_has_come() ->
     broker = ready_broker(SOON)
     for number in range(20_000):
         broker.flooding.streams.open(f"client-{number}#1/red", 5)
-    answers = broker.standings.positions(broker.interest.links["a"], ["red"])
+    answers = broker.positions.answers(broker.interest.links["a"], ["red"])
     assert len(answers) > 1
     assert [answer.last for answer in answers] == [False] * (len(answers) - 1) + [True]
     assert all(len(Wire().frame([answer])) < 2 * MOST_BYTES for answer in answers)

@@ -7,7 +7,7 @@ from tests.broker.core.test_mesh import RING, SOON, Wires
 from regraft.broker.core.change import Change
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
 from regraft.broker.core.mesh_connected import is_connected
-from regraft.broker.core.mesh_roster import State
+from regraft.broker.core.mesh_roster import TopicState
 from regraft.client.core import Acknowledged, Placed, Waits
 from regraft.model import BadInput
 from regraft.protocol.messages import Flood
@@ -96,7 +96,7 @@ def test_a_broker_that_others_need_passes_a_topic_on_when_its_own_clients_have_g
     client.withdraw(next(iter(client.subscriptions)))
     wires.say("sb")
     wires.publish("pa", "new", 1)
-    assert wires.brokers["b"].membership.states["new"] is State.RELAY
+    assert wires.brokers["b"].membership.states["new"] is TopicState.RELAY
     assert wires.received("sc") == [b"1"]
     assert wires.received("sb") == []
     assert wires.saw("pa", Acknowledged) == [Acknowledged(1)]
@@ -189,10 +189,10 @@ def test_after_a_restart_what_was_in_place_is_so_and_what_waited_waits() -> None
     }
     broker = MeshBroker("a", ["b", "d"], SOON, 2, stored)
     assert broker.membership.states == {
-        "new": State.PLACED,
-        "late": State.JOINING,
-        "relayed": State.RELAY,
-        "idle": State.IDLE,
+        "new": TopicState.PLACED,
+        "late": TopicState.JOINING,
+        "relayed": TopicState.RELAY,
+        "idle": TopicState.IDLE,
     }
 
 

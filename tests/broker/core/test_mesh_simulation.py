@@ -13,10 +13,9 @@ from tests.broker.core.mesh_latecomer import Latecomer
 from tests.broker.core.mesh_simulation import simulate
 
 from regraft.broker.core.mesh_flood import Flooding
-from regraft.broker.core.mesh_interest import Interest, MeshLink
-from regraft.broker.core.mesh_standing import Standings
-from regraft.broker.core.mesh_streams import Copy, Stream
-from regraft.broker.core.mesh_topics import topic_of
+from regraft.broker.core.mesh_interest import MeshInterest, MeshLink
+from regraft.broker.core.mesh_positions import StreamPositions
+from regraft.broker.core.mesh_streams import Copy, Stream, topic_of
 from regraft.protocol.messages import Flood, Positions
 
 SEEDS = 20
@@ -62,7 +61,7 @@ def test_one_seed_is_one_run_in_every_process() -> None:
 # Mistakes that somebody could make
 
 arrive = Flooding.arrive
-learn = Standings.learn
+learn = StreamPositions.learn
 
 
 def acknowledge_at_once(self: Flooding, copy: Copy, wanting: set[str]) -> bool:
@@ -101,18 +100,18 @@ def pass_across_gaps(self: Flooding, stream: Stream) -> None:
             self._pass(copy)
 
 
-def begin_after_the_largest(self: Interest, topic: str, stream: str) -> int:
+def begin_after_the_largest(self: MeshInterest, topic: str, stream: str) -> int:
     """One neighbour that no longer has the beginning of a stream is believed, not the one that keeps it."""
     answers = [self.links[name].promises.get(topic, {}).get(stream, 0) for name in self.wanting(topic)]
     return max(answers, default=0)
 
 
-def believe_the_first(self: Interest, stream: str, sender: str) -> bool:
+def believe_the_first(self: MeshInterest, stream: str, sender: str) -> bool:
     """In a topic that began with us, a latecomer is believed, though others promised what comes before."""
     return self.own[topic_of(stream)].anew
 
 
-def forget_predecessors(self: Standings, message: Positions, link: MeshLink) -> None:
+def forget_predecessors(self: StreamPositions, message: Positions, link: MeshLink) -> None:
     """A first broker that comes back does not listen to what its publishers' last numbers were."""
     silent: list[tuple[str, int, list[int]]] = [(stream, base, []) for stream, base, _ in message.streams]
     learn(self, msgspec.structs.replace(message, streams=silent), link)
@@ -126,9 +125,9 @@ BUGS: list[tuple[type, str, Callable[..., Any], int]] = [
 ]
 GAPS: list[tuple[type, str, Callable[..., Any], int]] = [
     (Flooding, "_advance", pass_across_gaps, 0),
-    (Interest, "begins_after", begin_after_the_largest, 0),
-    (Interest, "may_begin", believe_the_first, 1786),
-    (Standings, "learn", forget_predecessors, 0),
+    (MeshInterest, "begins_after", begin_after_the_largest, 0),
+    (MeshInterest, "may_begin", believe_the_first, 1786),
+    (StreamPositions, "learn", forget_predecessors, 0),
 ]
 """With the first seed that was seen to notice it: the search begins there, to be quick."""
 

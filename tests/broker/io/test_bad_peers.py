@@ -20,7 +20,7 @@ from tests.broker.io.peers import (
     refusal,
 )
 
-from regraft.broker.core import Settings
+from regraft.broker.core import BrokerSettings
 from regraft.broker.io.configuration import Configuration
 from regraft.client import connect
 from regraft.protocol.events import Event, encode
@@ -235,7 +235,7 @@ def test_a_client_that_floods_is_closed(size: int, reason: str) -> None:
 
     async def scenario() -> None:
         allowed = replace(HASTY, unconfirmed_bytes=4_000_000)
-        settings = Settings(window=100 if size == 10 else 1000)
+        settings = BrokerSettings(window=100 if size == 10 else 1000)
         async with (
             broker(neighbours=("b1",), allowed=allowed, settings=settings) as server,
             raw_peer(server) as peer,
@@ -254,7 +254,7 @@ def test_a_client_that_never_reads_is_closed_and_costs_no_memory() -> None:
     async def scenario() -> None:
         allowed = replace(HASTY, queue_bytes=2_000_000, stalled_seconds=0.5)
         async with (
-            broker(allowed=allowed, settings=Settings(session_seconds=0.5)) as server,
+            broker(allowed=allowed, settings=BrokerSettings(session_seconds=0.5)) as server,
             raw_peer(server) as deaf,
             connect(at(server)) as publisher,
         ):

@@ -7,10 +7,11 @@ from regraft.broker.core.broker import Broker
 from regraft.broker.core.change import Change, shift
 from regraft.broker.core.effects import Close, Dial, Effect, Hangup, Report, Send, Store
 from regraft.broker.core.interface import Core, Inspection
-from regraft.broker.core.settings import Settings
+from regraft.broker.core.settings import BrokerSettings
 
 __all__ = [
     "Broker",
+    "BrokerSettings",
     "Change",
     "Close",
     "Core",
@@ -20,7 +21,6 @@ __all__ = [
     "Inspection",
     "Report",
     "Send",
-    "Settings",
     "Store",
     "shift",
 ]

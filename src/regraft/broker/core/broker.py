@@ -20,7 +20,7 @@ from regraft.broker.core.sessions import Sessions
 from regraft.broker.core.settings import (
     NEIGHBOURS,
     TURNED_AWAY,
-    Settings,
+    BrokerSettings,
     encode_neighbours,
     neighbours_after,
 )
@@ -55,7 +55,7 @@ class Broker(Conversing):
         self,
         id: str,
         neighbours: Iterable[str],
-        settings: Settings = Settings(),  # noqa: B008 — a frozen value
+        settings: BrokerSettings = BrokerSettings(),  # noqa: B008 — a frozen value
         life: int = 1,
         stored: dict[str, bytes] | None = None,
         now: float = 0.0,
@@ -290,7 +290,7 @@ class Broker(Conversing):
         if self._relinked() or changed:
             links = encode_neighbours(self.configured, self.tables.sides)
             self.relink.stores.insert(0, Store(NEIGHBOURS, links))
-        if self.tables.stirred:
+        if self.tables.has_news:
             self._open_links()
         self.relink.advance()
         if self.sessions.held_back:
@@ -299,7 +299,7 @@ class Broker(Conversing):
         self.claims.answer()
         out: list[Effect] = [*self.relink.stores, *self.sessions.stores(), *self._out]
         self._out, self.relink.stores = [], []
-        if self.tables.stirred:
+        if self.tables.has_news:
             out += self._updates()
         self.sessions.placed()
         for part in (self.sessions, self.claims, self.relink):
@@ -311,7 +311,7 @@ class Broker(Conversing):
         return out
 
     def _updates(self) -> Iterator[Send]:
-        self.tables.stirred = False
+        self.tables.has_news = False
         for name, link in self.forwarding.links.items():
             if link.connection is not None and (update := self.tables.update(name)) is not None:
                 yield Send(link.connection, update)

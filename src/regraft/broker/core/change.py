@@ -49,7 +49,7 @@ def shift(id: str, i: str, j: str, k: str) -> Change:
     return Change(id, "shift", (i, j, k))
 
 
-class Role(NamedTuple):
+class PartRole(NamedTuple):
     """Which links of one participant a change concerns."""
 
     frozen: tuple[str, ...] = ()
@@ -63,17 +63,17 @@ class Role(NamedTuple):
 COUNTS = {"shift": 3, "append": 2, "detach": 2}
 
 
-def _roles(operation: str, brokers: tuple[str, ...]) -> dict[str, Role]:
+def _roles(operation: str, brokers: tuple[str, ...]) -> dict[str, PartRole]:
     if operation == "shift":
         i, j, k = brokers
-        return {i: Role((j,), k, j), j: Role((i, k), "", i), k: Role((j,), i)}
+        return {i: PartRole((j,), k, j), j: PartRole((i, k), "", i), k: PartRole((j,), i)}
     i, j = brokers
     if operation == "append":
-        return {i: Role(new=j), j: Role(new=i)}
-    return {i: Role((j,), "", j), j: Role((i,), "", i)}
+        return {i: PartRole(new=j), j: PartRole(new=i)}
+    return {i: PartRole((j,), "", j), j: PartRole((i,), "", i)}
 
 
-def role_of(broker: str, change: Change) -> Role:
+def role_of(broker: str, change: Change) -> PartRole:
     if len(change.brokers) != COUNTS.get(change.operation) or len({*change.brokers}) != len(change.brokers):
         raise BadInput(change.id, f"{change} is not a change that brokers know")
     roles = _roles(change.operation, change.brokers)
@@ -131,7 +131,7 @@ class Part:
     """This broker's part in one change."""
 
     change: Change
-    role: Role
+    role: PartRole
     stages: Machine[PartStage]
     heard: set[str] = field(default_factory=set)
     """Neighbours from which nothing more will come."""
@@ -173,11 +173,11 @@ class Part:
         return PartStage.COMMITTED if self.told else self.stages.state
 
 
-def new_part(change: Change, role: Role, stage: PartStage = PartStage.PREPARED) -> Part:
+def new_part(change: Change, role: PartRole, stage: PartStage = PartStage.PREPARED) -> Part:
     return Part(change, role, Machine(PART_STAGES, stage, f"{change.id}, {change}"))
 
 
-class Record(msgspec.Struct, array_like=True):
+class PartRecord(msgspec.Struct, array_like=True):
     """What is remembered of a part."""
 
     operation: str
@@ -187,11 +187,11 @@ class Record(msgspec.Struct, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Record).decode
+_decode = msgspec.msgpack.Decoder(PartRecord).decode
 
 
 def to_record(part: Part) -> bytes:
-    return _encode(Record(part.change.operation, part.change.brokers, part.committed, part.homes))
+    return _encode(PartRecord(part.change.operation, part.change.brokers, part.committed, part.homes))
 
 
 def parts_of(broker: str, stored: dict[str, bytes]) -> dict[str, Part]:

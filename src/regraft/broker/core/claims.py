@@ -37,7 +37,7 @@ HANDED = "!"
 
 
 @dataclass
-class Asked:
+class OpenClaim:
     """A claim that is being answered here: for the neighbour `back`, or (if that is empty) for ourselves."""
 
     claim: Claim
@@ -72,7 +72,7 @@ class Claims:
         self.broker = broker
         self.sessions = sessions
         self.forwarding = forwarding
-        self.asked: dict[tuple[str, int], Asked] = {}
+        self.asked: dict[tuple[str, int], OpenClaim] = {}
         self.outstanding: dict[str, set[tuple[str, int]]] = {}
         """By the source of handed-over runs: those that the client has not confirmed."""
         self.waiting: set[str] = set()
@@ -120,7 +120,9 @@ class Claims:
 
     def _start(self, claim: Claim, back: str) -> None:
         others = [name for name in self.forwarding.links if name != back]
-        self.asked[claim.by, claim.number] = Asked(claim, back, frozenset(others), set(others), at=self.now)
+        self.asked[claim.by, claim.number] = OpenClaim(
+            claim, back, frozenset(others), set(others), at=self.now
+        )
         for name in others:
             self._tell(name, claim)
 
@@ -151,7 +153,7 @@ class Claims:
             if name != source:
                 self._tell(name, claim)
 
-    def _repeat(self, asked: Asked) -> None:
+    def _repeat(self, asked: OpenClaim) -> None:
         asked.at = self.now
         session = self.sessions.all.get(f"@{asked.claim.client}")
         if not asked.back and session is not None and session.connection is not None:
@@ -185,7 +187,7 @@ class Claims:
         if (asked := self.asked.get((message.by, message.number))) is not None:
             asked.flushed.add(source)
 
-    def _flush(self, asked: Asked) -> None:
+    def _flush(self, asked: OpenClaim) -> None:
         for name, link in self.forwarding.links.items():
             others = self.forwarding.links.keys() - {name}
             if link.open and not link.frozen and name not in asked.told and asked.flushed >= others:
@@ -215,7 +217,7 @@ class Claims:
                 else:
                     self._deliver(asked)
 
-    def _own_part(self, asked: Asked) -> None:
+    def _own_part(self, asked: OpenClaim) -> None:
         asked.mine = True
         broken = [each for each in self.sessions.all.values() if each.broken >= 0]
         _later(asked.broken, [(each.client, each.broken) for each in broken])
@@ -237,7 +239,7 @@ class Claims:
 
     # Delivering what was handed over
 
-    def _deliver(self, asked: Asked) -> None:
+    def _deliver(self, asked: OpenClaim) -> None:
         claim = asked.claim
         session = self.sessions.all.get(f"@{claim.client}")
         if session is None:

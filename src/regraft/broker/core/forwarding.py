@@ -15,7 +15,7 @@ for old.
 from typing import NamedTuple
 
 from regraft.broker.core.effects import Send
-from regraft.broker.core.held import Held, Store, Stream
+from regraft.broker.core.held import Held, HeldRuns, HeldStream
 from regraft.broker.core.peers import Link, Session
 from regraft.broker.core.tables import Tables
 from regraft.protocol import events
@@ -56,7 +56,7 @@ class Forwarding:
 
     def __init__(self, tables: Tables, observe: bool) -> None:
         self.tables = tables
-        self.store = Store()
+        self.store = HeldRuns()
         self.links: dict[str, Link] = {name: Link(name) for name in tables.sides}
         self.sessions: dict[str, Session] = {}
         self.sends: list[Send] = []
@@ -88,7 +88,7 @@ class Forwarding:
             else:
                 self._again(stream.within(seq, seq)[0], source, run.one(at))
 
-    def _visited(self, stream: Stream, peer: str, visit: int) -> None:
+    def _visited(self, stream: HeldStream, peer: str, visit: int) -> None:
         """The publisher is behind this peer, on this visit: nothing of earlier ones is sent there."""
         stream.visits[peer] = visit
         stream.latest = max(stream.latest, visit)
@@ -99,7 +99,7 @@ class Forwarding:
                 held.overtaken = max(held.overtaken, (visit, peer))
                 self.release(held, peer)
 
-    def _in_time(self, stream: Stream, run: Run, source: str) -> tuple[tuple[str, ...], tuple[int, str]]:
+    def _in_time(self, stream: HeldStream, run: Run, source: str) -> tuple[tuple[str, ...], tuple[int, str]]:
         """The targets that do not get it by a later visit; the latest such visit, and its peer."""
         targets = self.targets(run.events[0], source)
         late = [each for each in targets if stream.later(each, run.visit, source)]

@@ -61,7 +61,7 @@ class Held:
         return Held(self.run.part(some), sources, waiting, self.trusted, self.overtaken)
 
 
-class Stream:
+class HeldStream:
     """What is held of one publisher, in order."""
 
     __slots__ = ("firsts", "latest", "runs", "seen", "visits")
@@ -135,21 +135,21 @@ class Stream:
         return iter([self.runs[first] for first in self.firsts])
 
 
-class Store:
+class HeldRuns:
     """Everything held, by publisher."""
 
     def __init__(self) -> None:
-        self.streams: dict[str, Stream] = {}
+        self.streams: dict[str, HeldStream] = {}
         """Of all publishers that were heard of lately."""
-        self.busy: dict[str, Stream] = {}
+        self.busy: dict[str, HeldStream] = {}
         """Those of which something is held."""
         self.bytes = 0
 
-    def stream(self, publisher: str) -> Stream:
+    def stream(self, publisher: str) -> HeldStream:
         if (stream := self.streams.get(publisher)) is None:
             if len(self.streams) >= 2 * REMEMBERED:
                 self._forget_some()
-            stream = self.streams[publisher] = Stream()
+            stream = self.streams[publisher] = HeldStream()
         return stream
 
     def _forget_some(self) -> None:

@@ -15,7 +15,7 @@ from regraft.protocol.messages import AnyMessage, Confirm, InPlace
 ANSWERS = (Confirm, InPlace)
 
 
-class Lease:
+class AnswerLease:
     """Holds answers back, connection by connection and in order, while the lease is over."""
 
     def __init__(self) -> None:

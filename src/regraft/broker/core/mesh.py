@@ -35,7 +35,7 @@ the publisher, so every publication gets the predecessor that it had.
 **What is given up.** Memory: while a broker is away or slow, its neighbours on the topic keep all that it
 has not confirmed, and their neighbours what it has not received; of every stream (two lives of each
 publisher on each topic) position and last numbers are remembered, until there are more than `streams` and
-it has been quiet for `idle_seconds` (`mesh_standing`). Beyond `held_bytes` the topics are stopped at
+it has been quiet for `idle_seconds` (`mesh_positions`). Beyond `held_bytes` the topics are stopped at
 their publishers (`mesh_pressure`). Bandwidth: a publication crosses every link of the topic's overlay at
 least once. Availability: publishers wait while fewer than k − 1 neighbours on the topic are there (or
 all, if they are fewer), and a broker that comes back waits for all but k − 2 neighbours.
@@ -65,16 +65,16 @@ from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.interface import Inspection, inspect
 from regraft.broker.core.mesh_changes import MeshChanges
 from regraft.broker.core.mesh_checks import check_known, check_roster
-from regraft.broker.core.mesh_delivery import Delivery
+from regraft.broker.core.mesh_delivery import MeshDelivery
 from regraft.broker.core.mesh_flood import Flooding
-from regraft.broker.core.mesh_interest import Interest, MeshLink
+from regraft.broker.core.mesh_interest import MeshInterest, MeshLink
 from regraft.broker.core.mesh_membership import Membership
+from regraft.broker.core.mesh_positions import StreamPositions
 from regraft.broker.core.mesh_pressure import Pressures
 from regraft.broker.core.mesh_roster import Rosters
 from regraft.broker.core.mesh_sessions import MeshSessions
-from regraft.broker.core.mesh_standing import Standings
 from regraft.broker.core.peers import Session
-from regraft.broker.core.settings import NEIGHBOURS, Settings, neighbours_after
+from regraft.broker.core.settings import NEIGHBOURS, BrokerSettings, neighbours_after
 from regraft.model import BadInput
 from regraft.protocol.messages import (
     Advertise,
@@ -99,7 +99,7 @@ from regraft.protocol.names import check_client_name
 
 
 @dataclass(frozen=True)
-class MeshSettings(Settings):
+class MeshSettings(BrokerSettings):
     """Limits of a broker, and what is promised in a mesh."""
 
     k: int = 2
@@ -122,7 +122,7 @@ class MeshBroker(Conversing):
         self,
         id: str,
         neighbours: Iterable[str],
-        settings: Settings = MeshSettings(),  # noqa: B008 — a frozen value
+        settings: BrokerSettings = MeshSettings(),  # noqa: B008 — a frozen value
         life: int = 1,
         stored: dict[str, bytes] | None = None,
         now: float = 0.0,
@@ -133,19 +133,19 @@ class MeshBroker(Conversing):
         stored = stored or {}
         configured = sorted(neighbours)
         near = neighbours_after(configured, stored.get(NEIGHBOURS))
-        self.interest = Interest(near, mesh.k, mesh.patience)
+        self.interest = MeshInterest(near, mesh.k, mesh.patience)
         self.changes = MeshChanges(id, configured, self.interest.links, stored)
         self.flooding = Flooding(self.interest, mesh.k, mesh.observe)
-        self.standings = Standings(
+        self.positions = StreamPositions(
             self.interest, self.flooding, mesh.streams, mesh.idle_seconds, mesh.patience
         )
-        self.delivery = Delivery(self.flooding)
+        self.delivery = MeshDelivery(self.flooding)
         self.rosters = Rosters(id, life, self.interest.links, mesh.k)
         self.membership = Membership(self.interest, self.rosters, mesh.connected, self.flooding.check_topic)
         self.sessions = MeshSessions(
             id, self.membership, self.flooding, self.delivery, mesh.window, mesh.filters_per_client
         )
-        self.standings.here = lambda client: f"@{client}" in self.sessions.all
+        self.positions.here = lambda client: f"@{client}" in self.sessions.all
         self.pressures = Pressures(id, life, mesh.held_bytes)
         self.flooding.held_up = lambda topic: topic in self.pressures.topics
         self.interest.restore(stored)
@@ -153,7 +153,7 @@ class MeshBroker(Conversing):
         self.membership.restore(stored)
         self._on_link = {
             Update: self._update,
-            Positions: lambda link, message: self.standings.learn(message, link),
+            Positions: lambda link, message: self.positions.learn(message, link),
             Flood: lambda link, message: self.flooding.arrive(message, link),
             Received: lambda link, message: self.flooding.received(message, link),
             Confirm: lambda link, message: self.flooding.confirmed(message, link),
@@ -181,7 +181,7 @@ class MeshBroker(Conversing):
     def tick(self, now: float) -> list[Effect]:
         """Time has passed."""
         self._at(now)
-        self.standings.forget()
+        self.positions.forget()
         for session in list(self.delivery.sessions.values()):
             if session.connection is None and now - session.left_at > self.settings.session_seconds:
                 self.sessions.end(session)
@@ -306,7 +306,7 @@ class MeshBroker(Conversing):
             self._out.append(self.interest.remembered(link))
         self.flooding.renew(link, joined)
         named = [topic for topic, _ in update.subscriptions]
-        self._out += [Send(link.connection, answer) for answer in self.standings.positions(link, named)]
+        self._out += [Send(link.connection, answer) for answer in self.positions.answers(link, named)]
         if update.all_subscriptions:
             self._out += self.flooding.open(link)
         else:
@@ -355,7 +355,7 @@ class MeshBroker(Conversing):
                 self.flooding.check_unacknowledged()
                 for topic in sorted(peer.topics):
                     if self.interest.is_ready(topic):
-                        self.standings.begin(topic)
+                        self.positions.begin(topic)
         neighbour = self._dialled.pop(connection, "")
         link = self.interest.links.get(neighbour)
         if link is not None and link.connection is None:
@@ -366,7 +366,7 @@ class MeshBroker(Conversing):
     def _flush(self) -> list[Effect]:
         """Everything that the last event caused: topics, answers to clients, publications, confirmations."""
         self._follow_topics()
-        self.standings.begin_unsure()
+        self.positions.begin_unsure()
         self.sessions.placed()
         while self.sessions.publishing.admit() and self.membership.has_news:
             self._follow_topics()  # something was published on topics that its client had not named
@@ -387,7 +387,7 @@ class MeshBroker(Conversing):
     def _follow_topics(self) -> None:
         """What is known of our topics has changed, or of who has them."""
         for topic in self.interest.newly_ready(self.now):
-            self.standings.begin(topic)
+            self.positions.begin(topic)
             if self.interest.is_settled(topic):
                 self._tell_positions(topic)
         known = self.rosters.take_known()
@@ -414,4 +414,4 @@ class MeshBroker(Conversing):
         for name in sorted(self.interest.wanting(topic)):
             link = self.interest.links[name]
             if link.open and link.connection is not None:
-                self._out += [Send(link.connection, each) for each in self.standings.positions(link, [topic])]
+                self._out += [Send(link.connection, each) for each in self.positions.answers(link, [topic])]

@@ -17,7 +17,7 @@ from enum import StrEnum
 
 import msgspec
 
-from regraft.broker.core.change import RECORD, Change, Record
+from regraft.broker.core.change import RECORD, Change, PartRecord
 from regraft.broker.core.effects import Effect, Report, Store
 from regraft.broker.core.peers import Link
 from regraft.broker.core.settings import NEIGHBOURS, encode_neighbours
@@ -25,7 +25,7 @@ from regraft.model import BadInput
 from regraft.model.transitions import Machine, Transitions
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Record).decode
+_decode = msgspec.msgpack.Decoder(PartRecord).decode
 
 
 class MeshStage(StrEnum):
@@ -143,4 +143,4 @@ def _part(change: Change, stage: MeshStage) -> _Part:
 
 
 def _store(id: str, part: _Part) -> Store:
-    return Store(RECORD + id, _encode(Record(part.operation, part.brokers, part.committed, [])))
+    return Store(RECORD + id, _encode(PartRecord(part.operation, part.brokers, part.committed, [])))

@@ -5,9 +5,8 @@ Whoever breaks one is told the rule and closed, before anything of the message h
 
 from typing import Final
 
-from regraft.broker.core.mesh_roster import State
-from regraft.broker.core.mesh_streams import UNSURE
-from regraft.broker.core.mesh_topics import topic_of
+from regraft.broker.core.mesh_roster import TopicState
+from regraft.broker.core.mesh_streams import UNSURE, topic_of
 from regraft.broker.core.peers import Session
 from regraft.model import BadInput
 from regraft.protocol import events
@@ -63,8 +62,8 @@ def check_roster(roster: Roster) -> None:
         raise BadInput("roster", f"names have 1 to {NAME_BYTES} bytes")
     if not 0 <= roster.base < roster.number <= LARGEST_ROSTER:
         raise BadInput("roster", f"numbers ascend, up to {LARGEST_ROSTER}")
-    if any(state not in set(State) for _, _, state in roster.topics):
-        raise BadInput("roster", f"the state of a topic is one of {[*map(int, State)]}")
+    if any(state not in set(TopicState) for _, _, state in roster.topics):
+        raise BadInput("roster", f"the state of a topic is one of {[*map(int, TopicState)]}")
 
 
 def check_known(known: Known) -> None:

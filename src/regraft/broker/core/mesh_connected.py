@@ -7,7 +7,7 @@ is k-connected, which for k brokers or fewer means that every two of them are li
 
 from collections.abc import Iterable
 
-from regraft.broker.core.mesh_roster import Rosters, State
+from regraft.broker.core.mesh_roster import Rosters, TopicState
 
 Graph = dict[str, set[str]]
 
@@ -15,7 +15,7 @@ MOST_NAMES = 8
 """So many brokers are named to a client at most."""
 
 
-class Connected:
+class TopicConnectivity:
     """What one broker makes of the rosters that it has."""
 
     def __init__(self, rosters: Rosters, level: int) -> None:
@@ -42,7 +42,7 @@ class Connected:
         first = {
             name
             for name, state in self._members(topic).items()
-            if name < ours and state in (State.RELAY, State.IDLE)
+            if name < ours and state in (TopicState.RELAY, TopicState.IDLE)
         }
         return not self._is_connected(self._staying(topic) - first - {ours})
 
@@ -52,7 +52,7 @@ class Connected:
         if topic not in self._cut_off:
             members, ours = self._members(topic), self.rosters.broker
             found = reached(self._graph({*members, ours}), ours)
-            lost = {name for name, state in members.items() if state is State.PLACED} - found
+            lost = {name for name, state in members.items() if state is TopicState.PLACED} - found
             self._cut_off[topic] = _apart(topic, members, ours, min(lost)) if lost else ""
         return self._cut_off[topic]
 
@@ -68,13 +68,13 @@ class Connected:
             self._lacking.clear()
             self._cut_off.clear()
 
-    def _members(self, topic: str) -> dict[str, State]:
+    def _members(self, topic: str) -> dict[str, TopicState]:
         overlay = self.rosters.overlay
         members = self.rosters.members.get(topic, {})
         return {name: state for name, state in members.items() if name in overlay}
 
     def _staying(self, topic: str) -> set[str]:
-        return {name for name, state in self._members(topic).items() if state is not State.LEAVING}
+        return {name for name, state in self._members(topic).items() if state is not TopicState.LEAVING}
 
     def _judge(self, topic: str) -> str:
         graph = self._graph(self._staying(topic))

@@ -16,7 +16,7 @@ from regraft.protocol import events
 from regraft.protocol.messages import Confirm, Run
 
 
-class Delivery:
+class MeshDelivery:
     """What is on the way to the clients of one broker."""
 
     def __init__(self, flooding: Flooding) -> None:

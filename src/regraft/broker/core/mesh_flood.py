@@ -14,17 +14,16 @@ from collections.abc import Callable, Iterable
 from regraft.broker.core.effects import Send
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.mesh_checks import check_flood
-from regraft.broker.core.mesh_interest import Interest, MeshLink, Topic
+from regraft.broker.core.mesh_interest import MeshInterest, MeshLink, OwnTopic
 from regraft.broker.core.mesh_outbox import Outbox
-from regraft.broker.core.mesh_streams import Copy, Stream, Streams
-from regraft.broker.core.mesh_topics import topic_of
+from regraft.broker.core.mesh_streams import Copy, Stream, Streams, topic_of
 from regraft.protocol.messages import Confirm, Flood, Received, Run, Settled
 
 
 class Flooding:
     """The copies of one broker. `deliver` and `acknowledge` are what its sessions do with them."""
 
-    def __init__(self, interest: Interest, k: int, observe: bool) -> None:
+    def __init__(self, interest: MeshInterest, k: int, observe: bool) -> None:
         self.interest = interest
         self.streams = Streams()
         self.k = k
@@ -106,7 +105,7 @@ class Flooding:
         self._advance(stream)
         return copy
 
-    def _open(self, name: str, topic: Topic, previous: int) -> Stream:
+    def _open(self, name: str, topic: OwnTopic, previous: int) -> Stream:
         """A stream that we have not heard of, or have forgotten: then what comes first need not be next."""
         unsure = topic.ready and topic.partial and previous > 0
         stream = self.streams.open(name, 0 if topic.ready and not unsure else None)

@@ -20,8 +20,7 @@ from collections.abc import Iterable
 import msgspec
 
 from regraft.broker.core.effects import Store
-from regraft.broker.core.mesh_streams import UNSURE
-from regraft.broker.core.mesh_topics import topic_of
+from regraft.broker.core.mesh_streams import UNSURE, topic_of
 from regraft.broker.core.peers import Link
 from regraft.protocol.messages import Named, Positions, Update
 
@@ -66,7 +65,7 @@ class MeshLink(Link):
         return None if promise == UNSURE else promise
 
 
-class Topic:
+class OwnTopic:
     """A topic in which this broker is interested."""
 
     def __init__(self, mark: int, restored: bool) -> None:
@@ -88,12 +87,12 @@ class Topic:
         """We, or who told us where the streams stand, have forgotten some that were quiet."""
 
 
-class Interest:
+class MeshInterest:
     """Our topics and our neighbours'."""
 
     def __init__(self, neighbours: Iterable[str], k: int, patience: float) -> None:
         self.links: dict[str, MeshLink] = {name: MeshLink(name) for name in neighbours}
-        self.own: dict[str, Topic] = {}
+        self.own: dict[str, OwnTopic] = {}
         self.k = k
         self.patience = patience
         self._counts: Counter[str] = Counter()
@@ -147,7 +146,7 @@ class Interest:
     def _begin(self, topic: str, restored: bool) -> None:
         self.changes += 1
         self._joined += 1
-        self.own[topic] = Topic(self._joined, restored)
+        self.own[topic] = OwnTopic(self._joined, restored)
         self._unready.add(topic)
         self._added.add(topic)
         self._removed.discard(topic)
@@ -235,7 +234,7 @@ class Interest:
             topic.heard.discard(link.name)
             topic.known.discard(link.name)
 
-    def positions(self, link: MeshLink, message: Positions) -> list[str]:
+    def hear_positions(self, link: MeshLink, message: Positions) -> list[str]:
         """The neighbour has noted our interest, and says from where it will send; in which topics."""
         topics = [name for name, mark in message.topics if name in self.own and self.own[name].mark == mark]
         for name in topics:
@@ -267,7 +266,7 @@ class Interest:
         self._unready.difference_update(ready)
         return ready
 
-    def _knows_enough(self, name: str, topic: Topic, now: float) -> bool:
+    def _knows_enough(self, name: str, topic: OwnTopic, now: float) -> bool:
         here = {link.name for link in self.links.values() if link.connection is not None}
         missing = len(self.links) - len(topic.heard & here)
         if missing > self._slack(topic):
@@ -284,7 +283,7 @@ class Interest:
         topic.anew = now - topic.heard_all_at >= self.patience
         return topic.anew
 
-    def _slack(self, topic: Topic) -> int:
+    def _slack(self, topic: OwnTopic) -> int:
         return max(0, self.k - 2 if topic.restored else self.k - 1)
 
     def begins_after(self, topic: str, stream: str) -> int | None:

@@ -23,9 +23,9 @@ it; only when links are taken away from those that were in place do their publis
 from collections.abc import Callable
 
 from regraft.broker.core.effects import Store
-from regraft.broker.core.mesh_connected import Connected
-from regraft.broker.core.mesh_interest import Interest
-from regraft.broker.core.mesh_roster import Rosters, State
+from regraft.broker.core.mesh_connected import TopicConnectivity
+from regraft.broker.core.mesh_interest import MeshInterest
+from regraft.broker.core.mesh_roster import Rosters, TopicState
 
 TOPIC = "topic/"
 """How the key begins under which it is remembered that we have a topic."""
@@ -38,12 +38,14 @@ JOINED, SETTLED, PLACED = b"joined", b"settled", b"placed"
 class Membership:
     """The topics of one broker. `left` is called when a topic is no longer ours."""
 
-    def __init__(self, interest: Interest, rosters: Rosters, level: int, left: Callable[[str], None]) -> None:
+    def __init__(
+        self, interest: MeshInterest, rosters: Rosters, level: int, left: Callable[[str], None]
+    ) -> None:
         self.interest = interest
         self.rosters = rosters
-        self.connected = Connected(rosters, level)
+        self.connected = TopicConnectivity(rosters, level)
         self.left = left
-        self.states: dict[str, State] = {}
+        self.states: dict[str, TopicState] = {}
         self._stored: dict[str, bytes] = {}
         self._unstored: set[str] = set()
         self._changed: set[str] = set()
@@ -75,7 +77,7 @@ class Membership:
             if relays:
                 self._become(topic, self._relaying(topic))
             elif value == PLACED:
-                self._become(topic, State.PLACED)
+                self._become(topic, TopicState.PLACED)
 
     # What clients want
 
@@ -84,7 +86,7 @@ class Membership:
         if topic in self._vacated:
             self._vacated.discard(topic)  # one filter took another's place
         else:
-            self._become(topic, State.JOINING)
+            self._become(topic, TopicState.JOINING)
 
     def leave(self, topic: str) -> None:
         """The last client that wanted it has gone."""
@@ -96,7 +98,7 @@ class Membership:
     # What may be said of a topic
 
     def is_placed(self, topic: str) -> bool:
-        return self.states.get(topic) is State.PLACED and self.interest.is_ready(topic)
+        return self.states.get(topic) is TopicState.PLACED and self.interest.is_ready(topic)
 
     def why_not(self, topic: str) -> str:
         """Why a filter on this topic is not in place; empty if nothing is in the way."""
@@ -120,7 +122,7 @@ class Membership:
         """Say what has changed; then see what is in place, and what we may leave, by all that is known."""
         for topic in sorted(self._vacated):
             needed = self.connected.needs_relay(topic)
-            self._become(topic, self._relaying(topic) if needed else State.LEAVING)
+            self._become(topic, self._relaying(topic) if needed else TopicState.LEAVING)
         self._vacated.clear()
         if self._said and now - self._said_at >= SAY_AGAIN and self._is_unknown():
             self._relinked = True
@@ -136,7 +138,7 @@ class Membership:
             for topic in [each for each in self._said if self._is_known(each)]:
                 self._decide(topic)
             for topic in [each for each in sorted(self._relays) if not self.connected.needs_relay(each)]:
-                self._become(topic, State.LEAVING)
+                self._become(topic, TopicState.LEAVING)
         if self._changed:
             self._say(now)
 
@@ -144,18 +146,18 @@ class Membership:
         changed = {topic: self._named(topic) for topic in sorted(self._changed)}
         number = self.rosters.say(changed)
         for topic in sorted(self._changed):
-            if self.states.get(topic) in (State.JOINING, State.LEAVING):
+            if self.states.get(topic) in (TopicState.JOINING, TopicState.LEAVING):
                 self._said[topic] = number
         self._said_at = now
         self._changed.clear()
         self._relinked = False
 
-    def _named(self, topic: str) -> tuple[str, State] | None:
+    def _named(self, topic: str) -> tuple[str, TopicState] | None:
         state = self.states.get(topic)
         return (self.interest.own[topic].mark, state) if state is not None else None
 
     def _decide(self, topic: str) -> None:
-        if self.states[topic] is State.LEAVING:
+        if self.states[topic] is TopicState.LEAVING:
             if self.connected.lacking(topic):
                 self._become(topic, self._relaying(topic))
                 return
@@ -167,10 +169,10 @@ class Membership:
             self.left(topic)
         elif self.interest.is_ready(topic) and not self.connected.lacking(topic):
             others = self.rosters.members.get(topic, {}).values()
-            if all(state in (State.JOINING, State.IDLE) for state in others):
+            if all(state in (TopicState.JOINING, TopicState.IDLE) for state in others):
                 self._settle(topic)  # it begins with us
             if self.interest.is_settled(topic):
-                self._become(topic, State.PLACED)
+                self._become(topic, TopicState.PLACED)
 
     def _settle(self, topic: str) -> None:
         if topic in self._unsettled:
@@ -179,10 +181,10 @@ class Membership:
             self._settled.append(topic)
             self._unstored.add(topic)
             if topic in self._relays:
-                self._become(topic, State.RELAY)
+                self._become(topic, TopicState.RELAY)
 
-    def _relaying(self, topic: str) -> State:
-        return State.RELAY if self.interest.own[topic].settled else State.IDLE
+    def _relaying(self, topic: str) -> TopicState:
+        return TopicState.RELAY if self.interest.own[topic].settled else TopicState.IDLE
 
     def _is_known(self, topic: str) -> bool:
         return not self.rosters.unaware(self._said[topic], self.rosters.members.get(topic, ()))
@@ -190,9 +192,9 @@ class Membership:
     def _is_unknown(self) -> bool:
         return any(not self._is_known(topic) for topic in self._said)
 
-    def _become(self, topic: str, state: State) -> None:
+    def _become(self, topic: str, state: TopicState) -> None:
         self.states[topic] = state
-        (self._relays.add if state in (State.RELAY, State.IDLE) else self._relays.discard)(topic)
+        (self._relays.add if state in (TopicState.RELAY, TopicState.IDLE) else self._relays.discard)(topic)
         if not self.interest.own[topic].settled:
             self._unsettled.add(topic)
         self._said.pop(topic, None)
@@ -211,7 +213,7 @@ class Membership:
 
     def _remembered(self, topic: str) -> bytes | None:
         state = self.states.get(topic)
-        if state is None or state is State.PLACED:
+        if state is None or state is TopicState.PLACED:
             return PLACED if state is not None else None
         return SETTLED if self.interest.own[topic].settled else JOINED
 

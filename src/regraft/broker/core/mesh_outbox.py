@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from regraft.broker.core.effects import Send
-from regraft.broker.core.mesh_interest import Interest, MeshLink
+from regraft.broker.core.mesh_interest import MeshInterest, MeshLink
 from regraft.broker.core.mesh_streams import Copy
 from regraft.protocol.messages import Confirm, Flood, Received
 
@@ -15,7 +15,7 @@ MOST_BYTES = 2**20
 class Outbox:
     """By neighbour: publications, and what we make of those that came. `flood` makes the message."""
 
-    def __init__(self, interest: Interest, flood: Callable[[list[Copy], MeshLink], Flood]) -> None:
+    def __init__(self, interest: MeshInterest, flood: Callable[[list[Copy], MeshLink], Flood]) -> None:
         self.interest = interest
         self.flood = flood
         self._copies: dict[str, list[Copy]] = {}

@@ -15,7 +15,7 @@ SAY_AFTER = 1.0
 """Only who waits for longer than this many seconds is told why."""
 
 
-class _Owed:
+class _Unplaced:
     def __init__(self, publishes: bool) -> None:
         self.publishes = publishes
         self.topics: dict[str, bool] = {}
@@ -24,30 +24,30 @@ class _Owed:
         self.said = ""
 
 
-class Placing:
+class MeshPlacing:
     """The filters of one broker. `subscribed` tells whether a client here subscribes to a topic."""
 
     def __init__(self, membership: Membership, subscribed: Callable[[str], bool]) -> None:
         self.membership = membership
         self.subscribed = subscribed
-        self._owed: dict[Key, _Owed] = {}
+        self._waiting: dict[Key, _Unplaced] = {}
         self._news = False
         self._looked_at = (-1, -1)
 
-    def owe(self, key: Key, topics: Iterable[str], publishes: bool, restored: bool) -> None:
+    def wait_for(self, key: Key, topics: Iterable[str], publishes: bool, restored: bool) -> None:
         """The client is to be told when the filter is in place on these topics too."""
-        owed = self._owed.setdefault(key, _Owed(publishes))
-        owed.topics |= dict.fromkeys(topics, not restored)
+        unplaced = self._waiting.setdefault(key, _Unplaced(publishes))
+        unplaced.topics |= dict.fromkeys(topics, not restored)
         self._news = True
 
     def drop(self, key: Key) -> None:
-        self._owed.pop(key, None)
+        self._waiting.pop(key, None)
         self._news = True
 
     def is_placed(self, key: Key, topic: str) -> bool:
         """Whether the filter, of which this is a topic, is in place on it."""
-        owed = self._owed.get(key)
-        return owed is None or topic not in owed.topics
+        unplaced = self._waiting.get(key)
+        return unplaced is None or topic not in unplaced.topics
 
     def usable(self, topic: str) -> bool:
         """Whether something may be published on the topic now: it reaches all that count on it."""
@@ -65,34 +65,36 @@ class Placing:
             return []
         self._news, self._looked_at = False, now
         placed = []
-        for key, owed in list(self._owed.items()):
-            for topic in [each for each, strictly in owed.topics.items() if self._done(each, strictly, owed)]:
-                del owed.topics[topic]
-            if not owed.topics:
-                del self._owed[key]
+        for key, unplaced in list(self._waiting.items()):
+            for topic in [
+                each for each, strictly in unplaced.topics.items() if self._done(each, strictly, unplaced)
+            ]:
+                del unplaced.topics[topic]
+            if not unplaced.topics:
+                del self._waiting[key]
                 placed.append(key)
         return placed
 
-    def _done(self, topic: str, strictly: bool, owed: _Owed) -> bool:
+    def _done(self, topic: str, strictly: bool, unplaced: _Unplaced) -> bool:
         if not self.membership.is_placed(topic):
             return False
         if strictly and self.membership.connected.lacking(topic):
             return False
-        return not owed.publishes or self.usable(topic)
+        return not unplaced.publishes or self.usable(topic)
 
     def take_reasons(self, now: float) -> list[tuple[Key, str]]:
         """What clients are to be told that have waited for a while."""
         reasons = []
-        for key, owed in self._owed.items():
-            if owed.since is None:
-                owed.since = now
-            if now - owed.since >= SAY_AFTER and (reason := self._reason(owed)) != owed.said:
-                owed.said = reason
+        for key, unplaced in self._waiting.items():
+            if unplaced.since is None:
+                unplaced.since = now
+            if now - unplaced.since >= SAY_AFTER and (reason := self._reason(unplaced)) != unplaced.said:
+                unplaced.said = reason
                 reasons.append((key, reason))
         return reasons
 
-    def _reason(self, owed: _Owed) -> str:
-        for topic in owed.topics:
+    def _reason(self, unplaced: _Unplaced) -> str:
+        for topic in unplaced.topics:
             if reason := self.membership.why_not(topic) or self.membership.connected.cut_off(topic):
                 return reason
-        return f"nobody subscribes to topic {next(iter(owed.topics))!r} yet"
+        return f"nobody subscribes to topic {next(iter(unplaced.topics))!r} yet"

@@ -11,15 +11,14 @@ from regraft.broker.core.effects import Send
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.core.mesh_checks import check_run
 from regraft.broker.core.mesh_flood import Flooding
-from regraft.broker.core.mesh_streams import Copy
-from regraft.broker.core.mesh_topics import TOPIC, stream_of
+from regraft.broker.core.mesh_streams import TOPIC, Copy, stream_of
 from regraft.broker.core.peers import Session
 from regraft.protocol import events
 from regraft.protocol.events import Value
 from regraft.protocol.messages import Confirm, Refused, Run
 
 
-class Open:
+class UnfinishedNumbers:
     """The numbers of one publisher that have not been acknowledged or refused."""
 
     def __init__(self) -> None:
@@ -64,7 +63,7 @@ class Publishing:
         self.flooding = flooding
         self.why_not = why_not
         self.say = say
-        self._publishing: dict[str, Open] = {}
+        self._publishing: dict[str, UnfinishedNumbers] = {}
         self._acknowledged: dict[tuple[str, str], list[int]] = {}
         flooding.acknowledge = self.acknowledge
         flooding.floor = self.floor
@@ -119,13 +118,13 @@ class Publishing:
         else:
             ranges += (seq, seq)
 
-    def _open(self, publisher: str) -> Open:
+    def _open(self, publisher: str) -> UnfinishedNumbers:
         """Of each client, two lives are remembered."""
         if (publishing := self._publishing.get(publisher)) is None:
             client = publisher.partition("#")[0] + "#"
             for old in [each for each in self._publishing if each.startswith(client)][:-1]:
                 del self._publishing[old]
-            publishing = self._publishing[publisher] = Open()
+            publishing = self._publishing[publisher] = UnfinishedNumbers()
         return publishing
 
     def floor(self, stream: str) -> int:

@@ -22,7 +22,7 @@ from regraft.model import BadInput
 from regraft.protocol.messages import Known, Roster
 
 
-class State(IntEnum):
+class TopicState(IntEnum):
     """What a broker says of a topic that it has."""
 
     JOINING = 0
@@ -39,7 +39,7 @@ class State(IntEnum):
 LIVES_APART = 2**32
 
 
-class Entry:
+class RosterEntry:
     """What one broker last said of itself."""
 
     def __init__(self, number: int, links: Iterable[str]) -> None:
@@ -55,9 +55,9 @@ class Rosters:
         self.broker = broker
         self.links = links
         self.k = k
-        self.own = Entry(life * LIVES_APART, links)
+        self.own = RosterEntry(life * LIVES_APART, links)
         self.entries = {broker: self.own}
-        self.members: dict[str, dict[str, State]] = {}
+        self.members: dict[str, dict[str, TopicState]] = {}
         """By topic: the brokers that have it."""
         self.changes = 0
         """Grows with every roster that is news."""
@@ -78,7 +78,7 @@ class Rosters:
 
     # Our own
 
-    def say(self, topics: Mapping[str, tuple[str, State] | None]) -> int:
+    def say(self, topics: Mapping[str, tuple[str, TopicState] | None]) -> int:
         """Our links, and topics that have come, changed or (None) gone; the number under which we say so."""
         own, base = self.own, self.own.number
         own.number += 1
@@ -118,7 +118,7 @@ class Rosters:
             return False
         if roster.base == 0:
             gone = sorted(entry.topics) if entry is not None else []
-            entry = Entry(roster.number, roster.links)
+            entry = RosterEntry(roster.number, roster.links)
         elif entry is None or entry.number != roster.base:
             raise BadInput("roster", f"changes number {roster.base} of {roster.broker!r}, which is not known")
         else:
@@ -131,7 +131,7 @@ class Rosters:
         return True
 
     def _note(
-        self, name: str, entry: Entry, topics: Iterable[tuple[str, str, int]], gone: Iterable[str]
+        self, name: str, entry: RosterEntry, topics: Iterable[tuple[str, str, int]], gone: Iterable[str]
     ) -> None:
         self.changes += 1
         for topic in gone:
@@ -142,7 +142,7 @@ class Rosters:
                     del self.members[topic]
         for topic, mark, state in topics:
             entry.topics[topic] = (mark, state)
-            self.members.setdefault(topic, {})[name] = State(state)
+            self.members.setdefault(topic, {})[name] = TopicState(state)
 
     def known(self, message: Known) -> None:
         """Brokers have the roster of somebody: of us, or of whom we tell so."""
@@ -220,5 +220,5 @@ class Rosters:
         ]
 
 
-def _plain(named: list[tuple[str, str, State]]) -> list[tuple[str, str, int]]:
+def _plain(named: list[tuple[str, str, TopicState]]) -> list[tuple[str, str, int]]:
     return [(topic, mark, int(state)) for topic, mark, state in named]

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from regraft.broker.core.effects import Close, Effect, Send, Store
-from regraft.broker.core.mesh_delivery import Delivery
+from regraft.broker.core.mesh_delivery import MeshDelivery
 from regraft.broker.core.mesh_flood import Flooding
 from regraft.broker.core.mesh_membership import Membership
-from regraft.broker.core.mesh_placing import Key, Placing
+from regraft.broker.core.mesh_placing import Key, MeshPlacing
 from regraft.broker.core.mesh_publishing import Publishing
-from regraft.broker.core.mesh_topics import TOPIC, topics_of
+from regraft.broker.core.mesh_streams import TOPIC, topics_of
 from regraft.broker.core.peers import Session, SessionState
 from regraft.broker.core.sessions import FILTER_BYTES, is_long
 from regraft.filters import Filter, parse
@@ -35,7 +35,7 @@ from regraft.protocol.messages import (
 from regraft.protocol.names import NAME_BYTES
 
 
-class Stored(msgspec.Struct, array_like=True):
+class StoredMeshSession(msgspec.Struct, array_like=True):
     """What is stored of a session, so that it survives a crash."""
 
     advertisements: dict[str, str]
@@ -48,7 +48,7 @@ SOMEWHERE = "?"
 """The home of a client that has said hello to a broker, perhaps us, and got no answer."""
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Stored).decode
+_decode = msgspec.msgpack.Decoder(StoredMeshSession).decode
 
 
 class MeshSessions:
@@ -59,7 +59,7 @@ class MeshSessions:
         broker: str,
         membership: Membership,
         flooding: Flooding,
-        delivery: Delivery,
+        delivery: MeshDelivery,
         window: int,
         most: int,
     ) -> None:
@@ -77,7 +77,7 @@ class MeshSessions:
         self._advertised: dict[Key, Filter] = {}
         self._open: set[Key] = set()
         """Advertisements that do not name their topics."""
-        self.placing = Placing(membership, delivery.subscribed)
+        self.placing = MeshPlacing(membership, delivery.subscribed)
         self.publishing = Publishing(self.all, flooding, self._why_not, self._say)
 
     def restore(self, stored: dict[str, bytes], now: float) -> None:
@@ -185,7 +185,7 @@ class MeshSessions:
     ) -> bool:
         key = session.target, id
         if filters.get(id) == text:
-            self.placing.owe(key, (), filters is session.advertisements, restored=False)
+            self.placing.wait_for(key, (), filters is session.advertisements, restored=False)
             return True
         try:
             filter, topics = self._judged(session, id, text, filters)
@@ -208,7 +208,7 @@ class MeshSessions:
     def _join(self, session: Session, id: str, topics: Iterable[str], restored: bool) -> None:
         """The filter is on these topics, too."""
         key = session.target, id
-        self.placing.owe(key, topics, id in session.advertisements, restored)
+        self.placing.wait_for(key, topics, id in session.advertisements, restored)
         for topic in sorted(topics):
             self._topics[key].add(topic)
             new = topic not in self.interest.own
@@ -295,10 +295,10 @@ class MeshSessions:
             if self.all.get(target) is session
         ]
 
-    def _stored(self, session: Session) -> Stored:
+    def _stored(self, session: Session) -> StoredMeshSession:
         opened = {
             id: sorted(self._topics[session.target, id])
             for id in session.advertisements
             if (session.target, id) in self._open
         }
-        return Stored(session.advertisements, session.subscriptions, opened)
+        return StoredMeshSession(session.advertisements, session.subscriptions, opened)

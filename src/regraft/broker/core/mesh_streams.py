@@ -2,8 +2,12 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from typing import Final
 
-from regraft.broker.core.mesh_topics import topic_of
+from regraft.filters import Filter
+
+TOPIC: Final = "topic"
+"""The attribute that is an event's topic."""
 
 OVERHEAD = 512
 """Bytes that a copy takes beside its event, roughly."""
@@ -205,3 +209,30 @@ class Streams:
 
 def _whose(stream: Stream) -> tuple[str, str]:
     return stream.name.partition("#")[0], stream.topic
+
+
+def topics_of(filter: Filter) -> frozenset[str] | None:
+    """The topics that the filter names; None if an alternative of it names none.
+
+    A mesh routes by topic (kTCO §III), so a subscription has to name its topics in every alternative. What
+    else it asks is checked at delivery.
+    """
+    topics: set[str] = set()
+    for conjunction in filter.normal:
+        constraint = conjunction.constraints.get(TOPIC)
+        if constraint is None or constraint.missing:
+            return None
+        names = constraint.strings.finite
+        if names is None:
+            return None
+        topics |= names
+    return frozenset(topics)
+
+
+def topic_of(stream: str) -> str:
+    """A stream is `client#life/topic`; neither the client nor the life has a slash."""
+    return stream.partition("/")[2]
+
+
+def stream_of(publisher: str, topic: str) -> str:
+    return f"{publisher}/{topic}"

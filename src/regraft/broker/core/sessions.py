@@ -40,7 +40,7 @@ MOST_WINDOW = 65_536
 """The largest window of a client that subscribes, whatever it asks for."""
 
 
-class Stored(msgspec.Struct, array_like=True):
+class StoredSession(msgspec.Struct, array_like=True):
     """What is stored of a session, so that it survives a crash."""
 
     advertisements: dict[str, str]
@@ -51,7 +51,7 @@ class Stored(msgspec.Struct, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Stored).decode
+_decode = msgspec.msgpack.Decoder(StoredSession).decode
 
 
 def is_long(hello: ClientHello) -> bool:
@@ -321,7 +321,7 @@ class Sessions:
 
     def _stored(self, session: Session) -> Store:
         value = _encode(
-            Stored(
+            StoredSession(
                 session.advertisements,
                 session.subscriptions,
                 session.visit,

@@ -7,7 +7,7 @@ import msgspec
 
 
 @dataclass(frozen=True)
-class Settings:
+class BrokerSettings:
     """Limits of a broker."""
 
     window: int = 4096

@@ -18,7 +18,7 @@ def home(id: str) -> str:
     return id.rsplit("/", 2)[0]
 
 
-class Entry:
+class FilterEntry:
     """A filter in the tables: `origin` is a neighbour or a local client (`@client`)."""
 
     __slots__ = ("filter", "id", "key", "origin", "owed", "waiting")
@@ -46,8 +46,8 @@ class Side:
     """What this broker and one neighbour have told each other."""
 
     def __init__(self) -> None:
-        self.advertisements: dict[str, Entry] = {}
-        self.subscriptions: dict[str, Entry] = {}
+        self.advertisements: dict[str, FilterEntry] = {}
+        self.subscriptions: dict[str, FilterEntry] = {}
         self.doubtful_advertisements: set[str] = set()
         self.doubtful_subscriptions: set[str] = set()
         self.knows_advertisements = False

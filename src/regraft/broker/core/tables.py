@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from regraft.broker.core.showing import Showing
-from regraft.broker.core.sides import ADVERTISEMENTS, SUBSCRIPTIONS, Entry, Side, home
+from regraft.broker.core.sides import ADVERTISEMENTS, SUBSCRIPTIONS, FilterEntry, Side, home
 from regraft.filters import Filter, overlaps, parse
 from regraft.filters.index import MatchingIndex
 from regraft.model import BadInput
@@ -31,29 +31,29 @@ class Tables:
 
     def __init__(self, neighbours: Iterable[str]) -> None:
         self.sides: dict[str, Side] = {name: Side() for name in neighbours}
-        self.advertisements: dict[str, Entry] = {}
-        self.subscriptions: dict[str, Entry] = {}
+        self.advertisements: dict[str, FilterEntry] = {}
+        self.subscriptions: dict[str, FilterEntry] = {}
         self.index = MatchingIndex()
-        self.by_key: dict[int, Entry] = {}
+        self.by_key: dict[int, FilterEntry] = {}
         self.version = 0
         """Grows when a subscription comes or goes: routes that were computed before are invalid then."""
-        self.placed_here: list[Entry] = []
+        self.placed_here: list[FilterEntry] = []
         """Local clients' filters that are in place now and whose client has not been told."""
-        self.stirred = True
+        self.has_news = True
         """Whether there may be something to tell neighbours: most messages change nothing here."""
         self._next = 0
 
     # Advertisements
 
     def advertise(self, id: str, filter: Filter, origin: str) -> None:
-        self.stirred = True
+        self.has_news = True
         known = self.advertisements.get(id)
         if known is not None and known.origin == origin and known.filter == filter:
             known.owed = True
             return self._advertised(known)
         if known is not None and known.origin != origin and not {known.origin, origin} <= self.sides.keys():
             raise BadInput(f"advertisement {id!r}", f"belongs to {known.origin}, not to {origin}")
-        entry = self.advertisements[id] = Entry(id, filter, origin)
+        entry = self.advertisements[id] = FilterEntry(id, filter, origin)
         for name, side in self.sides.items():
             if name != origin:
                 side.added[id] = filter
@@ -72,7 +72,7 @@ class Tables:
         return self._advertised(entry)
 
     def unadvertise(self, id: str) -> None:
-        self.stirred = True
+        self.has_news = True
         entry = self.advertisements.pop(id)
         for name, side in self.sides.items():
             if name != entry.origin:
@@ -94,7 +94,7 @@ class Tables:
         side.added.pop(id, None)
         side.removed.add(id)  # it may have been told before
 
-    def _retract(self, entry: Entry) -> None:
+    def _retract(self, entry: FilterEntry) -> None:
         """The advertisement no longer comes from there: some subscriptions need not be told there."""
         side = self.sides.get(entry.origin)
         if side is None:
@@ -115,7 +115,7 @@ class Tables:
             if not self._wanted(side, self.subscriptions[id].filter):
                 self._hide(name, id)
 
-    def _advertised(self, entry: Entry) -> None:
+    def _advertised(self, entry: FilterEntry) -> None:
         if entry.owed and not entry.waiting:
             entry.owed = False
             if entry.origin in self.sides:
@@ -130,7 +130,7 @@ class Tables:
             if entry.origin != name and entry.id not in showing and overlaps(filter, entry.filter):
                 self._show(name, entry)
 
-    def _show(self, name: str, entry: Entry) -> None:
+    def _show(self, name: str, entry: FilterEntry) -> None:
         """Tell the neighbour of the subscription, unless it is covered, or veiled for now."""
         side = self.sides[name]
         if entry.origin == side.veil or not side.showing.want(entry.id, entry.filter):
@@ -139,7 +139,7 @@ class Tables:
     # Subscriptions
 
     def subscribe(self, id: str, filter: Filter, origin: str) -> None:
-        self.stirred = True
+        self.has_news = True
         known = self.subscriptions.get(id)
         if known is not None and known.origin == origin and known.filter == filter:
             known.owed = True
@@ -154,27 +154,27 @@ class Tables:
             self.sides[origin].subscriptions[id] = entry
         return self._subscribed(entry)
 
-    def _indexed(self, id: str, filter: Filter, origin: str) -> Entry:
-        entry = Entry(id, filter, origin, self._next)
+    def _indexed(self, id: str, filter: Filter, origin: str) -> FilterEntry:
+        entry = FilterEntry(id, filter, origin, self._next)
         self._next += 1
         self.index.add(entry.key, filter)
         self.by_key[entry.key] = entry
         self.version += 1
         return entry
 
-    def _unindexed(self, entry: Entry) -> None:
+    def _unindexed(self, entry: FilterEntry) -> None:
         self.index.remove(entry.key)
         del self.by_key[entry.key]
         self.version += 1
 
-    def _replace(self, known: Entry, origin: str) -> None:
+    def _replace(self, known: FilterEntry, origin: str) -> None:
         """A subscription changes, or comes from another neighbour because a link was moved."""
         if known.origin != origin and (known.origin not in self.sides or origin not in self.sides):
             raise BadInput(f"subscription {known.id!r}", f"belongs to {known.origin}, not to {origin}")
         self.unsubscribe(known.id)
 
     def unsubscribe(self, id: str) -> None:
-        self.stirred = True
+        self.has_news = True
         entry = self.subscriptions.pop(id)
         self._unindexed(entry)
         for name, side in self.sides.items():
@@ -183,7 +183,7 @@ class Tables:
         if entry.origin in self.sides:
             del self.sides[entry.origin].subscriptions[id]
 
-    def _subscribed(self, entry: Entry) -> None:
+    def _subscribed(self, entry: FilterEntry) -> None:
         """Report the subscription in place, if it is: all who may publish for it must be known, too."""
         if entry.owed and not entry.waiting and self._publishers_known(entry.origin):
             entry.owed = False
@@ -212,7 +212,7 @@ class Tables:
 
     def heard(self, name: str, update: Update) -> None:
         """Apply what the neighbour told, additions before removals."""
-        self.stirred = True
+        self.has_news = True
         side = self.sides[name]
         if side.elsewhere:
             update = _without(update, side.elsewhere)
@@ -239,7 +239,7 @@ class Tables:
 
     def aware(self, name: str) -> None:
         """The neighbour knows everything that is behind it, so what it has called "all" was all."""
-        self.stirred = True
+        self.has_news = True
         side = self.sides[name]
         side.unaware = False
         side.heard |= side.heard_unaware
@@ -248,7 +248,7 @@ class Tables:
 
     def learn(self, name: str) -> None:
         """Note if everything behind the neighbour is known, for the first time in our life."""
-        self.stirred = True
+        self.has_news = True
         side = self.sides[name]
         if not side.knows_advertisements and side.complete(ADVERTISEMENTS):
             side.knows_advertisements = True
@@ -258,7 +258,7 @@ class Tables:
 
     def believe(self, name: str) -> None:
         """Drop what the neighbour has not repeated, if it has told all."""
-        self.stirred = True
+        self.has_news = True
         side = self.sides[name]
         if side.doubtful_advertisements and (ADVERTISEMENTS, False) in side.heard:
             for id in sorted(side.doubtful_advertisements):
@@ -292,7 +292,7 @@ class Tables:
 
     def connected(self, name: str) -> None:
         """A connection to the neighbour begins: everything is told again."""
-        self.stirred = True
+        self.has_news = True
         side = self.sides[name]
         side.start_again()
         side.added = {e.id: e.filter for e in self.advertisements.values() if e.origin != name}
@@ -347,7 +347,7 @@ class Tables:
 
     def rename(self, old: str, new: str) -> None:
         """Everything that came from neighbour `old` counts as coming from `new`."""
-        self.stirred = True
+        self.has_news = True
         side = self.sides[new] = self.sides.pop(old)
         for entry in [*side.advertisements.values(), *side.subscriptions.values()]:
             entry.origin = new
@@ -359,7 +359,7 @@ class Tables:
 
     def add_side(self, name: str) -> None:
         """Add a neighbour. Advertisements that are told again have to be in place there, too."""
-        self.stirred = True
+        self.has_news = True
         self.sides[name] = Side()
         for entry in self.advertisements.values():
             entry.waiting.add(name)
@@ -367,7 +367,7 @@ class Tables:
     def take_over(self, old: str, new: str, homes: set[str]) -> None:
         """Advertisements and subscriptions of clients at these brokers that came from `old` are behind `new`
         now, which has not said so yet."""
-        self.stirred = True
+        self.has_news = True
         side = self.sides[old]
         for entry in [each for each in side.subscriptions.values() if each.home in homes]:
             self.unsubscribe(entry.id)
@@ -379,7 +379,7 @@ class Tables:
         """Tell `name` nothing more about what is behind the neighbour `behind`. It keeps, and is told, what
         is there at present, as if nothing else existed. It is told the rest as if nothing were there, and in
         addition what overlaps the advertisements from there."""
-        self.stirred = True
+        self.has_news = True
         side = self.sides[name]
         side.veil = behind
         told = set(side.showing.shown)
@@ -397,7 +397,7 @@ class Tables:
 
     def unveil(self, name: str) -> None:
         """Tell `name` again everything, including what is behind the veiled neighbour."""
-        self.stirred = True
+        self.has_news = True
         side = self.sides[name]
         entries = self.sides[side.veil].subscriptions.values()
         known = {entry.id for entry in entries} | side.veiled.shown.keys()
@@ -416,7 +416,7 @@ class Tables:
         It may be behind another neighbour now, the successor, which then has to report in place what this one
         has not.
         """
-        self.stirred = True
+        self.has_news = True
         side = self.sides[name]
         if successor:
             taker = self.sides[successor]

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from regraft.broker.core import Core, Effect
 from regraft.broker.core.change import Change
-from regraft.broker.core.lease import Lease
+from regraft.broker.core.lease import AnswerLease
 from regraft.broker.io.clock import Clock
 from regraft.broker.io.connection import Connection
 from regraft.broker.io.dialling import Dialling
@@ -28,7 +28,7 @@ class BrokerControl(ABC):
     _clock: Clock
     _dialling: Dialling
     _durable: Durable
-    _lease: Lease
+    _lease: AnswerLease
 
     @property
     @abstractmethod

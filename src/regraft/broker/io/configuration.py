@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from regraft.broker.core import Settings
+from regraft.broker.core import BrokerSettings
 from regraft.model import BadInput, Kind
 from regraft.wire.identity import Tls
 
@@ -85,7 +85,7 @@ class Configuration:
     """0 means any free port."""
     state: Path | None = None
     """Folder of the journal; without it, a restarted broker knows nothing of its sessions."""
-    settings: Settings = Settings()  # noqa: RUF009 — a frozen value
+    settings: BrokerSettings = BrokerSettings()  # noqa: RUF009 — a frozen value
     connected: int = 1
     """In a mesh: how connected a topic has to be among the brokers that have it, to be in place."""
     allowed: Allowed = Allowed()

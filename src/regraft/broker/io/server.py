@@ -15,7 +15,7 @@ import msgspec
 
 from regraft.broker.core import Broker, Close, Core, Dial, Effect, Hangup, Send, Store
 from regraft.broker.core.effects import Report
-from regraft.broker.core.lease import Lease
+from regraft.broker.core.lease import AnswerLease
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
 from regraft.broker.core.settings import NEIGHBOURS, neighbours_of
 from regraft.broker.io.broker_control import BrokerControl, FailStop
@@ -65,7 +65,7 @@ class BrokerServer(BrokerControl):
         self._clock = Clock()
         self._dialling = Dialling(self._new_connection, addresses, configuration.tls)
         self._memory = memory
-        self._lease = Lease()
+        self._lease = AnswerLease()
         self._durable = Durable(None, self._leave)
         self._listener: asyncio.Server | None = None
         self._endpoint: Endpoint | None = None

@@ -10,21 +10,20 @@ from collections.abc import Callable, Iterable, Iterator
 
 from regraft.broker.core.mesh_checks import check_positions
 from regraft.broker.core.mesh_flood import Flooding
-from regraft.broker.core.mesh_interest import Interest, MeshLink
+from regraft.broker.core.mesh_interest import MeshInterest, MeshLink
 from regraft.broker.core.mesh_outbox import MOST_BYTES
-from regraft.broker.core.mesh_streams import Stream
-from regraft.broker.core.mesh_topics import topic_of
+from regraft.broker.core.mesh_streams import Stream, topic_of
 from regraft.protocol.messages import Named, Positions
 
-Standing = tuple[str, int, list[int]]
+StreamPosition = tuple[str, int, list[int]]
 """As in `Positions`."""
 
 
-class Standings:
+class StreamPositions:
     """The streams of one broker. `most` of them are remembered, and those that are not quiet."""
 
     def __init__(
-        self, interest: Interest, flooding: Flooding, most: int, idle_seconds: float, patience: float
+        self, interest: MeshInterest, flooding: Flooding, most: int, idle_seconds: float, patience: float
     ) -> None:
         self.interest = interest
         self.flooding = flooding
@@ -66,7 +65,7 @@ class Standings:
 
     # Telling and learning
 
-    def positions(self, link: MeshLink, topics: Iterable[str]) -> list[Positions]:
+    def answers(self, link: MeshLink, topics: Iterable[str]) -> list[Positions]:
         """What to tell a neighbour that is interested in these topics."""
         own = self.interest.own
         asking = [topic for topic in topics if topic in own and not self.interest.is_settled(topic)]
@@ -82,7 +81,7 @@ class Standings:
     def _parts(self, link: MeshLink, topics: list[str], partial: bool) -> Iterator[Positions]:
         """Several topics in one message, or several messages for one topic: none becomes too long."""
         named: list[Named] = []
-        streams: list[Standing] = []
+        streams: list[StreamPosition] = []
         size = 0
         for topic in topics:
             mine = self.streams.on(topic) if topic in self.interest.own else []
@@ -103,7 +102,7 @@ class Standings:
     def learn(self, message: Positions, link: MeshLink) -> None:
         """A neighbour says where streams stand."""
         check_positions(message)
-        topics = self.interest.positions(link, message)
+        topics = self.interest.hear_positions(link, message)
         for name, _, numbers in message.streams:
             if (topic := topic_of(name)) in topics:
                 own = self.interest.own[topic]
