@@ -8,8 +8,7 @@ from hypothesis import given, settings
 
 from regraft.model import Infeasible, Limits, Plan, Topology
 from regraft.plan.action_sets import neighbours, transformation_paths
-from regraft.plan.best_first import Topology as State
-from regraft.plan.best_first import best_first, change_of_estimate, estimate
+from regraft.plan.best_first import CurrentTree, best_first, change_of_estimate, estimate
 from regraft.plan.problem import Found, Problem, pair
 from regraft.plan.verify import verify
 from regraft.plan.watch import Watch
@@ -90,7 +89,7 @@ def test_the_degree_limit_holds_in_every_state() -> None:
         problem = between(initial, goal)
         found = best_first(problem, limits, ticking(5_000))
         assert isinstance(found, Found)
-        state = State.of(problem)
+        state = CurrentTree.of(problem)
         for ((i, j, k),) in found.steps:
             assert max(len(state.around[i]), len(state.around[k])) + 1 <= 3
             state.apply((i, j, k))
@@ -122,8 +121,8 @@ def test_the_change_of_the_estimate_is_that_of_the_paths(both: tuple[Topology, T
     problem = problem_of(*both)
     paths = transformation_paths(problem)
     change = change_of_estimate(paths)
-    for shift in State.of(problem).shifts(max_degree=None):
-        after = State.of(problem)
+    for shift in CurrentTree.of(problem).shifts(max_degree=None):
+        after = CurrentTree.of(problem)
         after.apply(shift)
         assert neighbours(after.links, problem.size) == after.around
         # A link that the shift makes is no longer missing; its path of two brokers counts nothing.

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from regraft.model import Bounds, Limits, Plan
-from regraft.plan.compact import FEASIBLE, Aim, Answer, solve
+from regraft.plan.compact import FEASIBLE, Aim, CompactAnswer, solve
 from regraft.plan.problem import Problem, Shift, pair
 from regraft.plan.reach import Ground, windows
 from regraft.plan.verify import verify
@@ -23,11 +23,11 @@ def tasks(size: int, count: int) -> list[Problem]:
     return [Problem(ids, initial, goal) for initial, goal in pairs]
 
 
-def answer(problem: Problem, steps: int, aim: Aim, limits: Limits = Limits()) -> Answer:
+def answer(problem: Problem, steps: int, aim: Aim, limits: Limits = Limits()) -> CompactAnswer:
     ground = Ground(problem)
     table = windows(ground, steps, ground.every_shift(steps))
     if table is None:
-        return Answer(None, 0, True)
+        return CompactAnswer(None, 0, True)
     found = solve(problem, table, limits, aim, Watch(30))
     if found.steps is not None:
         current, goal = named(problem.initial, problem.size), named(problem.goal, problem.size)
@@ -66,7 +66,7 @@ def test_a_plan_is_found_without_an_aim() -> None:
     for problem in tasks(6, 5):
         fewest = brute_force(problem)[0][0]
         assert answer(problem, fewest, FEASIBLE).steps is not None
-        assert answer(problem, fewest - 1, FEASIBLE) == Answer(None, 0, True)
+        assert answer(problem, fewest - 1, FEASIBLE) == CompactAnswer(None, 0, True)
 
 
 def test_what_must_be_beaten_is_beaten_or_refuted() -> None:
@@ -75,7 +75,7 @@ def test_what_must_be_beaten_is_beaten_or_refuted() -> None:
         assert (
             total(answer(problem, steps, Aim(lambda act: 1, at_most=fewest)).steps, lambda act: 1) == fewest
         )
-        assert answer(problem, steps, Aim(lambda act: 1, at_most=fewest - 1)) == Answer(None, 0, True)
+        assert answer(problem, steps, Aim(lambda act: 1, at_most=fewest - 1)) == CompactAnswer(None, 0, True)
 
 
 def one_way() -> Problem:

@@ -1,4 +1,4 @@
-"""Algorithm 1 on the seed's program: against the reference plans, brute force and the replay."""
+"""Algorithm 1 on IPITT's program: against the reference plans, brute force and the replay."""
 
 import json
 from functools import partial
@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from regraft.model import Action, ActionCosts, Bounds, Infeasible, Limits, Plan, Proof, Topology
 from regraft.plan import integer_planner
 from regraft.plan.action_sets import ACTION_SETS
-from regraft.plan.integer_planner import integer_plan, ip_all_paths, ip_each_path, ip_naive
+from regraft.plan.integer_planner import (
+    STARTING_T,
+    integer_plan,
+    ip_all_paths,
+    ip_each_path,
+    ip_naive,
+    starting_length,
+)
 from regraft.plan.problem import Found, Problem, pair
 from regraft.plan.verify import verify
 from regraft.plan.watch import Watch
@@ -216,3 +223,22 @@ def test_equal_trees_need_nothing() -> None:
     tree = random_tree(9, Random(4))
     found = find(between(tree, tree))
     assert (list(found.steps), found.bounds, found.proof) == ([], Bounds(0, 0), Proof("naive", 0, 0))
+
+
+def test_a_listed_task_starts_at_its_entry() -> None:
+    for brokers, by_ratio in STARTING_T.items():
+        for percent, T in by_ratio.items():
+            assert starting_length(brokers, -(-percent * (brokers - 1) // 100)) == T
+
+
+def test_a_small_task_starts_at_one() -> None:
+    assert starting_length(5, 4) == 1
+    assert starting_length(2, 1) == 1
+    assert starting_length(1, 0) == 1
+
+
+def test_more_brokers_or_more_changes_never_start_lower() -> None:
+    for brokers in range(2, 80):
+        for changed in range(brokers - 1):
+            assert starting_length(brokers, changed) <= starting_length(brokers, changed + 1)
+    assert starting_length(1000, 200) >= starting_length(60, 12)

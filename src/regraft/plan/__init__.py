@@ -1,8 +1,8 @@
 """Topology A to topology B: actions, formulations, solvers, bounds, verify.
 
 `make_plan` for trees, `make_mesh_plan` for meshes, `pareto` for the trade-off between steps and actions,
-`verify` for the independent replay that every plan has to pass. Each is loaded when it is first used: who
-only verifies, such as every broker that heals, needs no solver in memory.
+`verify` for the independent replay that every plan has to pass. All but `verify` are loaded when they are
+first used: a process that only verifies, such as every broker that heals, needs no solver in memory.
 """
 
 from importlib import import_module

@@ -49,7 +49,7 @@ def neighbours(links: Iterable[Pair], size: int) -> list[set[int]]:
 
 
 def rooted(around: Sequence[Iterable[int]]) -> tuple[list[int], list[int]]:
-    """The tree hung up at broker 0: each broker's parent (the root is its own) and depth."""
+    """The tree rooted at broker 0: each broker's parent (the root is its own) and depth."""
     parent, depth = [0] * len(around), [0] * len(around)
     waiting = [0]
     while waiting:

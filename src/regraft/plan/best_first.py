@@ -1,9 +1,9 @@
 """The baseline that the paper compares with (IPITT §VI): best-first search over topologies.
 
-Nodes are states, edges are single shifts. The search always follows the shift with the lowest
-estimated cost, ties broken at random, down to the depth limit; there it starts over from the best
-option that it left aside. When those are too many to keep, it starts again from the initial
-topology. The best plan found by the time limit is returned: one action per step, nothing proven.
+Nodes are states, edges are single shifts. The search always follows the shift with the lowest estimated cost,
+ties broken at random, down to the depth limit; there it continues with the best shift that it has not
+followed. When those are too many to keep, it starts again from the initial topology. The best plan found by
+the time limit is returned: one action per step, nothing proven.
 """
 
 import heapq
@@ -26,33 +26,33 @@ DEPTH_PER_ESTIMATE = 2
 """Give up a branch at this many times the estimated number of actions from the initial topology."""
 
 
-class Node(NamedTuple):
-    """A state as the way to it: the last shift, and the node before it."""
+class SearchNode(NamedTuple):
+    """A state, as the shifts that lead to it: the last one, and the node before it."""
 
     depth: int
-    before: "Node | None"
+    before: "SearchNode | None"
     shift: Shift | None
 
 
-class Option(NamedTuple):
-    """A shift that could be taken next. The order is that of the search: estimate, then luck."""
+class NextShift(NamedTuple):
+    """A shift that could be taken next; the order is that of the search: estimate, then chance."""
 
     estimate: int
     luck: float
     shift: Shift
-    before: Node
+    before: SearchNode
 
 
 @dataclass
-class Topology:
-    """The state that the search stands in: a tree that shifts change in place."""
+class CurrentTree:
+    """The state that the search has reached: a tree that shifts change in place."""
 
     goal: frozenset[Pair]
     around: list[set[int]]
     links: set[Pair]
 
     @classmethod
-    def of(cls, problem: Problem) -> "Topology":
+    def of(cls, problem: Problem) -> "CurrentTree":
         return cls(problem.goal, neighbours(problem.initial, problem.size), set(problem.initial))
 
     def apply(self, shift: Shift) -> None:
@@ -85,8 +85,8 @@ def estimate(paths: list[tuple[int, ...]]) -> int:
 def change_of_estimate(paths: list[tuple[int, ...]]) -> Callable[[Shift], int]:
     """How shift(i, j, k) changes the estimate.
 
-    A path over i-j that goes on to k saves the broker j; any other path over i-j now takes the way
-    round by k.
+    A path over i-j that continues to k no longer needs the broker j; any other path over i-j becomes longer
+    by one, over k.
     """
     over: Counter[tuple[int, ...]] = Counter()
     for path in paths:
@@ -97,7 +97,7 @@ def change_of_estimate(paths: list[tuple[int, ...]]) -> Callable[[Shift], int]:
 
 
 @dataclass
-class Search:
+class BestFirstSearch:
     """One search from the initial topology, until its options run out or grow too many."""
 
     problem: Problem
@@ -107,23 +107,23 @@ class Search:
     random: random.Random
     bounds: Bounds
     best: list[Shift] | None = None
-    options: list[Option] = field(default_factory=list)
+    options: list[NextShift] = field(default_factory=list)
     reached: dict[frozenset[Pair], int] = field(default_factory=dict)
     """Each state that was expanded, and the least depth that it was met at."""
 
     def run(self, watch: Watch) -> bool:
-        """Search; True if nothing within the depth limit is left to look at."""
-        self.follow(Node(0, None, None), watch)
+        """Search; True if everything within the depth limit has been looked at."""
+        self.follow(SearchNode(0, None, None), watch)
         while self.options:
             if watch.expired or len(self.reached) + len(self.options) > self.size_limit:
                 return False
             option = heapq.heappop(self.options)
-            self.follow(Node(option.before.depth + 1, option.before, option.shift), watch)
+            self.follow(SearchNode(option.before.depth + 1, option.before, option.shift), watch)
         return not watch.expired
 
-    def follow(self, node: Node, watch: Watch) -> None:
-        """Go down from the node, always by the best option; keep the others for later."""
-        topology = Topology.of(self.problem)
+    def follow(self, node: SearchNode, watch: Watch) -> None:
+        """Go down from the node, always by the best shift; keep the others for later."""
+        topology = CurrentTree.of(self.problem)
         for shift in shifts_to(node):
             topology.apply(shift)
         while not watch.expired:
@@ -142,26 +142,26 @@ class Search:
                 if option is not first:
                     heapq.heappush(self.options, option)
             topology.apply(first.shift)
-            node = Node(node.depth + 1, node, first.shift)
+            node = SearchNode(node.depth + 1, node, first.shift)
 
-    def was_reached(self, topology: Topology, depth: int) -> bool:
-        """Has this state been met before, in as few actions?"""
+    def was_reached(self, topology: CurrentTree, depth: int) -> bool:
+        """Whether this state has been reached before with as few actions."""
         state = frozenset(topology.links)
         if self.reached.get(state, depth + 1) <= depth:
             return True
         self.reached[state] = depth
         return False
 
-    def options_of(self, topology: Topology, node: Node) -> list[Option]:
+    def options_of(self, topology: CurrentTree, node: SearchNode) -> list[NextShift]:
         paths = topology.missing_paths()
         change, so_far = change_of_estimate(paths), node.depth + 1 + estimate(paths)
         return [
-            Option(so_far + change(shift), self.random.random(), shift, node)
+            NextShift(so_far + change(shift), self.random.random(), shift, node)
             for shift in topology.shifts(self.max_degree)
         ]
 
 
-def shifts_to(node: Node) -> list[Shift]:
+def shifts_to(node: SearchNode) -> list[Shift]:
     """The way from the initial topology to the node."""
     way = []
     while node.before is not None and node.shift is not None:
@@ -177,16 +177,16 @@ def best_first(
     depth_limit: int | None = None,
     size_limit: int = SIZE_LIMIT,
 ) -> Found | Infeasible:
-    """The shortest sequence of shifts found by the time limit; earlier only if none can be shorter."""
+    """The shortest sequence of shifts found. It uses all of its time unless no plan can be shorter."""
     bounds = lower_bounds(problem, limits, thorough=False)
     if problem.missing and "shift" not in limits.operations:
         return Infeasible("planner best-first plans with shifts, which are not allowed", limit="operations")
     if depth_limit is None:
-        depth_limit = DEPTH_PER_ESTIMATE * estimate(Topology.of(problem).missing_paths())
+        depth_limit = DEPTH_PER_ESTIMATE * estimate(CurrentTree.of(problem).missing_paths())
     luck, best, exhausted = random.Random(limits.seed), None, False
     while not exhausted and not watch.expired and (best is None or len(best) > bounds.actions):
         deepest = depth_limit if best is None else len(best) - 1
-        search = Search(problem, limits.max_degree, deepest, size_limit, luck, bounds, best)
+        search = BestFirstSearch(problem, limits.max_degree, deepest, size_limit, luck, bounds, best)
         exhausted = search.run(watch)
         best = search.best
     if best is None:

@@ -1,7 +1,7 @@
 """Lower bounds on steps and actions that hold for every plan, whatever actions it uses.
 
-Actions. Each missing goal link is made by some removable link that moved there, each removable link
-makes one, so the cheapest assignment of removable to missing links bounds the shifts. A removable link
+Actions. Each missing goal link is made by a removable link that moved there, and each removable link makes
+one of them, so the cheapest assignment of removable to missing links bounds the shifts. A removable link
 needs at least one shift, and at least as many as its two ends need: an end that has to get to another
 island of staying links needs one; an end that has to get to another broker of its own island needs as
 many as the staying links between, or two (out over another moving link and back in).
@@ -9,7 +9,7 @@ many as the staying links between, or two (out over another moving link and back
 Steps. Let the path of a missing goal link have f staying links and r removable ones. In one step each of
 its removable links can pass one staying link (f - 1), or be passed by a neighbour that itself moves
 (r - 1, two of them busy), or take in one more removable link from beside the path (r + 1). It ends with
-f = 0, r = 1. The fewest steps of that little game bound the steps of any plan of shifts. The same holds
+f = 0, r = 1. The fewest steps of this game bound the steps of any plan of shifts. The same holds
 for the path of a removable link in the goal tree, from the last step to the first. On small
 overlays `reach` proves more.
 """
@@ -26,13 +26,13 @@ from regraft.plan.problem import Pair, Problem
 from regraft.plan.reach import Ground, windows
 
 ASSIGNED = 1500
-"""Up to so many changed links the assignment is solved; beyond, its cheaper relaxation is taken."""
+"""The most changed links for which the assignment is solved; for more, their number is the bound."""
 REACHED = 400
-"""Up to so many brokers reachability is tried."""
+"""The most brokers for which reachability is tried."""
 TABLE = 60_000
-"""Reachability is given up when more actions than that have to be looked at."""
+"""The most actions for which reachability is computed."""
 GAME = 10
-"""Paths with more removable links than that are bounded by halving alone."""
+"""The most removable links on a path for which the game is played; halving bounds longer ones."""
 
 
 def lower_bounds(problem: Problem, limits: Limits, thorough: bool = True) -> Bounds:
@@ -87,7 +87,7 @@ def _game(staying: int, tokens: int, most: int) -> int:
                     if now <= GAME:
                         after[now] = min(after.get(now, f), max(0, f - passed))
                     else:
-                        # Not followed further: so many must still be merged, half of them per step at best.
+                        # Not followed further: a step merges at most half of the removable links.
                         escaped = min(escaped, steps + GAME.bit_length())
         least = after
     return max(steps, halving)

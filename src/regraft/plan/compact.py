@@ -25,12 +25,15 @@ from regraft.plan.reach import Windows
 from regraft.plan.watch import Watch
 
 SMALL = 600
-"""Below so many action variables one worker is faster than several."""
+"""Up to this number of action variables one worker is faster than several."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The best plan found, if any; the bound proven for the objective; `proven` closes the case."""
+class CompactAnswer:
+    """The best plan found, if any, and the bound proven for the objective.
+
+    `proven`: the plan is optimal, or (without a plan) there is none.
+    """
 
     steps: list[list[Shift]] | None
     bound: int
@@ -39,8 +42,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Aim:
-    """What to minimise (Σ of action costs, or Σ over steps of the dearest action), what must be
-    beaten, and how long to try."""
+    """What to minimise: the sum of action costs, or (`slowest`) the sum over steps of the dearest action.
+
+    The sum must be at most `at_most`; the solver stops after `seconds`.
+    """
 
     cost: Callable[[Shift], int] | None = None
     slowest: bool = False
@@ -58,14 +63,14 @@ def solve(
     aim: Aim,
     watch: Watch,
     hint: Sequence[Iterable[Shift]] = (),
-) -> Answer:
+) -> CompactAnswer:
     """Find the best plan of `table.steps` steps (empty ones allowed), or prove that there is none."""
     model = cp_model.CpModel()
     links = _link_variables(model, problem, table)
     chosen: Chosen = []
     for step, acts in enumerate(table.possible):
         if watch.expired:
-            return Answer(None, 0, False)
+            return CompactAnswer(None, 0, False)
         actions = {act: model.new_bool_var("") for act in acts}
         chosen.append(actions)
         _state_change(model, table, links, step, actions)
@@ -86,7 +91,7 @@ Chosen = list[dict[int, cp_model.IntVar]]
 
 
 def _link_variables(model: cp_model.CpModel, problem: Problem, table: Windows) -> Links:
-    """c[e, t], where it is not decided yet: at t = 0 and t = T the trees are given."""
+    """c[e, t], a variable where it is open; at t = 0 and t = T the trees are given."""
     states: Links = []
     for step, live in enumerate(table.live):
         fixed = 1 if step in (0, table.steps) else None
@@ -176,7 +181,7 @@ def _objective(model: cp_model.CpModel, table: Windows, chosen: Chosen, aim: Aim
 
 def _run(
     model: cp_model.CpModel, table: Windows, chosen: Chosen, limits: Limits, aim: Aim, watch: Watch
-) -> Answer:
+) -> CompactAnswer:
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = max(min(watch.left, aim.seconds), 0.01)
     solver.parameters.num_workers = limits.threads if table.choices > SMALL else 1
@@ -189,5 +194,5 @@ def _run(
             [table.acts[act] for act, v in actions.items() if solver.boolean_value(v)] for actions in chosen
         ]
         bound = int(solver.best_objective_bound + 0.999) if aim.cost else 0
-        return Answer(steps, bound, status == cp_model.OPTIMAL)
-    return Answer(None, 0, status == cp_model.INFEASIBLE)
+        return CompactAnswer(steps, bound, status == cp_model.OPTIMAL)
+    return CompactAnswer(None, 0, status == cp_model.INFEASIBLE)

@@ -10,7 +10,7 @@ from regraft.plan.search import Search
 from regraft.plan.watch import Watch
 
 WARM_UP = 0.1
-"""Share of the time for the improvement of the first plan, where the model is not small."""
+"""Share of the time in which the first plan is improved before the proof, unless the model is small."""
 WARM_UP_SECONDS = 1.0
 
 

@@ -16,7 +16,7 @@ from regraft.plan.search import Search, nothing_found
 from regraft.plan.watch import Watch
 
 TRIES = 200
-"""Greedy styles that are tried when limits are in the way of the first plan."""
+"""Greedy styles to try when limits are in the way of the first plan."""
 
 
 def fast(problem: Problem, limits: Limits, watch: Watch) -> Found | Infeasible:

@@ -3,7 +3,7 @@
 A joining broker is appended to its neighbour in the goal tree that is nearer to a broker already there,
 so its first link is already a goal link. A leaving broker keeps the link to its neighbour in the initial
 tree that is nearer to a broker that stays, and is detached from it in the end. Added to the other tree,
-these links make both trees trees over all brokers, and shifts do the rest.
+these links make both trees span all brokers, and shifts do the rest.
 """
 
 from collections import Counter
@@ -93,9 +93,9 @@ def _one_each(actions: list[Action]) -> list[Action]:
 
 
 def over_degree(problem: Problem, limits: Limits) -> Infeasible | None:
-    """The degree limit, where a tree breaks it already.
+    """Infeasible if one of the trees itself breaks the degree limit.
 
-    With brokers that join or leave that is a matter of where they are appended, so nothing is proven then.
+    If only the brokers that join or leave break it, they could be appended elsewhere: nothing is proven then.
     """
     if limits.max_degree is None:
         return None

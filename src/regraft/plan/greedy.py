@@ -21,8 +21,8 @@ Steps = list[list[Shift]]
 Generator = np.random.Generator
 
 
-class Rows(NamedTuple):
-    """A plan as the kernel writes it: rows (step, i, j, k). Most plans are only counted, never listed."""
+class PlanRows(NamedTuple):
+    """A plan as the kernel writes it: rows (step, i, j, k). Most plans are only counted and never listed."""
 
     steps: int
     rows: Ints
@@ -55,7 +55,7 @@ class Greedy:
         )
 
     def plain(self) -> Style:
-        """Counts path lengths, nothing else: robust at any size."""
+        """The style that counts path lengths and nothing else: robust at any size."""
         parameters = np.zeros(kernel_offers.STYLE_SIZE)
         parameters[kernel_offers.LINEAR] = 1.0
         return Style(np.ones(len(self._task.goals)), parameters)
@@ -82,8 +82,8 @@ class Greedy:
                 parameters[place] = rng.choice(values)
         return Style(weight, parameters)
 
-    def run(self, style: Style, seed: int, max_steps: int = 1 << 30) -> Rows | None:
-        """The plan of this style; None if it takes more steps or finds no way within the limits."""
+    def run(self, style: Style, seed: int, max_steps: int = 1 << 30) -> PlanRows | None:
+        """The plan of this style; None if it takes more steps, or none is found within the limits."""
         ended, steps, rows = kernel.greedy_plan(
             self._task,
             style.weight,
@@ -93,7 +93,7 @@ class Greedy:
             self.limits.exclusive,
             seed,
         )
-        return Rows(steps, rows) if ended == kernel.DONE else None
+        return PlanRows(steps, rows) if ended == kernel.DONE else None
 
 
 _CHOICES: Sequence[tuple[int, Sequence[float]]] = (

@@ -3,9 +3,9 @@
 from regraft.plan.search import WHOLE, Search
 
 SLICE = {"steps": 0.3, "time": 0.3, "actions": 0.9, "cost": 0.9}
-"""Seconds of sampling before the first merge: local search saves actions, merging saves steps."""
+"""Seconds of sampling before the first merge: sampling saves actions, merging saves steps."""
 REPLANNING = 3.0
-"""Sampling is so many times longer where it is a local search: that saves far more actions than merging."""
+"""How many times longer sampling lasts where it is a local search, which saves more actions than merging."""
 GROWTH = 1.5
 """Both get longer by this factor each time that a merge finds nothing."""
 
@@ -21,21 +21,21 @@ def improve(search: Search, share: float = 1.0) -> None:
 
 
 def merge_all(search: Search, seconds: float) -> float:
-    """Merge as long as that helps; return the length of the next slice, the first one again if it did."""
+    """Merge as long as that helps; return the length of the next slice, which starts again if it did."""
     while search.best is not None and not search.watch.expired and search.merge(seconds):
         seconds = SLICE[search.limits.minimise]
     return seconds
 
 
 def meets(search: Search) -> bool:
-    """Nothing is left to improve: steps and actions are at their bounds."""
+    """Whether steps and actions are at their bounds, so that nothing is left to improve."""
     if search.best is None or search.limits.minimise in ("cost", "time"):
         return False
     return search.bounds == (len(search.best), sum(map(len, search.best)))
 
 
 def small(search: Search) -> bool:
-    """Is the model of all actions at the length of the best plan small enough to be solved at once?"""
+    """Whether the model of all actions, at the best plan's length, is small enough to be solved at once."""
     if search.best is None or search.problem.size > 200:
         return False
     return len(search.ground.every_shift(len(search.best), WHOLE)) <= WHOLE

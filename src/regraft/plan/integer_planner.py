@@ -1,9 +1,9 @@
 """Algorithm 1 of IPITT §IV-B: the shortest plan length T for which the paper's program has a solution.
 
-IPITT starts at T = 1, or at a value recorded from earlier plans. A recorded value may be too
-high for the task at hand, and then the first T tried already has a plan; so from there the search
-goes down until a T without a plan is met. Since steps may be empty, a plan of T steps is also one
-of T + 1: both directions end at the same, proven, fewest steps.
+IPITT starts at T = 1, or at a value recorded from earlier plans (`STARTING_T`). A recorded value may be too
+high for the task at hand, and then the first T tried already has a plan; so the search continues downwards
+until it meets a T without a plan. Since steps may be empty, a plan of T steps is also one of T + 1: both
+directions end at the same, proven, fewest steps.
 """
 
 from collections import Counter
@@ -17,7 +17,6 @@ from regraft.model import Action, Bounds, Infeasible, Limits, Proof
 from regraft.plan.action_sets import ACTION_SETS
 from regraft.plan.bounds import lower_bounds
 from regraft.plan.linear import Ints
-from regraft.plan.plan_lengths import starting_length
 from regraft.plan.planning_task import planning_task
 from regraft.plan.problem import Found, Problem, Shift
 from regraft.plan.program import build, chosen
@@ -25,10 +24,20 @@ from regraft.plan.solvers import Solved, Status, solve
 from regraft.plan.watch import Progress, Watch
 
 OBJECTIVES = ("steps", "cost")
+STARTING_T: dict[int, dict[int, int]] = {
+    20: {10: 3, 20: 3, 30: 3},
+    30: {10: 3, 20: 4, 30: 5},
+    40: {5: 3, 10: 4, 20: 6},
+}
+"""The table of IPITT §IV-B: brokers -> percent of the links changed -> the plan length T to try first.
+
+An entry is the fewest steps that any of IPITT's twelve trees of that size and change ratio needed with the
+each-path action set. A task that is not listed starts at 1.
+"""
 
 
 @dataclass
-class Search:
+class LengthSearch:
     """What is known so far: no plan over the action set has fewer than `fewest` steps; T is tried next."""
 
     fewest: int
@@ -54,8 +63,8 @@ def integer_plan(
     shifts = ACTION_SETS[over](problem)
     task = planning_task(problem, shifts)
     costs = action_costs(problem, shifts, limits)
-    # Algorithm 1 as it stands: our own bounds are reported, but do not steer the reference.
-    search = Search(fewest=1, T=max(1, starting_length(problem.size, len(problem.missing))))
+    # This is the reference, Algorithm 1 as published: our own bounds are reported, but do not shorten it.
+    search = LengthSearch(fewest=1, T=max(1, starting_length(problem.size, len(problem.missing))))
     while not search.steps_proven and not watch.expired:
         if trees(problem.size) < search.T:
             return never(limits, over)
@@ -79,7 +88,7 @@ ip_each_path = partial(integer_plan, over="each-path")
 
 
 def refusal(problem: Problem, limits: Limits, planner: str) -> Infeasible | None:
-    """What this planner cannot do, and what no planner can, is said before any search."""
+    """Why there is no need to search: this planner cannot do what is asked, or no planner can."""
     if limits.minimise not in OBJECTIVES:
         reason = f"planner {planner} minimises steps, then actions or cost"
         return Infeasible(f"{reason}; it cannot minimise {limits.minimise}", limit="minimise")
@@ -106,8 +115,20 @@ def action_costs(problem: Problem, shifts: Sequence[Shift], limits: Limits) -> I
     return np.array([limits.costs.of(action) for action in named], dtype=np.int64)
 
 
+def starting_length(brokers: int, changed: int) -> int:
+    """The T of the largest listed task that is not larger than this one in brokers or change ratio."""
+    percent = 100 * changed / max(1, brokers - 1)
+    known = (
+        T
+        for size, by_ratio in STARTING_T.items()
+        for ratio, T in by_ratio.items()
+        if size <= brokers and ratio <= percent
+    )
+    return max(known, default=1)
+
+
 def trees(size: int) -> int:
-    """How many trees there are on so many brokers (Cayley): a plan with more steps meets a tree twice."""
+    """The number of trees on `size` brokers (Cayley). A plan with more steps would meet a tree twice."""
     return int(size ** max(0, size - 2))
 
 
@@ -117,8 +138,8 @@ def never(limits: Limits, over: str) -> Infeasible:
     return Infeasible(reason, limit="max-degree", proven=over == "naive")
 
 
-def answer(search: Search, limits: Limits, bounds: Bounds, over: str) -> Found | Infeasible:
-    """The best plan with what is proven about it, or how far the search came."""
+def answer(search: LengthSearch, limits: Limits, bounds: Bounds, over: str) -> Found | Infeasible:
+    """The best plan with what is proven about it, or how far the search got."""
     if search.best is None or search.solved is None:
         reason = f"time ran out at T = {search.T}; with the {over} shifts no plan has fewer than"
         return Infeasible(f"{reason} {search.fewest} steps", limit="time-limit")
@@ -132,7 +153,7 @@ def answer(search: Search, limits: Limits, bounds: Bounds, over: str) -> Found |
     return Found(search.best, bounds, proof)
 
 
-def tell(watch: Watch, search: Search, bounds: Bounds) -> None:
+def tell(watch: Watch, search: LengthSearch, bounds: Bounds) -> None:
     best = search.best
     actions = None if best is None else sum(len(step) for step in best)
     steps = None if best is None else len(best)

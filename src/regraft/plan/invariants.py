@@ -1,4 +1,4 @@
-"""What a mesh must keep while it changes: predicates on the set of links, for `make_mesh_plan`.
+"""The invariants of a mesh that changes: predicates on the set of links, for `make_mesh_plan`.
 
 k-topic-connected (kTCO §IV, Definition 1): for every topic, the brokers interested in it and the
 links between them are k-connected, or all joined to each other if they are at most k.
@@ -7,13 +7,12 @@ Brokers that join or leave count as soon as, and as long as, a link of theirs is
 both topologies (`stay`) always count.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import networkx as nx
 
 from regraft.model import Ends
-
-Keeps = Callable[[frozenset[Ends]], bool]
+from regraft.plan.mesh_task import Keeps
 
 
 def connected(stay: Iterable[str]) -> Keeps:

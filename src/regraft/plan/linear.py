@@ -1,4 +1,4 @@
-"""Linear rows over numbered columns, written like formulas and kept as sparse arrays.
+"""Linear constraints over numbered columns, written like formulas and kept as sparse arrays.
 
 A block of columns is an integer array of any shape. `each(block)` is one expression per entry;
 expressions add, subtract and compare row by row, so that a whole family of constraints is one line

@@ -1,15 +1,17 @@
 """The entry: two topologies in, a verified plan out, or the reason why there is none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
-from regraft.model import BadInput, Bounds, Infeasible, Limits, Plan, Topology
+from regraft.model import Action, BadInput, Bounds, Infeasible, Limits, Plan, Topology
 from regraft.plan.best_first import best_first
 from regraft.plan.exact import exact
 from regraft.plan.fast import fast
 from regraft.plan.frame import frame, over_degree
 from regraft.plan.integer_planner import integer_plan, ip_all_paths, ip_each_path, ip_naive
 from regraft.plan.problem import Found, Problem
+from regraft.plan.schedule import as_early_as_possible
 from regraft.plan.verify import verify
 from regraft.plan.watch import Watch
 
@@ -52,7 +54,7 @@ def make_plan(
 
 
 def admit(current: Topology, goal: Topology, limits: Limits) -> Problem | Infeasible:
-    """The task in numbers, unless the limits already say that no planner need try."""
+    """The task in numbers, unless the limits already rule out every plan."""
     for topology in (current, goal):
         if topology.kind != "tree":
             raise BadInput("kind", "make_plan changes trees; make_mesh_plan changes meshes")
@@ -60,7 +62,7 @@ def admit(current: Topology, goal: Topology, limits: Limits) -> Problem | Infeas
     if isinstance(problem, Infeasible):
         return problem
     if problem.missing and "shift" not in limits.operations:
-        # A move is carried out as shifts, so it is no way around them.
+        # A move is carried out as shifts, so allowing moves does not help.
         return Infeasible("links must change, but shift is not allowed", "operations", proven=True)
     return over_degree(problem, limits) or problem
 
@@ -86,3 +88,43 @@ def _framed_bounds(current: Topology, goal: Topology) -> Bounds:
     )
     joining, leaving = set(goal.ids) - set(current.ids), set(current.ids) - set(goal.ids)
     return Bounds(1, max(len(added) + len(leaving), len(removed) + len(joining)))
+
+
+def plan_within(
+    topology: Topology,
+    goal: Topology,
+    limits: Limits,
+    planner: str,
+    most: int | None,
+    shifts: Sequence[Action] = (),
+) -> Plan | Infeasible:
+    """A plan with at most `most` actions, if one is found; otherwise the plan with the fewest actions found.
+
+    A planner in a hurry, or one for fewest steps, may take more actions than `most`. Then `shifts` are made
+    a plan, if it is known that they lead from the topology to the goal; otherwise actions are minimised.
+    """
+    made = make_plan(topology, goal, limits, planner)
+    if isinstance(made, Infeasible) or most is None or made.actions <= most:
+        return made
+    if 0 < len(shifts) <= most:
+        return _plan_of(shifts, made, topology, goal, limits)
+    shorter = make_plan(topology, goal, replace(limits, minimise="actions"), planner)
+    return made if isinstance(shorter, Infeasible) or shorter.actions >= made.actions else shorter
+
+
+def _plan_of(
+    shifts: Sequence[Action], made: Plan, topology: Topology, goal: Topology, limits: Limits
+) -> Plan:
+    """A plan of these shifts for the same change as `made`; each shift is as early as its links allow."""
+    number = {id: place for place, id in enumerate(topology.ids)}
+    one_by_one = []
+    for each in shifts:
+        i, j, k = (number[id] for id in each.brokers)
+        one_by_one.append([(i, j, k)])
+    steps = tuple(
+        tuple(Action("shift", tuple(topology.ids[place] for place in shift)) for shift in step)
+        for step in as_early_as_possible(one_by_one)
+    )
+    plan = Plan("tree", made.initial, made.goal, steps, "design", made.bounds)
+    verify(plan, topology, goal, limits)
+    return plan

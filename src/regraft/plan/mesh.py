@@ -41,7 +41,7 @@ def make_mesh_plan(
 
 
 def direct(task: MeshTask) -> tuple[list[Change], Links | None]:
-    """Only missing links are added, only foreign ones removed; and where this got stuck, if it did."""
+    """Steps that only add missing links and remove foreign ones; and the links where no more fits, if so."""
     links = task.start
     changes: list[Change] = []
     interleave = task.limits.max_degree is not None or task.limits.exclusive
@@ -86,7 +86,7 @@ def chosen_unlinks(task: MeshTask, links: Links, added: Links) -> Links:
         full = [end for end in link if most is not None and degree[end] + gained[end] + waiting[end] > most]
         return sum(waiting[end] for end in full)
 
-    # A foreign link that nobody waits for may be what allows to remove another one: it goes last.
+    # A foreign link that no full broker waits for goes last: it may allow the removal of another one.
     hasty = most is None or not waiting
     ready = [link for link in released(task, links) if hasty or wait(link)]
     ready.sort(key=lambda link: (-wait(link), link))
@@ -96,7 +96,7 @@ def chosen_unlinks(task: MeshTask, links: Links, added: Links) -> Links:
 
 
 def released(task: MeshTask, links: Links) -> Iterator[Ends]:
-    """Foreign links; the last link of a broker that leaves only when it has no other."""
+    """Foreign links that may go now: a broker that leaves keeps its anchor link until it has no other."""
     degree = degrees(links)
     held = {anchor for broker, anchor in task.leaving.items() if degree[broker] > 1}
     return (link for link in links - task.end if link not in held)
@@ -114,7 +114,7 @@ def with_room(candidates: list[Ends], room: Callable[[str], int]) -> list[Ends]:
 
 
 def most_that_fit(candidates: list[Ends], fits: Callable[[Links], bool]) -> Links:
-    """As many as fit together, tried in halves: few questions when nearly all of them do."""
+    """As many as fit together, tried in halves: few tests if nearly all of them fit."""
     kept: Links = frozenset()
     pending = [candidates]
     while pending:

@@ -1,4 +1,4 @@
-"""The way out when no direct order of links and unlinks fits: detours over any link, by A*.
+"""When no direct order of links and unlinks fits: detours over any link, by A*.
 
 One change of one link at a time, so what is found has the fewest actions of any plan, and an
 exhausted search proves that there is none. A second, greedier pass looks for any plan at all when
@@ -29,7 +29,7 @@ def detour(task: MeshTask, watch: Watch) -> tuple[list[Change] | None, bool]:
 
 
 def search(task: MeshTask, weight: int, watch: Watch) -> tuple[list[Links], bool]:
-    """The link sets on the way to the goal; none if there is no way, or (second value false) none yet."""
+    """The link sets on the way to the goal; empty if none was found, and whether that is proven."""
     came: dict[Links, Links] = {}
     cost = {task.start: 0}
     queue: list[tuple[int, int, Links]] = [(0, 0, task.start)]
@@ -60,12 +60,12 @@ def single_changes(task: MeshTask, links: Links) -> Iterator[Links]:
 
 
 def joined_up(task: MeshTask, path: list[Links]) -> list[Change]:
-    """The single changes of a path, as many in a row to a step as may run in any order."""
+    """The single changes of a path, grouped into steps: as many in a row as may run in any order."""
     changes: list[Change] = []
     start = path[0]
     for before, after in pairwise(path):
         if changes:
-            # A link that the step already touches leaves one of the two unlike what was asked.
+            # If the step already touches the link, the two changes cancel and the step would not grow.
             added, removed = after - start, start - after
             more = len(added) + len(removed) > sum(map(len, changes[-1]))
             if more and task.fits(start, added, removed):

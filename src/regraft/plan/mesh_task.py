@@ -3,8 +3,8 @@
 The invariant is a callable on the set of links, e.g. k-topic-connectivity (kTCO §III). More links
 between the same brokers are taken never to break it, so only the fewest links that can be there in
 mid-step need to be asked about. Brokers that join count for the invariant once they have all their
-goal links; brokers that leave count until the first of their links goes: a broker half way in or
-out has no clients to serve.
+goal links; brokers that leave count until the first of their links goes: a broker that is joining or
+leaving has no clients to serve.
 """
 
 from collections import Counter
@@ -56,7 +56,7 @@ class MeshTask:
         return frozenset(link for link in self.start if not self.leaving.keys().isdisjoint(link))
 
     def refusal(self) -> Infeasible | None:
-        """What needs no search to be seen impossible."""
+        """Why there can be no plan, if that can be told without a search."""
         for operation, brokers in (("append", self.joining), ("detach", self.leaving)):
             for broker, anchor in brokers.items():
                 if operation not in self.limits.operations:
@@ -91,7 +91,7 @@ class MeshTask:
         return self.is_safe(links, added, removed)
 
     def is_safe(self, links: Links, added: Links, removed: Links) -> bool:
-        """The invariant holds with the fewest links that can be there, whoever counts at that moment."""
+        """The invariant holds with the fewest links that can be there, whichever brokers count then."""
         last = self.of_joining - links
         gone = {removed, removed - self.of_leaving} if self.of_leaving <= links else {removed}
         come = {frozenset[Ends](), last} if last and last <= added else {frozenset[Ends]()}
@@ -100,7 +100,7 @@ class MeshTask:
         return all(self.keeps(self.counted((links | more) - less)) for more in come for less in gone)
 
     def counted(self, links: Links) -> Links:
-        """The links between brokers that are neither half way in nor half way out."""
+        """The links between brokers that are neither joining nor leaving at this moment."""
         half: set[str] = set()
         if not self.of_joining <= links:
             half.update(self.joining)
@@ -109,7 +109,7 @@ class MeshTask:
         return frozenset(link for link in links if half.isdisjoint(link))
 
     def least_steps(self) -> int:
-        """A lower bound: the whole change at once if that fits, else two steps, or a busy broker's."""
+        """A lower bound: one step if all fits, else two; if steps are exclusive, one broker's changes."""
         added, removed = self.end - self.start, self.start - self.end
         if not added and not removed:
             return 0
@@ -118,7 +118,7 @@ class MeshTask:
         return max(least, busiest)
 
     def explain(self, links: Links, proven: bool) -> Infeasible:
-        """Why the direct way got stuck at `links`: a full broker that waits for a link, or the invariant."""
+        """Why no direct step fits at `links`: a full broker waits for a link, or the invariant."""
         degree, waiting = degrees(links), degrees(self.end - links)
         full = sorted(broker for broker in waiting if degree[broker] == self.limits.max_degree)
         found = "there is no" if proven else "found no"

@@ -5,9 +5,9 @@ shifts only, so the link slides there along the path between the ends of the goa
 other: first its near end, then its far end. A plan holds these shifts and nothing else; what is verified,
 bounded, estimated and shown is what will be carried out.
 
-Moves are made one after the other, each within the degree limit at every shift. That costs more shifts
-than the greedy search, which shares detours between links, but it also finds a way where the limit leaves
-so little room that the greedy search gets stuck.
+Moves are made one after the other, each within the degree limit at every shift. That costs more shifts than
+the greedy search, which shares detours between links. But it finds plans where the limit leaves so little
+room that the greedy search gets stuck.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ class Mover:
         self.problem, self.limits, self.watch = problem, limits, watch
 
     def run(self, rng: np.random.Generator) -> list[list[Shift]] | None:
-        """A plan; None if no further move fits the degree limit, or time is up."""
+        """A plan; None if a link is missing for which no move fits the degree limit, or if time is up."""
         around = neighbours(self.problem.initial, self.problem.size)
         missing, shifts = list(self.problem.missing), list[Shift]()
         while missing and not self.watch.expired:
@@ -40,7 +40,7 @@ class Mover:
         return None if missing else within_limits(shifts, self.problem, self.limits)
 
     def _move(self, missing: list[Pair], around: list[set[int]], rng: np.random.Generator) -> list[Shift]:
-        """Make one of the missing links and take it off the list; its shifts, none if nothing fits."""
+        """Make one of the missing links and take it off the list; its shifts, or [] if nothing fits."""
         parent, depth = rooted(around)
         rng.shuffle(missing)
         for start in range(0, len(missing), CHOICE):
@@ -64,7 +64,7 @@ class Mover:
         return []
 
     def _allowed(self, shifts: list[Shift], around: list[set[int]]) -> bool:
-        """No link of the goal is removed, also none that the slide would only pass through."""
+        """Whether the shifts remove no goal link, not even one made on the way, and keep the degree limit."""
         if any(pair(i, j) in self.problem.goal for i, j, _ in shifts):
             return False
         return self.limits.max_degree is None or _most(shifts, around) <= self.limits.max_degree

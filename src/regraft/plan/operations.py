@@ -22,7 +22,7 @@ class Proposition(NamedTuple):
 
 Truths = frozenset[Proposition]
 SAME = 2**17
-"""Propositions to keep: the naive action set asks for each of them thousands of times."""
+"""Size of the caches: the naive action set asks for each proposition thousands of times."""
 
 
 @lru_cache(SAME)
@@ -74,7 +74,7 @@ def append(i: int, j: int, *, goal: Set[Pair]) -> Grounded:
 
 
 def detach(i: int, j: int, *, goal: Set[Pair]) -> Grounded:
-    """The leaf i is unlinked from j and leaves. That i is a leaf is the caller's to know."""
+    """The leaf i is unlinked from j and leaves. The caller makes sure that i is a leaf."""
     gone = removable(i, j) | {eq(i)}
     return Grounded(pre=gone, add=frozenset(), delete=gone)
 

@@ -1,4 +1,4 @@
-"""The planning task of IPITT §III-B in numbers: propositions F, and which actions touch them how.
+"""The planning task of IPITT §III-B in numbers: propositions F, and how each action touches them.
 
 What the integer program of Appendix A calls pre_f, add_f and del_f, as index arrays.
 """
@@ -104,7 +104,8 @@ class PlanningTask:
         touches = [list(touched(action)) for action in self.actions]
         to = np.fromiter(chain.from_iterable(touches), dtype=np.int64)
         action = np.repeat(np.arange(len(touches)), [len(some) for some in touches])
-        order = np.lexsort((action, to))  # the order of a set differs from run to run
+        # Sets have no fixed order, and what a solver finds depends on the order of its rows.
+        order = np.lexsort((action, to))
         return Relation(to[order], action[order], size)
 
 

@@ -1,4 +1,4 @@
-"""What can happen when: the pruning that makes exact planning fast, and the bound on steps that it proves.
+"""Which link or action is possible in which step: the pruning that makes exact planning fast.
 
 Links in both trees stay for the whole plan (rem, IPITT §III-C). So a link that moves always joins two
 different *islands* of staying links, or there would be a cycle. Given a number of steps T, a link can be
@@ -57,7 +57,7 @@ class Ground:
         return kept, wanted, apart, forth, back
 
     def every_shift(self, steps: int, most: int = 1 << 40) -> Ints:
-        """All shifts that can be part of a plan of so many steps; cut off after `most` + 1 rows."""
+        """All shifts that can be part of a plan of `steps` steps; cut off after `most` + 1 rows."""
         kept, wanted, apart, forth, back = self._matrices
         return np.asarray(kernel.shifts_within(steps, forth, back, kept, wanted, apart, most))
 
@@ -92,7 +92,7 @@ class Windows:
 
 
 def windows(ground: Ground, steps: int, shifts: Ints) -> Windows | None:
-    """Prune the given shifts for plans of so many steps; None proves that they hold no such plan."""
+    """Prune the given shifts for plans of `steps` steps; None proves that they hold no such plan."""
     problem = ground.problem
     shifts = shifts[ground.legal(shifts)]
     i, j, k = shifts.T
@@ -122,7 +122,7 @@ def windows(ground: Ground, steps: int, shifts: Ints) -> Windows | None:
 
 
 def regions(table: Windows) -> list[Windows]:
-    """Parts of a table that share no link: their plans do not concern each other."""
+    """The parts of a table that share no link: each can be planned alone."""
     acts = np.unique(np.concatenate([np.array(some, np.int64) for some in table.possible]))
     count = len(table.links)
     guarded = acts[table.guards[acts] >= 0]

@@ -1,7 +1,7 @@
 """Fewer actions by local search: one chain of plans, each the one before with some actions planned anew.
 
-`kernel_replan` does the work; a chain keeps where it is. Plans are taken as sequences of shifts here, so
-limits on degrees or on what happens in one step cannot be kept.
+`kernel_replan` does the work; a `Chain` keeps the current plan. It treats plans as sequences of shifts, so it
+cannot keep limits on degrees or on what happens in one step.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from regraft.plan.schedule import as_early_as_possible
 
 
 class Chain:
-    """A local search that goes on where it stopped; only shifts, no limits."""
+    """A local search that continues where it stopped; for plans without limits."""
 
     def __init__(self, problem: Problem, steps: Sequence[Sequence[Shift]], seed: int) -> None:
         self._wanted = np.array([one * problem.size + other for one, other in problem.missing], np.int64)
@@ -29,7 +29,7 @@ class Chain:
         self._acts = np.array(acts, np.int64).reshape(-1, 4)
 
     def run(self, tries: int) -> None:
-        """Try to shorten so many windows of the plan; it never gets longer."""
+        """Try to shorten `tries` windows of the plan; it never gets longer."""
         seed = int(self._rng.integers(1 << 31))
         self._ends, self._acts = kernel_replan.replan(self._ends, self._acts, self._wanted, tries, seed)
 

@@ -1,4 +1,4 @@
-"""The same shifts in fewer steps: each as early as its links, and the limits, allow."""
+"""The same shifts in fewer steps: each as early as its links and the limits allow."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def within_limits(shifts: Sequence[Shift], problem: Problem, limits: Limits) -> 
     while waiting:
         step, later = _next_step(waiting, degree, limits)
         if not step:
-            # What went ahead has taken the place that the first of these needs.
+            # Shifts that were moved ahead have used up the degree that the first waiting shift needs.
             return one_by_one
         for _, j, k in step:
             degree[k] += 1

@@ -1,12 +1,12 @@
 """Better plans out of many: sample greedy plans, then merge them exactly.
 
-Where only the number of actions counts, the samples are the plans that a local search from the best one
-comes by (`replan`).
+Where only the number of actions counts, the samples are the plans that a local search visits, which starts
+from the best plan (`replan`).
 
 *Merging*: the actions of many different plans make a small action set that is known to hold good plans.
 Over that set the compact model finds in fractions of a second what no single plan contains: a plan with
-one step less, or with fewer actions. Where all shifts together make a small model, they are taken
-instead, and what the solver refutes is proven for good.
+one step less, or with fewer actions. Where all shifts together make a small model, that one is
+solved instead, and what the solver refutes then is proven for every plan.
 """
 
 from collections import Counter
@@ -18,8 +18,8 @@ from threading import Lock
 import numpy as np
 
 from regraft.model import Bounds, Infeasible, Limits
-from regraft.plan.compact import FEASIBLE, Aim, Answer, solve
-from regraft.plan.greedy import Greedy, Rows, Style
+from regraft.plan.compact import FEASIBLE, Aim, CompactAnswer, solve
+from regraft.plan.greedy import Greedy, PlanRows, Style
 from regraft.plan.kernel_tree import Ints
 from regraft.plan.moves import Mover
 from regraft.plan.objective import Key, cost_of, key_of
@@ -32,15 +32,15 @@ from regraft.plan.watch import Progress, Watch
 ARCHIVE = 1500
 """Plans that are remembered for merging."""
 ELITE = 60
-"""The best of them are never forgotten; of the others a random part is, so that they stay different."""
+"""The best of them are always kept; of the others a random part is dropped, so that variety remains."""
 POOLS = (1500, 300, 60, 12, 3)
-"""How many plans are merged: the most for which the model is not too large."""
+"""How many plans to merge: the largest of these numbers whose model is not too large."""
 PROMISING = 1.03
 """How many times the fewest actions a plan may have to be remembered, when actions are minimised."""
 STRETCH = 0.01
-"""Seconds of local search, or as many as it takes to list its plan, before the plan is offered."""
+"""Seconds of local search between two offers of its plan; more if listing the plan takes longer."""
 MERGED = 12_000
-"""Action variables that a merged model may have: a second of solving or so."""
+"""Action variables that a merged model may have: solving it takes about a second."""
 WHOLE = 4_000
 """Action variables up to which the model of all shifts is solved instead."""
 
@@ -73,7 +73,7 @@ class Search:
         self.replans = self.limits.minimise == "actions" and not self._limited
 
     def offer(self, steps: Sequence[Sequence[Shift]], remember: bool = True) -> bool:
-        """Take note of a plan; true if it is the best yet."""
+        """Keep the plan if it is the best yet (then true), and in the archive if asked to."""
         plan = [list(step) for step in steps if step]
         key = self.key(plan)
         with self._lock:
@@ -94,7 +94,7 @@ class Search:
         self.archive = [*self.archive[:ELITE], *(self.archive[at] for at in others)]
 
     def first(self, tries: int = 1) -> None:
-        """The plain greedy plan; within tight limits, other styles until one finds a way, then moves."""
+        """The plain greedy plan; if limits forbid it, other styles until one finds a plan, then moves."""
         for attempt in range(tries):
             style = self.greedy.plain() if attempt == 0 else self.greedy.random(self.rng)
             plan = self.greedy.run(style, self.limits.seed + attempt)
@@ -107,7 +107,7 @@ class Search:
                 self._move(self.rng)
 
     def sample(self, seconds: float) -> None:
-        """Plans of the local search or of the greedy one, on all threads."""
+        """Collect plans by local search or by greedy runs, on all threads."""
         until = self.watch.elapsed + min(seconds, self.watch.left)
         seeds = [int(self.rng.integers(1 << 31)) for _ in range(max(1, self.limits.threads))]
         work = self._replan if self.replans else self._sample
@@ -118,7 +118,7 @@ class Search:
             list(threads.map(lambda seed: work(seed, until), seeds))
 
     def _replan(self, seed: int, until: float) -> None:
-        """Plans on the way from the best one to plans of fewer actions."""
+        """Offer the plans that a local search visits on its way from the best plan to fewer actions."""
         assert self.best is not None
         chain, tries = Chain(self.problem, self.best, seed), 1
         while self.watch.elapsed < until and not self.watch.expired:
@@ -130,7 +130,7 @@ class Search:
                 tries *= 4
 
     def _sample(self, seed: int, until: float) -> None:
-        """Greedy plans in random styles and in styles near the best one."""
+        """Offer greedy plans in random styles and in styles near the best one."""
         rng = np.random.default_rng(seed)
         while self.watch.elapsed < until and not self.watch.expired:
             if self.best is None:
@@ -144,15 +144,15 @@ class Search:
             if self._promising(plan):
                 listed = plan.listed()
                 steps = as_early_as_possible(listed) if self._few and not self._limited else listed
-                # Plans near the best are much alike: fewer steps come from merging different ones.
+                # Plans near the best one resemble it, and merging saves steps only over plans that differ.
                 remember = not near or self.limits.minimise != "steps"
                 self.offer(steps, remember)
-            # Equal is accepted: a search that may wander over plateaus gets further.
+            # An equal score is accepted too: a search that can cross plateaus gets further.
             if not self._plateau or score <= self._plateau:
                 self.style, self._plateau = style, score
 
-    def _promising(self, plan: Rows) -> bool:
-        """Good enough to be listed: where actions count, at most a few more than the best plan has."""
+    def _promising(self, plan: PlanRows) -> bool:
+        """Whether to list the plan: where actions count, if it has at most a few more than the best plan."""
         if not self._few or self.limits.minimise == "cost" or self.best is None:
             return True
         return len(plan.rows) <= PROMISING * sum(map(len, self.best))
@@ -163,7 +163,7 @@ class Search:
             self.offer(plan)
 
     def _too_long(self) -> int:
-        """Plans of so many steps are not worth finishing."""
+        """The number of steps from which on a greedy run is not worth finishing."""
         if self.best is None or self._few:
             return 1 << 30
         return len(self.best) + 2
@@ -189,7 +189,7 @@ class Search:
         return False
 
     def _lower(self, steps: int) -> bool:
-        """Fewer actions, lower cost or less time with at most so many steps."""
+        """Look for fewer actions, lower cost or less time with at most this number of steps."""
         assert self.best is not None
         slowest = self.limits.minimise == "time"
         counted = self.limits.minimise in ("steps", "actions")
@@ -205,13 +205,15 @@ class Search:
             self.bounds = Bounds(self.bounds.steps, sum(map(len, self.best)))
         return better
 
-    def solve_at(self, steps: int, aim: Aim, hint: Sequence[Sequence[Shift]] = ()) -> tuple[Answer, bool]:
-        """Over all shifts if that is a small model, else over the actions of remembered plans."""
+    def solve_at(
+        self, steps: int, aim: Aim, hint: Sequence[Sequence[Shift]] = ()
+    ) -> tuple[CompactAnswer, bool]:
+        """The best plan over all shifts (true) if that model is small, else over those of kept plans."""
         table, whole = self._table(steps)
         if table is None:
-            return Answer(None, 0, True), whole
+            return CompactAnswer(None, 0, True), whole
         if table.choices > MERGED:
-            return Answer(None, 0, False), whole
+            return CompactAnswer(None, 0, False), whole
         timed = replace(aim, seconds=self._merge_seconds)
         return solve(self.problem, table, self.limits, timed, self.watch, hint), whole
 
@@ -230,7 +232,7 @@ class Search:
         return table, False
 
     def _pool(self, plans: int) -> Ints:
-        """The distinct actions of so many remembered plans: the best of them, the others at random."""
+        """The distinct actions of this number of remembered plans: some of the best, the others at random."""
         self.archive.sort(key=lambda entry: entry[0])
         best = max(1, min(ELITE, plans // 3))
         others = self.rng.permutation(np.arange(best, len(self.archive)))[: plans - best].tolist()
@@ -240,7 +242,7 @@ class Search:
 
 
 def nothing_found(problem: Problem, limits: Limits) -> Infeasible:
-    """Which limit is in the way, and where, when no plan was found although one exists without limits."""
+    """No plan was found, although one exists without limits: which limit is in the way, and where."""
     if limits.max_degree is not None:
         degree = Counter(
             broker for tree in (problem.initial, problem.goal) for link in tree for broker in link

@@ -1,4 +1,4 @@
-"""Hand an integer program to a solver and bring back a small value. The only file here that knows solvers.
+"""Solve an integer program with HiGHS or CP-SAT. No other module of the published planner knows a solver.
 
 The solvers are imported when they are first asked for: together they take longer to load than most
 plans take to make.
@@ -84,7 +84,7 @@ def highs_answer(model: "highspy.Highs") -> Solved:
     import highspy  # noqa: PLC0415
 
     status, info = model.getModelStatus(), model.getInfo()
-    # Every column is bounded: what is "unbounded or infeasible" is infeasible.
+    # Every column is bounded, so "unbounded or infeasible" means infeasible.
     if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
         return Solved(Status.INFEASIBLE, None, 0, None)
     has_solution = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -154,5 +154,5 @@ def row_starts(row: Ints, rows: int) -> Ints:
 
 
 def whole(bound: float) -> int:
-    """A bound on a sum of whole numbers, none negative, may be rounded up (past the solver's tolerance)."""
+    """Round up a bound on a sum of non-negative whole numbers, allowing for the solver's tolerance."""
     return 0 if not np.isfinite(bound) else max(0, int(np.ceil(bound - 1e-6)))

@@ -14,7 +14,7 @@ from regraft.plan.improve import improve
 from regraft.plan.make import admit, framed
 from regraft.plan.objective import Key
 from regraft.plan.problem import Found, Problem, Shift
-from regraft.plan.prove import Exact
+from regraft.plan.prove import ExactSolver
 from regraft.plan.search import Search
 from regraft.plan.verify import verify
 from regraft.plan.watch import Watch
@@ -30,7 +30,7 @@ def pareto(
     planner: str = "fast",
     watch: Watch | None = None,
 ) -> list[Plan] | Infeasible:
-    """Plans of which none beats another in both, fewest steps first; each has passed `verify`."""
+    """Plans of which no one beats another in both steps and actions, fewest steps first; all are verified."""
     if planner not in SETS:
         raise BadInput("planner", f"the trade-off is found by {', '.join(SETS)}, not by {planner!r}")
     problem = admit(current, goal, limits)
@@ -60,8 +60,8 @@ def _front(problem: Problem, limits: Limits, over: str | None, watch: Watch) -> 
         if not front or sum(map(len, steps)) < sum(map(len, front[-1])):
             front.append(steps)
     general = Bounds(short.bounds.steps, bounds.actions)
-    # What is proven of the actions of the shortest plans says nothing about longer ones, and is no bound
-    # at all where something else than steps comes first.
+    # The bound on the actions of the shortest plans does not hold for longer ones, nor for any plan if
+    # something other than steps is minimised first.
     shortest = short.bounds if limits.minimise == "steps" else general
     return [Found(steps, general if at else shortest) for at, steps in enumerate(front)]
 
@@ -71,7 +71,7 @@ def _between(short: Search, few: Search, over: str | None) -> list[tuple[Key, St
     assert short.best is not None
     assert few.best is not None
     few.archive += [(few.key(steps), steps) for _, steps in short.archive]
-    solver = None if over is None else Exact(short.problem, few.limits, few.watch, over)
+    solver = None if over is None else ExactSolver(short.problem, few.limits, few.watch, over)
     found: list[tuple[Key, Steps]] = []
     for length in range(len(short.best), len(few.best) + 1):
         if few.watch.expired:

@@ -3,7 +3,7 @@
 The invariant `keeps(links)` is taken to be monotone: more links between the same brokers never
 break it. So a step is safe in every order if the invariant holds with the fewest links that can be
 there in mid-step. Brokers that join count for it once all their goal links are there, brokers that
-leave until the first of their links goes: a broker half way in or out has no clients to serve.
+leave until the first of their links goes: a broker that is joining or leaving has no clients to serve.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ class Invariant:
             yield (self.links | joined) - (removed - self.of_leaving)
 
     def counted(self, links: set[Ends]) -> frozenset[Ends]:
-        """The links between brokers that are neither half way in nor half way out."""
+        """The links between brokers that are neither joining nor leaving at this moment."""
         half: set[str] = set() if self.of_joining <= links else set(self.joining)
         if not self.of_leaving <= links:
             half |= self.leaving

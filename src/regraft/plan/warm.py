@@ -7,7 +7,7 @@ from regraft.plan.replan import Chain
 
 
 def warm() -> None:
-    """Plan something tiny with everything that is compiled; it ends by proof, as soon as that is done."""
+    """Plan something tiny with everything that is compiled; a proof ends it long before the time limit."""
     line = Topology.of([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")])
     star = Topology.of([("a", "b"), ("a", "c"), ("a", "d"), ("a", "e")])
     make_plan(line, star, Limits(time_limit=120))
