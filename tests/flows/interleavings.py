@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from regraft.flows.changing import Change
+from regraft.flows.changing import RuleChange
 from regraft.flows.rules import Barrier, Message
 from regraft.flows.simulated import Packet, SimulatedSwitch, filled
 from regraft.flows.wiring import Port
@@ -38,7 +38,7 @@ class _State(NamedTuple):
 class Interleavings:
     """For one change; `endings` explores for one event."""
 
-    def __init__(self, made: Change) -> None:
+    def __init__(self, made: RuleChange) -> None:
         self.made = made
         self.names = sorted({*made.old.switches, *made.new.switches})
         self.far = {**made.old.wiring.far, **made.new.wiring.far}

@@ -53,7 +53,7 @@ def test_the_longest_expression_is_what_the_block_leaves() -> None:
         ("10.0.0.0/8", "multicast"),
         ("ff18::1/128", "leaves no digit"),
         ("ff18::1/16", "host bits"),
-        ("nonsense", "no address block"),
+        ("nonsense", "not an address block"),
     ],
 )
 def test_a_block_must_be_multicast_and_have_room(block: str, rule: str) -> None:

@@ -13,9 +13,9 @@ from regraft.flows import (
     AddressBlock,
     FlowRules,
     Patience,
-    Refused,
+    RuleRefused,
     SwitchFault,
-    Unreachable,
+    SwitchUnreachable,
     change,
     install,
     render,
@@ -116,7 +116,7 @@ def test_a_switch_that_says_nothing_is_told(tmp_path: Path) -> None:
     async def silent(reader: Reader, _: Writer) -> None:
         await reader.read()
 
-    with pytest.raises(Unreachable, match="no connection: no answer in time"):
+    with pytest.raises(SwitchUnreachable, match="no connection: no answer in time"):
         tried(tmp_path, silent)
 
 
@@ -125,13 +125,13 @@ def test_a_switch_that_never_confirms_is_told(tmp_path: Path) -> None:
         def answer(self, kind: int, xid: int, _body: bytes) -> bytes:
             return b""
 
-    with pytest.raises(Unreachable, match=r"'a' .* does not answer"):
+    with pytest.raises(SwitchUnreachable, match=r"'a' .* does not answer"):
         tried(tmp_path, Mute().serve)
 
 
 def test_a_switch_that_is_not_there_is_told(tmp_path: Path) -> None:
     switches = {"a": f"unix:{tmp_path}/none", "b": f"unix:{tmp_path}/none"}
-    with pytest.raises(Unreachable, match=r"'a' at unix:.*/none: no connection: No such file"):
+    with pytest.raises(SwitchUnreachable, match=r"'a' at unix:.*/none: no connection: No such file"):
         install(rules(), switches, patience=HASTY)
 
 
@@ -147,7 +147,7 @@ def test_a_refused_rule_is_named_with_the_reason_and_the_rest_is_put_back(tmp_pa
 
     full = Full()
     with pytest.raises(
-        Refused, match=r"add table=1,priority=17,to=ff18::/17: the rule was refused: the table is full"
+        RuleRefused, match=r"add table=1,priority=17,to=ff18::/17: the rule was refused: the table is full"
     ):
         tried(tmp_path, full.serve)
     assert full.deleted
@@ -186,7 +186,7 @@ def test_a_broken_connection_is_made_again_and_the_phase_sent_again(tmp_path: Pa
 
 
 def test_a_connection_that_breaks_again_and_again_is_told(tmp_path: Path) -> None:
-    with pytest.raises(Unreachable, match=r"'a' .* breaks again and again"):
+    with pytest.raises(SwitchUnreachable, match=r"'a' .* breaks again and again"):
         tried(tmp_path, Breaking(times=99).serve)
 
 
@@ -204,7 +204,7 @@ def test_a_switch_that_restarts_before_it_had_rules_is_no_fault(tmp_path: Path) 
     "address", ["", "unix:", "tcp:host", "tcp:host:port", "tcp::1", "ssl:h:1", "tcp:h:99999"]
 )
 def test_a_bad_address_is_refused_before_anything_is_sent(address: str) -> None:
-    with pytest.raises(BadInput, match=r"switches\['a'\]: .* is no address of a switch"):
+    with pytest.raises(BadInput, match=r"switches\['a'\]: .* is not an address of a switch"):
         install(rules(), {"a": address, "b": "unix:/b"})
 
 

@@ -10,10 +10,10 @@ from tests.flows.route_maker import Style, random_network, random_workload, tree
 
 from regraft.flows import (
     AddressBlock,
-    Change,
     FlowRules,
     Patience,
-    Refused,
+    RuleChange,
+    RuleRefused,
     change,
     install,
     installed,
@@ -106,12 +106,12 @@ def test_a_real_switch_refuses_in_one_line_and_keeps_what_it_had() -> None:
             *("--", "--id=@t", "create", "Flow_Table", f"flow_limit={limit}"),
             *("--", "set", "bridge", lab.bridges["a"], "flow_tables:1=@t"),
         )
-        with pytest.raises(Refused, match=r"^switch 'a' at unix:\S+: add table=1,.*: the table is full$"):
+        with pytest.raises(RuleRefused, match=r"^switch 'a' at unix:\S+: add table=1,.*: the table is full$"):
             install(new, lab.addresses, old, PATIENCE)
         assert installed(lab.addresses) == held(old)
 
 
-def largest_tables(made: Change, phases: int) -> dict[str, int]:
+def largest_tables(made: RuleChange, phases: int) -> dict[str, int]:
     """The most lines of table 1 that each switch holds at any time in the first phases."""
     switches = filled(made.old.switches)
     most = dict.fromkeys(switches, 0)
@@ -145,7 +145,7 @@ def test_a_refusal_in_the_last_phase_that_adds_rules_is_taken_back_too() -> None
             *("--", "set", "bridge", lab.bridges[full], "flow_tables:1=@t"),
         )
         traffic = LiveTraffic(lab, old.block, rng)
-        with pytest.raises(Refused, match="the table is full"):
+        with pytest.raises(RuleRefused, match="the table is full"):
             install_while_sending(traffic, old, new, hosts, hosts, PATIENCE)
         assert traffic.events
         assert traffic.wrong(hosts, hosts, 0) == []

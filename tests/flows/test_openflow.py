@@ -15,8 +15,14 @@ import pytest
 
 from regraft.flows.block import AddressBlock
 from regraft.flows.openflow.codec import read_flow_stats, read_rule, write_flow_mod, write_flow_stats_request
-from regraft.flows.openflow.faults import describe
-from regraft.flows.openflow.session import Failed, Finished, Ready, Session, State
+from regraft.flows.openflow.session import (
+    BarrierDone,
+    HandshakeState,
+    MessageFailed,
+    Session,
+    SwitchReady,
+    describe,
+)
 from regraft.flows.openflow.wire import (
     HEADER,
     Garbage,
@@ -130,25 +136,25 @@ def test_a_switch_says_who_it_is(name: str) -> None:
     session = Session()
     assert list(session.receive(write_message(0, 0))) == []
     said = content(name)
-    assert list(session.receive(packet(name))) == [Ready(said["datapath_id"], said["n_tables"])]
-    assert session.state is State.READY
+    assert list(session.receive(packet(name))) == [SwitchReady(said["datapath_id"], said["n_tables"])]
+    assert session.state is HandshakeState.READY
 
 
 def test_an_error_is_told_in_words() -> None:
     (failed,) = greeted().receive(packet("4-15-ofp_error_msg"))
     said = content("4-15-ofp_error_msg")
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, MessageFailed)
     assert failed.reason == describe(said["type"], said["code"], base64.b64decode(said["data"]))
     assert failed.reason == "bad action: code 11"
     (failed,) = greeted().receive(packet("4-41-ofp_error_msg_experimenter"))
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, MessageFailed)
     assert failed.reason.startswith("experimenter")
 
 
 def test_a_barrier_is_confirmed_with_its_number() -> None:
     data = bytearray(packet("4-18-ofp_barrier_reply"))
     data[4:8] = (77).to_bytes(4)
-    assert list(greeted().receive(bytes(data))) == [Finished(77)]
+    assert list(greeted().receive(bytes(data))) == [BarrierDone(77)]
 
 
 @pytest.mark.parametrize("name", names("OFPEchoRequest"))
@@ -169,7 +175,7 @@ def test_messages_may_come_in_any_pieces() -> None:
             for start in range(0, len(stream), size)
             for event in session.receive(stream[start : start + size])
         ]
-        assert [type(event) for event in events] == [Ready, Finished]
+        assert [type(event) for event in events] == [SwitchReady, BarrierDone]
 
 
 @pytest.mark.parametrize(

@@ -69,12 +69,12 @@ def test_what_was_numbered_is_written_down_and_nobody_moves_when_others_leave(
         ("switches", None, "switches", "must be an object"),
         ("block", "fd00::/8", "address block", "multicast"),
         ("more", 1, "", "unknown field 'more'"),
-        ("switches.s1", "ssl:1.2.3.4:5", "switches.s1.connect", "no address of a switch"),
+        ("switches.s1", "ssl:1.2.3.4:5", "switches.s1.connect", "not an address of a switch"),
         ("switches.s2.cables.c0", 0, "switches.s2.cables.c0", "from 1 to"),
         ("switches.s2.cables.c0", "3", "switches.s2.cables.c0", "whole number"),
-        ("switches.s2.cables.c1", 3, "switch 's2'", "port 3 is of cable 'c0' and of cable 'c1'"),
-        ("switches.s2.hosts.p1.mac", "02:00", "switches.s2.hosts.p1.mac", "no address like"),
-        ("switches.s2.hosts.p1.mac", "02:00:00:00:00:0g", "switches.s2.hosts.p1.mac", "no address like"),
+        ("switches.s2.cables.c1", 3, "switch 's2'", "port 3 is used by cable 'c0' and by cable 'c1'"),
+        ("switches.s2.hosts.p1.mac", "02:00", "switches.s2.hosts.p1.mac", "not an address like"),
+        ("switches.s2.hosts.p1.mac", "02:00:00:00:00:0g", "switches.s2.hosts.p1.mac", "not an address like"),
         (
             "switches.s2.hosts.p1.address",
             "10.0.0.1",
@@ -82,8 +82,8 @@ def test_what_was_numbered_is_written_down_and_nobody_moves_when_others_leave(
             "unicast address of IPv6",
         ),
         ("switches.s2.hosts.p1.address", "ff18::1", "switches.s2.hosts.p1.address", "unicast"),
-        ("switches.s2.hosts.p1.address", "here", "switches.s2.hosts.p1.address", "no address"),
-        ("switches.s2.hosts.p1.port", 3, "switch 's2'", "port 3 is of cable 'c0' and of host 'p1'"),
+        ("switches.s2.hosts.p1.address", "here", "switches.s2.hosts.p1.address", "not an address"),
+        ("switches.s2.hosts.p1.port", 3, "switch 's2'", "port 3 is used by cable 'c0' and by host 'p1'"),
     ],
 )
 def test_faults_are_told_with_their_place(

@@ -55,8 +55,8 @@ def test_given_ports_and_addresses_are_used() -> None:
 @pytest.mark.parametrize(
     ("cables", "hosts", "rule"),
     [
-        ({("a", "c0"): 1, ("a", "c1"): 1}, {}, "port 1 is of cable 'c0' and of cable 'c1'"),
-        ({("a", "c0"): 1}, {"q": Host("a", 1, 1, 1)}, "port 1 is of cable 'c0' and of host 'q'"),
+        ({("a", "c0"): 1, ("a", "c1"): 1}, {}, "port 1 is used by cable 'c0' and by cable 'c1'"),
+        ({("a", "c0"): 1}, {"q": Host("a", 1, 1, 1)}, "port 1 is used by cable 'c0' and by host 'q'"),
         ({("a", "c0"): 0}, {}, "numbered from 1"),
         ({}, {"p": Host("a", 1, 1, 5), "q": Host("b", 1, 2, 5)}, "has the address of host 'p'"),
     ],

@@ -1,14 +1,13 @@
 """Content routes in real switches: routes -> OpenFlow rules -> Open vSwitch (Content routes §2.2, §4.3).
 
-`render` makes the rules of every switch, `change` the messages from one rule set to the next such that no
-event is lost, doubled or looped meanwhile, `install` sends them. Only `connection` and `installing` touch the
-network; everything else is pure.
+`render` makes the rules of every switch; `change` makes the messages that lead from one rule set to the next
+without losing, doubling or looping an event; `install` sends them. Only `connection` and `installing` touch
+the network; everything else is pure.
 """
 
 from regraft.flows.block import DEFAULT_BLOCK, DEFAULT_BLOCK_IPV4, AddressBlock
-from regraft.flows.changing import Change, change
-from regraft.flows.connection import Patience
-from regraft.flows.errors import Refused, SwitchFault, Unreachable
+from regraft.flows.changing import RuleChange, change
+from regraft.flows.connection import Patience, RuleRefused, SwitchFault, SwitchUnreachable
 from regraft.flows.installing import install, installed, update
 from regraft.flows.rendering import FlowRules, render
 from regraft.flows.switch_files import Switches, read_switches, switches_document
@@ -18,14 +17,14 @@ __all__ = [
     "DEFAULT_BLOCK",
     "DEFAULT_BLOCK_IPV4",
     "AddressBlock",
-    "Change",
     "FlowRules",
     "Host",
     "Patience",
-    "Refused",
+    "RuleChange",
+    "RuleRefused",
     "SwitchFault",
+    "SwitchUnreachable",
     "Switches",
-    "Unreachable",
     "Wiring",
     "change",
     "install",

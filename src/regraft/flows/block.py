@@ -2,7 +2,7 @@
 
 The structure of a dz-expression is that of an address prefix: `01` in the block ff18::/16 is
 ff18:4000::/18, and the event whose expression is `0110` is sent to ff18:6000::. The longest expression
-is what the block leaves of an address (4.32). Addresses are whole numbers here, as the rules hold them.
+has as many digits as the block leaves of an address (4.32). Addresses are integers here, as in the rules.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from regraft.model import BadInput
 Family = Literal[4, 6]
 
 WIDTH: dict[Family, int] = {4: 32, 6: 128}
-"""Bits of an address."""
+"""How many bits an address has."""
 
 DEFAULT_BLOCK = "ff18::/16"
-"""Groups that nobody assigned for good, inside one organisation (RFC 4291 §2.7: flag T, scope 8)."""
+"""Groups that are not permanently assigned, within one organisation (RFC 4291 §2.7: flag T, scope 8)."""
 
 DEFAULT_BLOCK_IPV4 = "239.192.0.0/14"
-"""The same for IPv4 (RFC 2365 §6.2); it leaves 18 digits."""
+"""The block for IPv4 (RFC 2365 §6.2); it leaves 18 digits."""
 
 
 class Prefix(NamedTuple):
@@ -33,7 +33,7 @@ class Prefix(NamedTuple):
 
 @dataclass(frozen=True)
 class AddressBlock:
-    """The block that belongs to events; nothing else in the network may be sent to it."""
+    """The block that belongs to events; nothing else in the network may be sent to its addresses."""
 
     network: IPv4Network | IPv6Network
 
@@ -42,7 +42,7 @@ class AddressBlock:
         try:
             network = ip_network(text)
         except ValueError as fault:
-            raise BadInput("address block", f"{text!r} is no address block: {fault}") from None
+            raise BadInput("address block", f"{text!r} is not an address block: {fault}") from None
         if not network.is_multicast:
             raise BadInput("address block", f"{text!r} must lie within 224.0.0.0/4 or ff00::/8 (multicast)")
         if network.prefixlen == network.max_prefixlen:
@@ -60,7 +60,7 @@ class AddressBlock:
 
     @cached_property
     def digits(self) -> int:
-        """The most digits of an expression."""
+        """The most digits that an expression may have."""
         return self.network.max_prefixlen - self.network.prefixlen
 
     def prefix(self, dz: str) -> Prefix:
@@ -93,11 +93,11 @@ class AddressBlock:
         return f"{own >> (self.digits - count):0{count}b}" if count else ""
 
     def event(self, dz: str) -> int:
-        """Where an event is sent: the digits that it does not have are 0."""
+        """The address that an event is sent to: digits that its expression does not have are 0."""
         return self.prefix(dz).address
 
 
 def text(family: Family, prefix: Prefix) -> str:
-    """As people write it: ff18:4000::/18."""
+    """The prefix as people write it: ff18:4000::/18."""
     network = IPv6Network if family == 6 else IPv4Network
     return str(network((prefix.address & ~((1 << (WIDTH[family] - prefix.length)) - 1), prefix.length)))

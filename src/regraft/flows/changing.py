@@ -1,18 +1,17 @@
-"""From one rule set to the next while events are on their way: the least messages in a safe order.
+"""From one rule set to the next while events are on their way: the fewest messages, in a safe order.
 
 Only what differs is sent. Units of rules that may be changed directly (see `units`) are changed in place:
-each rule is touched once. The others get versions, as in two-phase updates: at the switches where
-something differs, the new rules are laid over the old ones for events that carry the mark `IN_CHANGE`; then
-the doors begin to put that mark on, and each event meets the old rules everywhere or the new ones
-everywhere. When no event without the mark is left, the rules below are changed; the doors take the mark
-off again; and when no marked event is left, the overlay is deleted. What is then in the switches is exactly
-the new rule set.
+each rule is touched once. The others get versions, as in two-phase updates: at the switches where something
+differs, the new rules are laid over the old ones for events that carry the mark `IN_CHANGE`. Then the doors
+begin to set that mark, and each event meets either the old rules everywhere or the new ones everywhere. When
+no event without the mark is left, the rules below are changed and the doors clear the mark again. When no
+marked event is left, the overlay is deleted. The switches then hold exactly the new rule set.
 
 Within a switch, every event meets its old rule or its new one and never a third (see `ordering`).
 
-Every message may be sent again, so a change that was interrupted is repeated from its beginning. Until
-the doors take the mark off, there is also a way back (`undone`), as safe as the way there: first the
-rules below are what they were, then the doors lead events to them, then the overlay goes.
+Every message may be sent again, so an interrupted change is repeated from its beginning. Until the doors
+clear the mark, a change can also be taken back (`undone`), as safely as it was made: first the rules below
+are restored, then the doors lead events to them, then the overlay is deleted.
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,6 @@ from itertools import pairwise
 
 from regraft.flows.block import AddressBlock, Prefix
 from regraft.flows.ordering import append, frozen, ordered
-from regraft.flows.parts import Part, PartIndex
 from regraft.flows.rendering import FlowRules
 from regraft.flows.rules import (
     DOORS,
@@ -39,16 +37,16 @@ from regraft.flows.rules import (
     Rule,
     SetMark,
 )
-from regraft.flows.units import Judge, Tables, Unit, doors, units
+from regraft.flows.units import Judge, Part, PartIndex, Tables, Unit, doors, units
 from regraft.flows.wiring import Port
 from regraft.model import BadInput
 
 OVERLAY = 1 << 10
-"""Added to the priority of a rule that is laid over the others; no expression is so long."""
+"""Added to the priority of a rule that is laid over the others: more than any other rule's priority."""
 
 
 @dataclass(frozen=True)
-class Change:
+class RuleChange:
     """Phases in order, and the units that are changed in place and those that get versions."""
 
     old: FlowRules
@@ -63,14 +61,15 @@ class Change:
 
     @cached_property
     def undo(self) -> Phase:
-        """Leads back from anywhere in the first phase: each switch's steps in reverse."""
+        """Takes back any part of the first phase: the steps of each switch in reverse."""
         return Phase("undo", _undo(self.old, self.new, self.in_place, self.versioned))
 
     def undone(self, place: int) -> tuple[Phase, ...]:
-        """Lead back from anywhere in phase `place`; nothing where the way is only onwards.
+        """The phases that take back everything up to any point of phase `place`; none in the last two phases,
+        which can only be finished.
 
-        No switch needs more room for them than it had needed by then: rules that are put back replace
-        themselves, or take the place of what was there beside the new ones.
+        No switch needs more room for them than it has needed already: a rule that is put back replaces its
+        successor, or takes the room that it had beside the new rules.
         """
         close = Phase("close", _doors_back(self.old, self.new, self.versioned), drain=True)
         back = {
@@ -81,8 +80,8 @@ class Change:
         return back.get(self.phases[place].name, ())
 
 
-def change(old: FlowRules | None, new: FlowRules) -> Change:
-    """What to send. Where nothing is known of a switch (or of all of them), its earlier rules are wiped."""
+def change(old: FlowRules | None, new: FlowRules) -> RuleChange:
+    """What to send. If the rules of a switch (or of all of them) are not known, it is wiped first."""
     old = old or FlowRules(new.block, new.wiring)
     if old.block != new.block:
         raise BadInput("address block", f"cannot change from {old.block.network} to {new.block.network}")
@@ -91,7 +90,7 @@ def change(old: FlowRules | None, new: FlowRules) -> Change:
     judge, moved = Judge(before, after, entrances, far), _moved(old, new)
     in_place: list[Unit] = []
     versioned: list[Unit] = []
-    # Where nothing can come in yet, there is nothing to take apart.
+    # Without an old door no event can come in yet, so all rules may be changed at once, as a single unit.
     for unit in units(before, after, one=not entrances):
         (in_place if judge.direct(unit, moved) else versioned).append(unit)
     phases = (
@@ -101,19 +100,20 @@ def change(old: FlowRules | None, new: FlowRules) -> Change:
         Phase("unmark", _unmark(new, versioned), drain=True),
         Phase("clean", _clean(versioned, new)),
     )
-    # The first phase is always there: it is what `undo` leads back from.
+    # The first phase is kept even if it is empty: `undo` is the way back from it.
     sent = (phases[0], *(phase for phase in phases[1:] if phase.messages))
-    return Change(old, new, tuple(in_place), tuple(versioned), sent)
+    return RuleChange(old, new, tuple(in_place), tuple(versioned), sent)
 
 
 def _moved(old: FlowRules, new: FlowRules) -> frozenset[Port]:
-    """Ports whose hosts are at another port afterwards."""
+    """Ports of hosts that have another port in the new rules."""
     before, after = _places(old), _places(new)
     return frozenset(port for address, ports in before.items() for port in ports - after.get(address, ports))
 
 
 def _places(rules: FlowRules) -> dict[int, set[Port]]:
-    """Address -> where its host sends or receives, as the rules have it: a wiring may know more."""
+    """Address -> the ports where its host sends or receives, according to the rules: a wiring may also name
+    hosts that no rule is for."""
     places: dict[int, set[Port]] = {}
     for switch, held in rules.switches.items():
         for rule in held:
@@ -155,16 +155,17 @@ def _undo(
     _append_units(messages, [Unit(unit.part, unit.new, unit.old) for unit in in_place], new)
     for switch, rules in new.switches.items():
         known = {rule for rule in old.switches.get(switch, ()) if _is_fixed(rule)}
-        # What drops the rest stays: without it a switch that stands alone would flood.
+        # The rules that drop everything else stay: without them, a switch in standalone mode would flood.
         added = (rule for rule in rules if _is_fixed(rule) and rule not in known and rule.match.prefix)
         append(messages, switch, ordered(added, ()))
     return frozen(messages)
 
 
 def _overlay(differing: Part, switch: str, after: Tables, block: AddressBlock) -> list[Rule]:
-    """The new rules that marked events of a part which differs here may meet, and nothing for others.
+    """The new rules that marked events of a part which differs here may meet, restricted to that part.
 
-    Rules that begin wider are cut to the part; what no rule knows is dropped before old rules see it.
+    Rules for wider parts are narrowed to the part; if no rule matches an event of the part, it is dropped
+    before old rules can match it.
     """
     source, dz = differing
     wider: dict[int | None, tuple[Part, Rule]] = {}
@@ -192,7 +193,7 @@ def _laid(rule: Rule, source: int | None, prefix: Prefix | None = None) -> Rule:
 
 
 def _doors(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Message, ...]]:
-    """The publishers' doors as they are in the end, but those of versioned units put the mark on."""
+    """The publishers' doors as the new rules have them, except that those of versioned units set the mark."""
     parts = PartIndex((unit.part, True) for unit in versioned)
     messages: dict[str, list[Message]] = {}
     for switch, rules in new.switches.items():
@@ -203,7 +204,7 @@ def _doors(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> dict[st
 
 
 def _doors_back(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Message, ...]]:
-    """The publishers' doors as they were."""
+    """The publishers' doors as they were before the change."""
     parts = PartIndex((unit.part, True) for unit in versioned)
     messages: dict[str, list[Message]] = {}
     for switch, rules in new.switches.items():
@@ -214,7 +215,7 @@ def _doors_back(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> di
 
 
 def _unsettle(old: FlowRules, new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Message, ...]]:
-    """Below the overlay, the rules of before: marked events do not see them."""
+    """Below the overlay, the old rules again: marked events do not meet them."""
     messages: dict[str, list[Message]] = {}
     for switch, rules in new.switches.items():
         fixed = {rule for rule in rules if _is_fixed(rule)}
@@ -244,14 +245,15 @@ def _unmark(new: FlowRules, versioned: Sequence[Unit]) -> dict[str, tuple[Messag
 
 
 def _clean(versioned: Sequence[Unit], new: FlowRules) -> dict[str, tuple[Message, ...]]:
-    """One message per switch: at rest, no rule looks at the mark."""
+    """One message per switch deletes the overlay: no other rule matches on the mark."""
     laid = {switch for unit in versioned for switch in unit.switches if switch in new.switches}
     everything = Rule(ROUTES, 0, Match(new.block.family, mark=IN_CHANGE))
     return {switch: (FlowMod(Command.DELETE_WITHIN, everything),) for switch in sorted(laid)}
 
 
 def _append_units(messages: dict[str, list[Message]], changed: Sequence[Unit], new: FlowRules) -> None:
-    """In place, all units of a switch in one go: what the units share is only the order of priorities."""
+    """The changes in place of all units, switch by switch. Units share no rules, so those of one switch can
+    be changed together, ordered by priority only."""
     before: dict[str, list[Rule]] = {}
     after: dict[str, list[Rule]] = {}
     for unit in changed:
@@ -259,13 +261,13 @@ def _append_units(messages: dict[str, list[Message]], changed: Sequence[Unit], n
             before.setdefault(switch, []).extend(unit.old.get(switch, {}).values())
             after.setdefault(switch, []).extend(unit.new.get(switch, {}).values())
     for switch, rules in before.items():
-        # A switch that is no longer part of the network may not even answer: nothing leads to it any more.
+        # A switch that is no longer part of the network may not even answer, and no events go there any more.
         if switch in new.switches:
             append(messages, switch, ordered(rules, after[switch]))
 
 
 def _enters(door: Rule, rules: FlowRules, parts: PartIndex[bool]) -> bool:
-    """Whether events of these parts come in here."""
+    """Whether events of these parts come in by this door."""
     if door.match.prefix is None:
         return False
     return any(parts.overlapping(Part(door.match.source, rules.block.dz(door.match.prefix))))
@@ -280,5 +282,5 @@ def _is_door(rule: Rule) -> bool:
 
 
 def _is_fixed(rule: Rule) -> bool:
-    """Whether it belongs to the network, not to its hosts: doors of cables, and what drops the rest."""
+    """Whether it belongs to the network, not to its hosts: doors of cables, and rules that drop the rest."""
     return not _is_door(rule) and (rule.table == DOORS or rule.match.prefix is None)

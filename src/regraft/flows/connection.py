@@ -1,8 +1,10 @@
 """One switch at the other end of a socket: connect, send phases, read rules back, connect again.
 
-The shell around `openflow.Session`; what is sent and in which order was decided before (`changing`). If the
-connection breaks in the middle of a phase, it is made again and the switch's part of the phase is sent
-again from its beginning, which is harmless (see `changing`); unless the switch has lost its rules.
+The shell around `openflow.Session`; `changing` has decided what is sent and in which order. If the connection
+breaks in the middle of a phase, it is made again, and the switch's part of the phase is sent again from its
+beginning, which is harmless (see `changing`) unless the switch has lost its rules: that is a fault.
+
+Every fault of a switch is one line with the switch's name and address in front.
 """
 
 import asyncio
@@ -10,15 +12,31 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from regraft.flows.errors import Refused, SwitchFault, Unreachable
 from regraft.flows.openflow.codec import FlowStats, write_flow_mod
-from regraft.flows.openflow.session import Failed, Finished, Held, Ready, Session
+from regraft.flows.openflow.session import BarrierDone, Event, HeldRules, MessageFailed, Session, SwitchReady
 from regraft.flows.openflow.wire import Garbage
 from regraft.flows.rules import Command, FlowMod, Message
-from regraft.model import BadInput
+from regraft.model import BadInput, RegraftError
 
 CHUNK = 256
-"""Messages that are written before the socket is asked whether it has room."""
+"""How many messages are written before waiting until the socket has room again."""
+
+
+class SwitchFault(RegraftError):
+    """A switch is not reachable, does not speak OpenFlow 1.3, refuses a rule, or has lost its rules."""
+
+    def __init__(self, switch: str, address: str, reason: str) -> None:
+        super().__init__(f"switch {switch!r} at {address}: {reason}")
+        self.switch = switch
+        self.reason = reason
+
+
+class RuleRefused(SwitchFault):
+    """The switch works, but refuses a rule."""
+
+
+class SwitchUnreachable(SwitchFault):
+    """No connection, or it was lost too often."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +52,8 @@ class Patience:
     """How long an event may be on its way from its publisher to its last subscriber."""
 
 
-class Connection:
-    """Use as an asynchronous context; not for two phases at a time."""
+class SwitchConnection:
+    """Use it as an asynchronous context, and for one phase at a time."""
 
     def __init__(self, name: str, address: str, patience: Patience) -> None:
         self.name = name
@@ -46,7 +64,7 @@ class Connection:
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
-    async def __aenter__(self) -> "Connection":
+    async def __aenter__(self) -> "SwitchConnection":
         await self.connect()
         return self
 
@@ -54,7 +72,7 @@ class Connection:
         self.close()
 
     async def connect(self) -> None:
-        """Connect and greet, with patience."""
+        """Connect and greet, as often as `patience` allows."""
         pause = self.patience.pause
         for attempt in range(self.patience.attempts):
             if attempt:
@@ -72,7 +90,7 @@ class Connection:
             except Garbage as fault:
                 self.close()
                 raise self._garbage(fault) from None
-        raise Unreachable(self.name, self.address, f"no connection: {reason}")
+        raise SwitchUnreachable(self.name, self.address, f"no connection: {reason}")
 
     def close(self) -> None:
         if self._writer is not None:
@@ -80,10 +98,10 @@ class Connection:
         self._reader = self._writer = None
 
     async def carry_out(self, messages: Sequence[Message], done: Callable[[int], None] | None = None) -> None:
-        """Returns when the switch has confirmed all of them; raises at the first that it refuses."""
+        """Returns when the switch has confirmed all messages; raises for the first that it refuses."""
         for attempt in range(self.patience.attempts):
             try:
-                with self._told():
+                with self._named_faults():
                     if attempt:
                         await self.connect()
                         if not _starts_afresh(messages):
@@ -94,30 +112,32 @@ class Connection:
             except (OSError, EOFError) as fault:
                 self.close()
                 reason = _words(fault)
-        raise Unreachable(self.name, self.address, f"the connection breaks again and again: {reason}")
+        raise SwitchUnreachable(self.name, self.address, f"the connection breaks again and again: {reason}")
 
     async def rules(self) -> list[FlowStats]:
-        """The rules of ours that the switch holds, as it gives them back."""
+        """Those of our rules that the switch holds, as it reports them."""
         try:
-            with self._told():
+            with self._named_faults():
                 return [rule for held in await self._ask(counted=False) for rule in held.rules]
         except (OSError, EOFError) as fault:
-            raise Unreachable(self.name, self.address, _words(fault)) from None
+            raise SwitchUnreachable(self.name, self.address, _words(fault)) from None
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """No answer, or one that is none, is told in one line; a broken connection is left to the caller."""
+    def _named_faults(self) -> Iterator[None]:
+        """No answer, or one that is not OpenFlow 1.3, becomes a fault with the switch's name; a broken
+        connection is left to the caller, which may try again."""
         try:
             yield
         except TimeoutError:
             self.close()
-            raise Unreachable(self.name, self.address, "does not answer") from None
+            raise SwitchUnreachable(self.name, self.address, "does not answer") from None
         except Garbage as fault:
             self.close()
             raise self._garbage(fault) from None
 
     async def _check_rules(self) -> None:
-        """After the connection was lost: a switch that restarted needs more than the difference."""
+        """After a lost connection: for a switch that restarted without its rules, the difference is not
+        enough."""
         if not sum(held.number for held in await self._ask(counted=True)):
             raise SwitchFault(self.name, self.address, "has lost its rules: install all of them again")
 
@@ -125,21 +145,21 @@ class Connection:
         await self._flush()
         while True:
             for event in await self._events():
-                if isinstance(event, Ready):
+                if isinstance(event, SwitchReady):
                     self.datapath = event.datapath
                     return
 
-    async def _ask(self, counted: bool) -> list[Held]:
+    async def _ask(self, counted: bool) -> list[HeldRules]:
         xid = self.session.ask_rules(counted)
-        found: list[Held] = []
+        found: list[HeldRules] = []
         async with asyncio.timeout(self.patience.answer):
             await self._flush()
             while not found or found[-1].more:
                 for event in await self._events():
-                    if isinstance(event, Held) and event.xid == xid:
+                    if isinstance(event, HeldRules) and event.xid == xid:
                         found.append(event)
-                    elif isinstance(event, Failed) and event.xid == xid:
-                        raise Refused(self.name, self.address, event.reason)
+                    elif isinstance(event, MessageFailed) and event.xid == xid:
+                        raise RuleRefused(self.name, self.address, event.reason)
         return found
 
     async def _carry_out(self, messages: Sequence[Message], done: Callable[[int], None] | None) -> None:
@@ -179,18 +199,18 @@ class Connection:
                 done(len(batch))
 
     async def _answers(self, sent: dict[int, FlowMod], last: "asyncio.Future[int]") -> None:
-        """Reads until the last barrier is answered. Refused rules come before it: the first one is told."""
-        refused: Failed | None = None
+        """Read until the last barrier is answered. Refusals come before it; the first one is raised."""
+        refused: MessageFailed | None = None
         while True:
             for event in await self._events():
-                if isinstance(event, Failed):
+                if isinstance(event, MessageFailed):
                     refused = refused or event
-                elif isinstance(event, Finished) and last.done() and event.xid == last.result():
+                elif isinstance(event, BarrierDone) and last.done() and event.xid == last.result():
                     if refused is not None:
-                        raise Refused(self.name, self.address, _refusal(refused, sent))
+                        raise RuleRefused(self.name, self.address, _refusal(refused, sent))
                     return
 
-    async def _events(self) -> list[Ready | Finished | Failed | Held]:
+    async def _events(self) -> list[Event]:
         assert self._reader is not None
         data = await self._reader.read(1 << 16)
         if not data:
@@ -220,18 +240,19 @@ async def _open(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWrite
 
 
 def check_address(address: str, place: str) -> None:
-    """`unix:PATH` or `tcp:HOST:PORT`."""
+    """Raise `BadInput` if this is neither `unix:PATH` nor `tcp:HOST:PORT`."""
     kind, _, rest = address.partition(":")
     host, _, port = rest.rpartition(":")
     if kind == "unix" and rest:
         return
     if kind == "tcp" and host and port.isdecimal() and 0 < int(port) < 1 << 16:
         return
-    raise BadInput(place, f"{address!r} is no address of a switch: unix:PATH or tcp:HOST:PORT")
+    raise BadInput(place, f"{address!r} is not an address of a switch: unix:PATH or tcp:HOST:PORT")
 
 
 def _stages(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
-    """A switch has confirmed all new rules before an old one goes: if it refuses one, the old ones stay."""
+    """Cut before each replacement or deletion that follows additions. A switch confirms a stage before the
+    next is sent, so if it refuses a new rule, the old ones are still there."""
     start, adding = 0, False
     for place, message in enumerate(messages):
         if isinstance(message, FlowMod):
@@ -248,7 +269,7 @@ def _starts_afresh(messages: Sequence[Message]) -> bool:
     )
 
 
-def _refusal(refused: Failed, sent: dict[int, FlowMod]) -> str:
+def _refusal(refused: MessageFailed, sent: dict[int, FlowMod]) -> str:
     if refused.xid in sent:
         command, rule = sent[refused.xid]
         return f"{command.name.lower()} {rule}: {refused.reason}"

@@ -1,7 +1,8 @@
-"""Rules -> real switches: phase by phase, all switches at once, and back if a rule is refused.
+"""Install rules in real switches: phase by phase, all switches at once, and back if a rule is refused.
 
-Nothing is sent before every switch has answered. Within a phase switches do not wait for each other;
-between two phases all have confirmed, and where the change says so, events on their way have arrived.
+Nothing is sent before every switch has answered. Within a phase, switches do not wait for each other. A phase
+begins when all switches have confirmed the one before and, if that one is to be drained, when all events on
+their way have arrived.
 """
 
 import asyncio
@@ -9,16 +10,15 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import TypeVar
 
-from regraft.flows.changing import Change, change
-from regraft.flows.connection import Connection, Patience, check_address
-from regraft.flows.errors import Refused
+from regraft.flows.changing import RuleChange, change
+from regraft.flows.connection import Patience, RuleRefused, SwitchConnection, check_address
 from regraft.flows.openflow.codec import read_rule
 from regraft.flows.rendering import FlowRules
 from regraft.flows.rules import IN_CHANGE, Phase, Rule, SetMark
 from regraft.model import BadInput
 
 Progress = Callable[[int], None]
-"""Told how many messages more were sent."""
+"""Called with the number of messages that were sent since the last call."""
 
 PATIENCE = Patience()
 
@@ -31,10 +31,10 @@ def install(
     before: FlowRules | None = None,
     patience: Patience = PATIENCE,
     progress: Progress | None = None,
-) -> Change:
-    """Bring the rules into the switches (id -> `unix:PATH` or `tcp:HOST:PORT`); what was sent is returned.
+) -> RuleChange:
+    """Install the rules in the switches (id -> `unix:PATH` or `tcp:HOST:PORT`) and return what was sent.
 
-    `before` is what is there: then only the difference is sent, and no event is lost meanwhile.
+    `before` are the rules that the switches hold: then only the difference is sent, and no event is lost.
     """
     made = change(before, rules)
     asyncio.run(carry_out(made, switches, patience, progress))
@@ -46,10 +46,10 @@ def update(
     switches: Mapping[str, str],
     patience: Patience = PATIENCE,
     progress: Progress | None = None,
-) -> Change:
-    """`install` over whatever the switches hold: rules of ours are read from them, and the difference sent.
+) -> RuleChange:
+    """`install` over whatever the switches hold: our rules are read from them, and the difference is sent.
 
-    Where an earlier change was interrupted or the rules are of another block, all switches start afresh.
+    If an earlier change was interrupted, or the rules are of another block, all switches are wiped first.
     """
     held = installed({name: switches[name] for name in rules.switches if name in switches}, patience)
     every = [rule for each in held.values() for rule in each]
@@ -71,24 +71,24 @@ def _within(rule: Rule, rules: FlowRules) -> bool:
 
 
 async def carry_out(
-    made: Change,
+    made: RuleChange,
     switches: Mapping[str, str],
     patience: Patience = PATIENCE,
     progress: Progress | None = None,
 ) -> None:
-    """All phases. If a rule is refused, all is put back before the error is raised.
+    """Carry out all phases. If a switch refuses a rule, everything is taken back before the error is raised.
 
-    Only the last two phases have no way back, and they add no rule that a full table could refuse.
+    Only the last two phases cannot be taken back, and they add no rule that a full table could refuse.
     """
     needed = sorted({switch for phase in made.phases for switch in phase.messages})
     _check(needed, switches)
     async with AsyncExitStack() as stack:
-        connections = {name: Connection(name, switches[name], patience) for name in needed}
+        connections = {name: SwitchConnection(name, switches[name], patience) for name in needed}
         await _all(stack.enter_async_context(connection) for connection in connections.values())
         for place, phase in enumerate(made.phases):
             try:
                 await _phase(phase, connections, progress)
-            except Refused:
+            except RuleRefused:
                 for back in made.undone(place):
                     await _phase(back, connections, None)
                     await _drained(back, patience)
@@ -98,21 +98,23 @@ async def carry_out(
 
 
 def installed(switches: Mapping[str, str], patience: Patience = PATIENCE) -> dict[str, set[Rule]]:
-    """The rules of ours that the switches hold now."""
+    """Those of our rules that the switches hold now."""
     _check(switches, switches)
     return asyncio.run(_installed(switches, patience))
 
 
 async def _installed(switches: Mapping[str, str], patience: Patience) -> dict[str, set[Rule]]:
     async def ask(name: str, address: str) -> set[Rule]:
-        async with Connection(name, address, patience) as connection:
+        async with SwitchConnection(name, address, patience) as connection:
             return {read_rule(stats) for stats in await connection.rules()}
 
     found = await _all(ask(name, address) for name, address in switches.items())
     return dict(zip(switches, found, strict=True))
 
 
-async def _phase(phase: Phase, connections: Mapping[str, Connection], progress: Progress | None) -> None:
+async def _phase(
+    phase: Phase, connections: Mapping[str, SwitchConnection], progress: Progress | None
+) -> None:
     await _all(connections[name].carry_out(each, progress) for name, each in phase.messages.items())
 
 
@@ -121,9 +123,9 @@ async def _drained(phase: Phase, patience: Patience) -> None:
         await asyncio.sleep(patience.drain)
 
 
-async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
-    """All of them to their end (half a phase is no state to stop in); then the first fault, if any."""
-    results = await asyncio.gather(*works, return_exceptions=True)
+async def _all(tasks: Iterable[Awaitable[T]]) -> list[T]:
+    """Run all tasks to their end (a half-done phase is no state to stop in), then raise the first fault."""
+    results = await asyncio.gather(*tasks, return_exceptions=True)
     good: list[T] = []
     for result in results:
         if isinstance(result, BaseException):

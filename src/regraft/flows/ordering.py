@@ -1,8 +1,8 @@
 """The order of messages within a switch: every event meets its old rule or its new one and never a third.
 
 Rules are added from the highest priority down, then replaced, then deleted from the lowest priority up, with
-barriers between. (A rule that is added has everything above it in place already; a rule that is deleted has
-nothing below it that is still to go.)
+barriers between. When a rule is added, all rules above it are in place already; when one is deleted, all
+rules below it that have to go are gone already.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ def ordered(old: Iterable[Rule], new: Iterable[Rule]) -> tuple[Message, ...]:
     )
     messages: list[Message] = []
     for command, rules in stages:
-        # What is replaced is the same in both sets but for its actions: there the order is free.
+        # A replaced rule differs from its successor in its actions only, so replacements need no order.
         levels = [rules] if command is Command.MODIFY else (list(each) for _, each in groupby(rules, _rising))
         for level in levels:
             if level:
@@ -31,11 +31,12 @@ def ordered(old: Iterable[Rule], new: Iterable[Rule]) -> tuple[Message, ...]:
 
 
 def append(messages: dict[str, list[Message]], switch: str, more: tuple[Message, ...]) -> None:
+    """Add messages of a switch, behind a barrier if it has some already."""
     if more:
-        known = messages.setdefault(switch, [])
-        if known and not isinstance(known[-1], Barrier):
-            known.append(Barrier())
-        known += more
+        earlier = messages.setdefault(switch, [])
+        if earlier and not isinstance(earlier[-1], Barrier):
+            earlier.append(Barrier())
+        earlier += more
 
 
 def frozen(messages: Mapping[str, list[Message]]) -> dict[str, tuple[Message, ...]]:

@@ -1,9 +1,9 @@
 """Routes -> the rules of every switch (Content routes §2.2, §4.3).
 
-One rule per table entry, so that limits on flows that held for the routes hold in the switch; besides
-them the doors: per publisher one rule for each advertised expression, one per cable, and the two rules
-that drop what no other one knows. What a publisher has not advertised does not get in: the routes are
-free of loops for advertised events only.
+There is one rule per table entry, so that limits on flows that held for the routes hold in the switch.
+Besides there are the doors, one for each advertised expression of a publisher and one per cable, and the two
+rules that drop what no other rule matches. Events that a publisher has not advertised do not get in: the
+routes are free of loops for advertised events only.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,23 +16,23 @@ from regraft.model import BadInput
 from regraft.model.routes import Entry, Publisher, Routes
 
 LOWEST = 16
-"""Priority of a rule for the whole block; below it is room for rules of the network's own."""
+"""Priority of a rule for the whole block; rules for the network itself have lower ones."""
 
 DOOR = 1
 
 
 OWN = 1 << 8
-"""Added for a rule of a single publisher; no expression is so long."""
+"""Added to the priority of a rule for a single publisher: more than the longest expression adds."""
 
 
 def priority(dz: str, of_publisher: bool) -> int:
-    """A publisher's own rules before those for everybody; of either, the longer expression wins."""
+    """A publisher's own rules win over those for all; of either kind, the longer expression wins."""
     return LOWEST + len(dz) + (OWN if of_publisher else 0)
 
 
 @dataclass(frozen=True)
 class FlowRules:
-    """The rules of every switch, where they are plugged in, and the block that they speak of."""
+    """The rules of every switch, the wiring they are made for, and the block of addresses they use."""
 
     block: AddressBlock
     wiring: Wiring
@@ -44,7 +44,7 @@ class FlowRules:
 
 
 def render(routes: Routes, block: AddressBlock | None = None, wiring: Wiring | None = None) -> FlowRules:
-    """The rules at rest. What the wiring lacks is numbered as `wire` does."""
+    """The rules while no change is under way. What the wiring lacks is numbered as by `wire`."""
     block = block or AddressBlock.of()
     wiring = wire(routes.network, routes.workload, block.family, wiring)
     switches: dict[str, tuple[Rule, ...]] = {}
@@ -68,7 +68,7 @@ def _publisher_doors(publisher: Publisher, block: AddressBlock, wiring: Wiring) 
     host = wiring.hosts[publisher.id]
     for dz in publisher.advertisement:
         match = Match(block.family, host.port, source=host.address, prefix=_prefix(block, dz, publisher.id))
-        # Some parts may lie within others; the longer one first, though both do the same.
+        # One advertised part may lie within another; then the longer has priority, although both do the same.
         yield Rule(DOORS, priority(dz, True), match, (SetMark(AT_REST),), goto=ROUTES)
 
 
@@ -78,7 +78,7 @@ def _forwarding(routes: Routes, switch: str, block: AddressBlock, wiring: Wiring
         out, deliver = united.setdefault((entry.publisher, entry.dz), (set(), set()))
         out |= {_port(routes, switch, entry, edge, wiring) for edge in entry.out}
         deliver |= set(entry.deliver)
-    # Many rules do the same: they share their actions.
+    # Many rules have the same actions: they share one tuple.
     actions: dict[tuple[tuple[int, ...], tuple[str, ...]], tuple[Action, ...]] = {}
     for (publisher, dz), (out, deliver) in united.items():
         if publisher is not None and publisher not in wiring.hosts:
@@ -94,7 +94,7 @@ def _forwarding(routes: Routes, switch: str, block: AddressBlock, wiring: Wiring
 def _actions(
     switch: str, out: tuple[int, ...], deliver: tuple[str, ...], wiring: Wiring
 ) -> tuple[Action, ...]:
-    """Cables first: behind the first subscriber the packet carries that one's addresses."""
+    """Cables come first: from the first subscriber on, the packet carries that subscriber's addresses."""
     actions: list[Action] = [Output(port) for port in out]
     for name in deliver:
         actions += _deliver(switch, name, wiring)
@@ -111,7 +111,7 @@ def _port(routes: Routes, switch: str, entry: Entry, edge: int, wiring: Wiring) 
 def _deliver(switch: str, name: str, wiring: Wiring) -> tuple[Action, ...]:
     host = wiring.hosts.get(name)
     if host is None or host.switch != switch:
-        raise BadInput(f"tables[{switch!r}]", f"delivers to {name!r}, who is not at this switch")
+        raise BadInput(f"tables[{switch!r}]", f"delivers to {name!r}, which is not at this switch")
     return Readdress(host.mac, host.address), Output(host.port)
 
 

@@ -1,9 +1,9 @@
 """Rules of a switch as values: what they look at, what they do, and the messages that change them.
 
-Two tables. `DOORS` lets events in: a publisher's port with its address and its advertisement, the cables
-between switches; it puts the mark on them. `ROUTES` forwards them: one rule per entry of a `Routes`, a
-publisher's own above those for everybody, the longer prefix above the shorter (Content routes §4.3). In
-both, what no rule knows is dropped.
+A switch has two tables. `DOORS` lets events in, from a publisher's port if address and advertisement fit, and
+from the cables between switches; it sets the mark on a publisher's events. `ROUTES` forwards them: one rule
+per entry of a `Routes`, a publisher's own above those for all publishers, the longer prefix above the shorter
+(Content routes §4.3). In both tables, packets that no rule matches are dropped.
 
 Nothing here knows how a rule is written on the wire (see `openflow`).
 """
@@ -20,11 +20,11 @@ DOORS, ROUTES = 0, 1
 """Numbers of the two tables."""
 
 AT_REST, IN_CHANGE = 0, 3
-"""Marks in the traffic class (DSCP) of an event: 3 is of the pool for local use (RFC 2474 §6)."""
+"""Marks in the traffic class (DSCP) of an event; 3 is from the pool for local use (RFC 2474 §6)."""
 
 
 class Match(NamedTuple):
-    """What a rule looks at; None is anything. `source` is a publisher's address, `prefix` the event's."""
+    """What a rule matches; None matches anything. `source` is a publisher's address, `prefix` the event's."""
 
     family: Family | None = None
     in_port: int | None = None
@@ -33,7 +33,7 @@ class Match(NamedTuple):
     prefix: Prefix | None = None
 
 
-# Not tuples: two actions with the same numbers would be equal.
+# Not NamedTuples: `SetMark(3)` and `Output(3)` would be equal.
 @dataclass(frozen=True, slots=True)
 class SetMark:
     mark: int
@@ -41,7 +41,7 @@ class SetMark:
 
 @dataclass(frozen=True, slots=True)
 class Readdress:
-    """To unicast: the events of a subscriber's port carry its own addresses."""
+    """Write a subscriber's own unicast addresses into the packet."""
 
     mac: int
     address: int
@@ -49,7 +49,7 @@ class Readdress:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Out of this port; a packet never leaves by the port that it came in by."""
+    """Send the packet out of this port, unless it came in by this port."""
 
     port: int
 
@@ -58,7 +58,7 @@ Action = SetMark | Readdress | Output
 
 
 class Rule(NamedTuple):
-    """Actions in order, then on in table `goto`; neither: the packet is dropped."""
+    """The actions in order, then the packet continues in table `goto`; without either it is dropped."""
 
     table: int
     priority: int
@@ -68,7 +68,7 @@ class Rule(NamedTuple):
 
     @property
     def key(self) -> "RuleKey":
-        """A table holds one rule of each key; another one with the same takes its place."""
+        """A table holds one rule of each key; a new rule with the same key replaces it."""
         return RuleKey(self.table, self.priority, self.match)
 
     @property
@@ -95,10 +95,10 @@ class RuleKey(NamedTuple):
 
 
 class Command(IntEnum):
-    """As OpenFlow numbers them (1.3.5 §7.3.4.1).
+    """The commands of a flow-mod message, with OpenFlow's numbers (1.3.5 §7.3.4.1).
 
-    `ADD` takes the place of a rule with the same key. `DELETE_WITHIN` deletes every rule of the table whose
-    match is at least as narrow, whatever its priority.
+    `ADD` replaces a rule with the same key. `DELETE_WITHIN` deletes every rule of the table whose match is at
+    least as narrow, whatever its priority.
     """
 
     ADD = 0
@@ -115,7 +115,7 @@ class FlowMod(NamedTuple):
 
 
 class Barrier(NamedTuple):
-    """What stands before it is done before what stands behind it begins."""
+    """The switch finishes all messages before it before it begins those behind it."""
 
 
 Message = FlowMod | Barrier
@@ -123,10 +123,10 @@ Message = FlowMod | Barrier
 
 @dataclass(frozen=True)
 class Phase:
-    """Messages per switch, each switch's in order; one switch does not wait for another.
+    """The messages of each switch, in order; one switch does not wait for another.
 
-    The next phase begins when every switch has done all of this one and, if `drain` says so, when every
-    packet that was on its way by then has arrived.
+    The next phase begins when every switch has finished this one and, with `drain`, when every packet that
+    was on its way then has arrived.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Switches in memory: flow tables as OpenFlow 1.3 defines them, and packets traced through them.
 
-Written from the specification and not from `rendering` or `changing`, whose results it judges: rules are
-searched one by one for the highest priority. Needs the wiring to know where a port leads.
+Written from the specification and not from `rendering` or `changing`, whose results it judges: it searches
+the rules one by one for the highest priority. The wiring says where a port leads.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from regraft.model import RegraftError
 
 
 class Packet(NamedTuple):
-    """What the rules look at. `mac` stays None until a switch writes one."""
+    """What rules match on. `mac` stays None until a switch writes one."""
 
     family: Family
     source: int
@@ -31,11 +31,11 @@ class Arrival(NamedTuple):
 
 
 class Loop(RegraftError):
-    """A packet came to a switch again."""
+    """A packet came to the same switch twice."""
 
 
 class SimulatedSwitch:
-    """Two kinds of calls: a message changes its tables, a packet goes through them."""
+    """`apply` changes its tables by a message, `process` sends a packet through them."""
 
     def __init__(self) -> None:
         self.rules: dict[RuleKey, Rule] = {}
@@ -47,7 +47,7 @@ class SimulatedSwitch:
         if command is Command.ADD:
             self.rules[rule.key] = rule
         elif command is Command.MODIFY:
-            # Strict: without such a rule, nothing happens (§6.4).
+            # A strict modification without a matching rule does nothing (§6.4).
             if rule.key in self.rules:
                 self.rules[rule.key] = rule
         elif command is Command.DELETE:
@@ -92,7 +92,7 @@ class SimulatedSwitch:
 
 
 def trace(switches: Mapping[str, SimulatedSwitch], wiring: Wiring, at: Port, packet: Packet) -> list[Arrival]:
-    """Where a packet that is put in at this port arrives; raises `Loop` when a switch sees it twice."""
+    """Where a packet that enters at this port arrives; raises `Loop` if a switch sees it twice."""
     arrivals: list[Arrival] = []
     seen: set[str] = set()
     under_way = [(at, packet)]
@@ -135,7 +135,7 @@ def _within(family: Family, address: int, prefix: Prefix) -> bool:
 
 
 def _narrower(match: Match, wide: Match) -> bool:
-    """Whether everything that `match` takes, `wide` takes too."""
+    """Whether `wide` matches everything that `match` matches."""
     return all(_parts(match, wide))
 
 

@@ -6,8 +6,8 @@
                          "cables": {"c0": 3},
                          "hosts": {"p1": {"port": 7, "address": "fd00::7", "mac": "02:00:00:00:00:07"}}}}}
 
-Only `switches` is required. Ports and hosts that it does not name are numbered as `wiring` does; from
-another workload that may be other numbers, so `switches_document` writes down which they were.
+Only `switches` is required. Ports and hosts that it does not name are numbered by `wiring`; another workload
+may lead to other numbers, so `switches_document` writes down which ones were used.
 """
 
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from regraft.model.fields import a_text, a_whole_number, an_object, only, requir
 from regraft.model.files import as_text, parse_json, read_bytes, shown
 
 MAX_PORT = 0xFFFF_FF00
-"""The highest number of a port that is not reserved (OpenFlow 1.3.5 §7.2.1)."""
+"""The highest port number that is not reserved (OpenFlow 1.3.5 §7.2.1)."""
 
 
 @dataclass(frozen=True)
 class Switches:
-    """`addresses` as `install` wants them; block and wiring as `render` does."""
+    """`addresses` for `install`; `block` and `wiring` for `render`."""
 
     addresses: dict[str, str]
     block: AddressBlock
@@ -66,7 +66,7 @@ def switches_from(document: dict[str, Any]) -> Switches:
 
 
 def switches_document(switches: Switches, wiring: Wiring) -> dict[str, Any]:
-    """The same file with every port and address in it: who joins or leaves then moves nobody else."""
+    """The same file with every port and address in it, so that a host that joins or leaves moves no other."""
     family = switches.block.family
     found: dict[str, Any] = {
         name: {"connect": address, "cables": {}, "hosts": {}} for name, address in switches.addresses.items()
@@ -88,7 +88,7 @@ def _host(switch: str, about: dict[str, Any], block: AddressBlock, place: str) -
     try:
         address = ip_address(text)
     except ValueError:
-        raise BadInput(f"{place}.address", f"{text!r} is no address") from None
+        raise BadInput(f"{place}.address", f"{text!r} is not an address") from None
     if address.version != block.family or address.is_multicast:
         raise BadInput(f"{place}.address", f"must be a unicast address of IPv{block.family}, not {text}")
     mac = a_text(required(about, "mac", place), f"{place}.mac")
@@ -96,7 +96,7 @@ def _host(switch: str, about: dict[str, Any], block: AddressBlock, place: str) -
     if len(parts) != 6 or any(
         len(part) != 2 or not set(part.lower()) <= set("0123456789abcdef") for part in parts
     ):
-        raise BadInput(f"{place}.mac", f"{mac!r} is no address like 02:00:00:00:00:07")
+        raise BadInput(f"{place}.mac", f"{mac!r} is not an address like 02:00:00:00:00:07")
     port = _port(required(about, "port", place), f"{place}.port")
     return Host(switch, port, int("".join(parts), 16), int(address))
 

@@ -1,26 +1,66 @@
 """What differs between two rule sets, in units that can be changed independently, each judged on its own.
 
-A unit is a part of the events that no differing rule reaches across: the widest expressions that differing
-rules have; where none of these is for all publishers, it is such a part of one publisher's events. The events
-of a unit may also meet rules that do not differ, but no differing rules of other units.
+A unit is a part of the events that contains every differing rule it overlaps: one of the widest expressions
+that differing rules have. Where all differing rules within such an expression are for single publishers, each
+publisher's events are a unit of their own. The events of a unit may also meet rules that do not differ, but
+no differing rules of other units.
 
-A unit may be changed `directly`, switch by switch in any order, if the old and the new ways of every
-event together still form a tree and no host of it moves to another port. Proof: whatever mixture of old
-and new tables an event meets, it travels on edges of that tree only, so it meets no switch twice; and the
-way to a subscriber that wants it before and after is the one path of the tree, whose every switch forwards
-it both before and after. Otherwise events of the unit must not meet a mixture, and they get versions
-(see `changing`).
+A unit may be changed directly, switch by switch in any order, if the old and the new paths of every event
+together still form a tree and no host of the unit moves to another port. Proof: whatever mixture of old and
+new tables an event meets, it travels on edges of that tree only, so it meets no switch twice; and the path to
+a subscriber that wants it before and after is the only one in the tree, so every switch on it forwards the
+event both before and after. Otherwise events of the unit must not meet a mixture, and they get versions (see
+`changing`).
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
-from regraft.flows.parts import Part, PartIndex
 from regraft.flows.rendering import FlowRules
 from regraft.flows.rules import DOORS, ROUTES, Rule
 from regraft.flows.wiring import Port
+
+T = TypeVar("T")
+
+
+class Part(NamedTuple):
+    """The events of one source (None: of all sources) whose expression begins with `dz`."""
+
+    source: int | None
+    dz: str
+
+    def overlaps(self, other: "Part") -> bool:
+        same = self.source is None or other.source is None or self.source == other.source
+        return same and (self.dz.startswith(other.dz) or other.dz.startswith(self.dz))
+
+
+class PartIndex(Generic[T]):
+    """Values by part; finds those whose part overlaps another without comparing all of them."""
+
+    def __init__(self, values: Iterable[tuple[Part, T]]) -> None:
+        self._at: dict[str, list[tuple[Part, T]]] = {}
+        for part, value in values:
+            self._at.setdefault(part.dz, []).append((part, value))
+        self._sorted = sorted(self._at)
+
+    def overlapping(self, part: Part) -> Iterator[T]:
+        for dz in self._related(part.dz):
+            for own, value in self._at[dz]:
+                if own.overlaps(part):
+                    yield value
+
+    def _related(self, dz: str) -> Iterator[str]:
+        for length in range(len(dz)):
+            if dz[:length] in self._at:
+                yield dz[:length]
+        # In sorted order, all expressions that begin with the same digits follow each other.
+        for place in range(bisect_left(self._sorted, dz), len(self._sorted)):
+            if not self._sorted[place].startswith(dz):
+                return
+            yield self._sorted[place]
+
 
 Table = dict[Part, Rule]
 
@@ -34,7 +74,7 @@ class Door(NamedTuple):
 
 @dataclass(frozen=True)
 class Unit:
-    """The rules of a part of the events that differ: switch -> part -> rule, before and after."""
+    """The differing rules of a part of the events: switch -> part -> rule, before and after."""
 
     part: Part
     old: Mapping[str, Table]
@@ -51,7 +91,7 @@ class Unit:
 
 
 class Tables:
-    """The forwarding rules of a rule set by switch and part; what is asked of a switch often is kept."""
+    """The forwarding rules of a rule set by switch and part; a switch is indexed when first needed."""
 
     def __init__(self, rules: FlowRules) -> None:
         self.of: dict[str, Table] = {
@@ -80,7 +120,7 @@ class Tables:
 
 
 class _Lookup:
-    """A source's own rules first, by longest expression, then those for all."""
+    """A source's own rules come first, the longest expression first, then those for all sources."""
 
     def __init__(self, table: Table) -> None:
         self.ports_of = {part: rule.ports for part, rule in table.items()}
@@ -97,7 +137,7 @@ class _Lookup:
 
 
 def units(old: Tables, new: Tables, one: bool = False) -> list[Unit]:
-    """All units, or everything that differs in one of them."""
+    """All units; with `one`, a single unit with everything that differs."""
     gone, come = _without(old, new), _without(new, old)
     if one:
         return [Unit(Part(None, ""), gone, come)] if gone or come else []
@@ -129,7 +169,7 @@ class Judge:
         self.expressions = sorted(set(every))
 
     def direct(self, unit: Unit, moved: Collection[Port] = ()) -> bool:
-        """Whether old and new ways together are a tree for every event that may come in.
+        """Whether old and new paths together are a tree for every event that may come in.
 
         A host that moves would have two places in that tree, or none: its events must not meet a mixture.
         """
@@ -146,7 +186,7 @@ class Judge:
         )
 
     def _expressions(self, dz: str) -> Iterator[str]:
-        """The unit's own, and all longer ones that any rule has: events in between are handled alike."""
+        """The unit's own expression and all longer ones that any rule has: these stand for all its events."""
         yield dz
         for place in range(bisect_right(self.expressions, dz), len(self.expressions)):
             if not self.expressions[place].startswith(dz):
@@ -180,7 +220,7 @@ def _serves(unit: Unit, ports: Collection[Port]) -> bool:
 
 
 def _without(tables: Tables, others: Tables) -> dict[str, Table]:
-    """The rules that the others do not have."""
+    """The rules of `tables` that `others` does not have."""
     found: dict[str, Table] = {}
     for switch, table in tables.of.items():
         known = others.of.get(switch, {})
@@ -190,7 +230,7 @@ def _without(tables: Tables, others: Tables) -> dict[str, Table]:
 
 
 def _regions(parts: Iterable[Part]) -> dict[int | None, list[str]]:
-    """Source -> its widest expressions, sorted; None -> those within which rules for all publishers lie."""
+    """Source -> its widest expressions, sorted; None -> the widest that contain a rule for all sources."""
     every = sorted(set(parts), key=lambda part: part.dz)
     common = sorted({part.dz for part in every if part.source is None})
     regions: dict[int | None, list[str]] = {None: []}
@@ -214,7 +254,7 @@ def _widen(regions: list[str], dz: str) -> None:
 
 
 def _covering(regions: list[str], dz: str) -> str | None:
-    # The widest sorts directly before everything that it covers.
+    # None of the regions covers another, so the one that covers `dz` sorts directly before it.
     place = bisect_right(regions, dz) - 1
     return regions[place] if place >= 0 and dz.startswith(regions[place]) else None
 

@@ -1,8 +1,8 @@
 """Where everything is plugged in: the ports of cables and hosts, the addresses of hosts.
 
-What nobody has given is numbered: at each switch first the cables in the network's order, then the hosts
-as they come. Numbers that are known stay (a port does not move because somebody else joins), so a changed
-workload is wired from the wiring before it.
+Ports and addresses that are not given are numbered: at each switch first the cables in the network's order,
+then the hosts in the order of the workload. Known numbers stay (a port does not move because another host
+joins), so a changed workload is wired starting from the wiring before it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,14 +17,14 @@ from regraft.model.routes import Publisher, RouteWorkload, Subscriber
 from regraft.model.switch_network import SwitchNetwork
 
 FIRST_ADDRESS: dict[Family, int] = {6: 0xFD72_6567_7261_6674 << 64, 4: 0x0A42_0000}
-"""Private addresses for hosts that have none given: fd72:6567:7261:6674::/64 and 10.66.0.0/16."""
+"""Private addresses for hosts without a given one: fd72:6567:7261:6674::/64 and 10.66.0.0/16."""
 
 FIRST_MAC = 0x02_52_47_00_00_00
 """Locally administered."""
 
 
 class Host(NamedTuple):
-    """A publisher or subscriber: the switch and port it hangs on, and its own (unicast) addresses."""
+    """A publisher or subscriber: the switch and port it is plugged into, and its own (unicast) addresses."""
 
     switch: str
     port: int
@@ -55,7 +55,7 @@ class Wiring:
             if port.number < 1:
                 raise BadInput(place, f"{name}: ports are numbered from 1, not {port.number}")
             if port in taken:
-                raise BadInput(place, f"port {port.number} is of {taken[port]} and of {name}")
+                raise BadInput(place, f"port {port.number} is used by {taken[port]} and by {name}")
             taken[port] = name
         addresses: dict[int, str] = {}
         for name, host in self.hosts.items():
@@ -83,13 +83,13 @@ class Wiring:
 def wire(
     network: SwitchNetwork, workload: RouteWorkload, family: Family = 6, known: Wiring | None = None
 ) -> Wiring:
-    """The wiring of a network and its hosts; what `known` says stays as it is, what is gone is left out."""
+    """The wiring of a network and its hosts, and of nothing else. Numbers in `known` stay."""
     known = known or Wiring()
     plugs = [(switch, cable) for switch, cables in network.cables.items() for cable in cables]
     hosts = list(chain[Publisher | Subscriber](workload.publishers, workload.subscribers))
     cables = {plug: known.cables[plug] for plug in plugs if plug in known.cables}
     stay = {host.id: known.hosts[host.id] for host in hosts if _stays(host, known)}
-    # Ports of what is gone are not given out again: its rules may still be there.
+    # The ports of removed cables and hosts are not reused: switches may still hold rules for them.
     taken: dict[str, set[int]] = {switch: set() for switch in network.switches}
     for switch, port in chain(
         ((switch, port) for (switch, _), port in known.cables.items()),
@@ -102,7 +102,7 @@ def wire(
     numbers = _numbers(known.hosts.values(), family)
     for host in hosts:
         if host.id not in stay:
-            # Who moves to another switch takes its addresses along.
+            # A host that moves to another switch keeps its addresses.
             before, number = known.hosts.get(host.id), next(numbers)
             mac = before.mac if before else FIRST_MAC + number
             address = before.address if before else FIRST_ADDRESS[family] + number
@@ -115,7 +115,7 @@ def _stays(host: Publisher | Subscriber, known: Wiring) -> bool:
 
 
 def _numbers(hosts: Iterable[Host], family: Family) -> "count[int]":
-    """Numbers for addresses that no host had."""
+    """Numbers for addresses that no host has had."""
     first = FIRST_ADDRESS[family]
     used = [host.address - first for host in hosts if 0 < host.address - first < 1 << 16]
     macs = [host.mac - FIRST_MAC for host in hosts if 0 < host.mac - FIRST_MAC < 1 << 16]

@@ -26,11 +26,11 @@ FLOW_MOD, MULTIPART_REQUEST = 14, 18
 FLOW_STATS, AGGREGATE_STATS = 1, 2
 
 COOKIE = int.from_bytes(b"regraft1")
-"""All our rules carry it: what others keep in the same switch is neither counted nor deleted."""
+"""All our rules carry this cookie: rules of others in the same switch are neither counted nor deleted."""
 ALL = (1 << 64) - 1
 
 NO_BUFFER = ANY_PORT = ANY_GROUP = 0xFFFF_FFFF
-MAX_PORT = 0xFFFF_FF00
+
 ANY_TABLE = 0xFF
 
 IN_PORT, ETH_DST, ETH_TYPE, IP_DSCP = 0, 3, 5, 8
@@ -49,7 +49,7 @@ _FLOW_STATS = Struct("!HBxIIHHHH4xQQQ")
 
 
 class FlowStats(NamedTuple):
-    """A rule in a switch, in the general form: fields and instructions as they came."""
+    """A rule as a switch reports it: fields and instructions are not interpreted yet."""
 
     table: int
     priority: int
@@ -80,7 +80,7 @@ def write_flow_mod(message: FlowMod, xid: int) -> bytes:
 
 
 def write_flow_stats_request(xid: int, kind: int = FLOW_STATS) -> bytes:
-    """Our rules in all tables: one by one, or counted."""
+    """Ask for our rules in all tables: one by one, or only their number."""
     head = _FLOW_STATS_REQUEST.pack(kind, 0, ANY_TABLE, ANY_PORT, ANY_GROUP, COOKIE, ALL)
     return write_message(MULTIPART_REQUEST, xid, head + write_match(()))
 
@@ -101,7 +101,7 @@ def read_flow_stats(data: bytes) -> Iterator[FlowStats]:
 
 
 def fields(match: Match) -> Iterator[Oxm]:
-    """In the order in which each field finds what it requires before it (§7.2.3.8)."""
+    """The fields of a match, in an order that puts each behind the fields that it requires (§7.2.3.8)."""
     if match.in_port is not None:
         yield Oxm(OXM_BASIC, IN_PORT, match.in_port.to_bytes(4))
     family = match.family
@@ -116,7 +116,7 @@ def fields(match: Match) -> Iterator[Oxm]:
     if match.prefix is not None:
         address, length = match.prefix
         mask = ((1 << length) - 1) << (width - length)
-        # A mask of ones only is written as no mask: that is how a switch gives it back.
+        # A mask of ones only is written as no mask, because that is how a switch reports it.
         value = address.to_bytes(width // 8)
         whole = length == width
         yield Oxm(OXM_BASIC, DESTINATION[family], value, None if whole else mask.to_bytes(width // 8))
@@ -124,7 +124,7 @@ def fields(match: Match) -> Iterator[Oxm]:
 
 @lru_cache(maxsize=4096)
 def write_instructions(actions: tuple[Action, ...], goto: int | None, family: Family) -> bytes:
-    """Cached: many rules do the same."""
+    """The instructions of a rule; cached, because many rules have the same."""
     items = []
     if actions:
         body = write_items(item for action in actions for item in _action_items(action, family))
@@ -150,7 +150,7 @@ def _set_field(field: int, value: bytes) -> Item:
 
 
 def read_rule(stats: FlowStats) -> Rule:
-    """A rule of ours as a switch gives it back; `Garbage` if it holds what we never write."""
+    """One of our rules as a switch reports it; `Garbage` if it has parts that we never write."""
     actions: list[Action] = []
     goto: int | None = None
     for kind, body in stats.instructions:
@@ -187,7 +187,7 @@ def _read_actions(data: bytes) -> Iterator[Action]:
             continue
         if kind != _SET_FIELD:
             raise Garbage(f"a rule of ours with an action of type {kind}")
-        # The field says its own length; what follows is padding.
+        # The field's header has its length; what follows is padding.
         (oxm,) = read_oxms(body[: 4 + body[3]])
         number = int.from_bytes(oxm.value)
         if oxm.field == IP_DSCP:

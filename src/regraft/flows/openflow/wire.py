@@ -21,11 +21,11 @@ _MATCH_OXM = 1
 
 
 class Garbage(RegraftError):
-    """What came is not OpenFlow 1.3."""
+    """The bytes received are not OpenFlow 1.3."""
 
 
 class Oxm(NamedTuple):
-    """One field of a match (§7.2.2.2): class, number, value, and mask where not all bits count."""
+    """One field of a match (§7.2.2.2): class, number, value, and a mask if not all bits are compared."""
 
     oxm_class: int
     field: int
@@ -34,7 +34,7 @@ class Oxm(NamedTuple):
 
 
 class Item(NamedTuple):
-    """An action or an instruction: its type and what follows type and length, padding included."""
+    """An action or an instruction: its type, and the bytes behind type and length, padding included."""
 
     type: int
     body: bytes
@@ -62,7 +62,7 @@ def write_items(items: Iterable[Item]) -> bytes:
 
 
 def padded(data: bytes) -> bytes:
-    """To a multiple of 8 bytes."""
+    """The data padded to a multiple of 8 bytes."""
     return data + bytes(-len(data) % 8)
 
 
@@ -85,7 +85,7 @@ def read_oxms(data: bytes) -> Iterator[Oxm]:
 
 
 def read_match(data: bytes, at: int) -> tuple[tuple[Oxm, ...], int]:
-    """The fields, and where what follows the padded match begins."""
+    """The fields, and the position behind the padded match."""
     if at + _TYPE_LENGTH.size > len(data):
         raise Garbage("a match is cut off")
     kind, length = _TYPE_LENGTH.unpack_from(data, at)
