@@ -188,10 +188,10 @@ def _centre(problem: Problem) -> str:
 
 def _seconds_per_move(problem: Problem, start: np.ndarray) -> float:
     from regraft.design.ocbr import Effort  # noqa: PLC0415
-    from regraft.design.ocbr.search import State, descend  # noqa: PLC0415
+    from regraft.design.ocbr.search import SearchState, descend  # noqa: PLC0415
 
     moves = 6_400
-    state = State(problem, Effort(moves=moves), start, cost_of(problem, start).total)
+    state = SearchState(problem, Effort(moves=moves), start, cost_of(problem, start).total)
     clock = Clock()
     descend(state, start, state.cost, 1.0, "")
     return clock.seconds / state.moves

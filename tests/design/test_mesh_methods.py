@@ -10,8 +10,8 @@ from regraft.design import METHODS, MeshDesign, MeshOptions, check, design_mesh,
 from regraft.design.gm import gm
 from regraft.design.gm2 import gm2
 from regraft.design.harary import build_harary, harary
-from regraft.design.limits import Terms
 from regraft.design.matrix import Interests
+from regraft.design.terms import Terms
 from regraft.model import BadInput, Infeasible, Topology
 from regraft.testing import mesh_oracles
 

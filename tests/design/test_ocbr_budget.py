@@ -1,10 +1,13 @@
 """Budgets of shifts: every way can be walked, costs what it says, and small budgets are used best."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from tests.design.ocbr_cases import plain_cost, problems, random_problem
 
 from regraft.design.ocbr import Design, Effort, Problem, propose_tree
+from regraft.design.ocbr.budget import within_degree
 from regraft.model import BadInput, Ends, Topology, ends
 from regraft.model.traffic import TrafficClass
 
@@ -25,7 +28,7 @@ def walked(before: Topology, design: Design) -> Topology:
 
 
 def best_within(problem: Problem, before: Topology, shifts: int) -> float:
-    """Every tree of possible links that so many shifts lead to, whatever links are there in between."""
+    """Every tree of possible links that this many shifts lead to, whatever links are there in between."""
     reached: set[frozenset[Ends]] = {frozenset(before.by_ends)}
     fresh = set(reached)
     for _ in range(shifts):
@@ -87,3 +90,12 @@ def test_a_budget_needs_a_tree_to_start_from() -> None:
         propose_tree(problem, None, budget=3)
     with pytest.raises(BadInput, match="budget"):
         propose_tree(problem, before, budget=-1)
+
+
+def test_exchanges_are_made_as_far_as_degrees_allow() -> None:
+    chain = Topology.of(pairwise("abcdef"))
+    wanted = [(("b", "c"), ("a", "c")), (("c", "d"), ("a", "d")), (("d", "e"), ("a", "e"))]
+    found = within_degree(chain, wanted, 2)
+    assert max(map(len, found.neighbours.values())) <= 2
+    loose = within_degree(chain, wanted, 9)
+    assert {("a", "c"), ("a", "d"), ("a", "e")} <= set(loose.by_ends)

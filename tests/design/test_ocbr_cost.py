@@ -11,7 +11,7 @@ from regraft.design.ocbr.kernel_region import new_region
 from regraft.design.ocbr.kernel_search import around_link, seed_random, try_link
 from regraft.design.ocbr.kernel_tabu import apply, contract, neighbourhood, tabu_search
 from regraft.design.ocbr.kernel_tree import hang_up, new_loop
-from regraft.design.ocbr.starts import turned
+from regraft.design.ocbr.starts import rerooted
 from regraft.model import Topology
 from regraft.model.traffic import TrafficClass
 
@@ -95,7 +95,7 @@ def test_what_a_master_saves_locally_is_saved_in_the_whole_network() -> None:
                 star[1] = 0
             found = np.empty(k, np.int64)
             change = tabu_search(local, star, 20, 10, 0, found)
-            apply(hung, brokers, turned(found), hanging, k)
+            apply(hung, brokers, rerooted(found), hanging, k)
             assert cost_of(problem, hung.parent).total - before == pytest.approx(change, abs=1e-6)
             improved += change < 0
     assert improved > 10

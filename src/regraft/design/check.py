@@ -16,23 +16,23 @@ from regraft.model import Topology
 
 @dataclass(frozen=True)
 class Cut:
-    """Without the nodes in `cut`, nobody in `one_side` reaches anybody else interested in the topic."""
+    """Without the nodes in `cut`, no node of `one_side` reaches another one interested in the topic."""
 
     topic: str
     cut: tuple[str, ...]
     one_side: tuple[str, ...]
 
     def __str__(self) -> str:
-        who = ", ".join(map(repr, self.one_side[:3])) + (", …" if len(self.one_side) > 3 else "")
+        side = ", ".join(map(repr, self.one_side[:3])) + (", …" if len(self.one_side) > 3 else "")
         if not self.cut:
-            return f"topic {self.topic!r}: nothing joins {who} to the others"
-        return f"topic {self.topic!r}: without {', '.join(map(repr, self.cut))}, {who} is cut off"
+            return f"topic {self.topic!r}: nothing joins {side} to the others"
+        return f"topic {self.topic!r}: without {', '.join(map(repr, self.cut))}, {side} is cut off"
 
 
 def check(topology: Topology, interest: Mapping[str, Iterable[str]], k: int) -> Cut | None:
     """The first topic, in the order given, that fewer than k failures can cut; None if there is none.
 
-    Nodes that are interested but no broker of the topology count as brokers without links.
+    An interested node that is not a broker of the topology counts as a broker without links.
     """
     return next(cuts(topology, interest, k), None)
 

@@ -1,7 +1,7 @@
 """CyclePT: every topic a cycle of its own, in an order of its own (kTCO §VIII).
 
-What is common without sharing links between topics, and the yardstick for the others: 2-topic-connected,
-with an average degree near twice the number of subscriptions.
+This is what is usual without sharing links between topics, and the other algorithms are compared with it. It
+is 2-topic-connected, with an average degree near twice the number of subscriptions.
 """
 
 import numpy as np

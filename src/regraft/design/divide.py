@@ -1,4 +1,4 @@
-"""Divide and conquer, for inputs whose pairs of nodes are too many.
+"""Divide and conquer, for inputs with too many pairs of nodes.
 
 The nodes are divided into parts, each is designed alone, and then an overlay joins representatives. A part's
 representatives are chosen so that each topic that other parts want too is wanted by k of them, or by all
@@ -12,17 +12,18 @@ import numpy as np
 from numba import njit
 
 from regraft.design.harary import distinct
-from regraft.design.limits import FREE, Terms
 from regraft.design.matrix import Ints, Matrix, Pairs, matrix_of
 from regraft.design.sequence import similar_sequence
+from regraft.design.terms import FREE, Terms
 from regraft.model import Infeasible
 
 PART = 4_000
+"""Nodes of a part, unless the caller says otherwise."""
 Designer = Callable[[Matrix, Terms], Pairs | Infeasible]
 
 
 def divided(matrix: Matrix, k: int, terms: Terms, part: int, design: Designer) -> Pairs | Infeasible:
-    """The union of the parts' overlays and of one that joins them; nodes with similar interests together."""
+    """The union of the parts' overlays and of one that joins them; a part holds nodes of similar interest."""
     sequence = similar_sequence(matrix, 2)
     parts = np.array_split(sequence, -(-terms.nodes // part))
     found: list[Pairs] = []
@@ -54,7 +55,7 @@ def divided(matrix: Matrix, k: int, terms: Terms, part: int, design: Designer) -
 def restricted(
     matrix: Matrix, terms: Terms, nodes: Ints, topics: Ints | None, design: Designer
 ) -> Pairs | Infeasible:
-    """Design for these nodes only, and for the topics marked."""
+    """Design for these nodes only, and for the marked topics (all if None)."""
     inside = np.sort(nodes)
     place = np.full(terms.nodes, -1, np.int64)
     place[inside] = np.arange(len(inside))
@@ -69,7 +70,7 @@ def restricted(
 
 
 def representatives(matrix: Matrix, nodes: Ints, spread: Ints, k: int) -> Ints:
-    """Nodes of a part that want each spread topic k times, or all that want it."""
+    """Nodes of a part, so that k of them (or all that want it) want each topic that is spread over parts."""
     return _representatives(matrix, np.sort(nodes), spread, k)
 
 

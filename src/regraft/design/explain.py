@@ -15,16 +15,16 @@ from regraft.design.matrix import Ints, Matrix, Pairs
 from regraft.design.prune import common_topics
 
 
-class Worth(NamedTuple):
-    """Of each link: how many topics it serves, and how many of these could be cut without it."""
+class LinkWorth(NamedTuple):
+    """For each link: how many topics it serves, and how many of these could be cut without it."""
 
     serves: Ints
     needed: Ints
 
 
-def explain(matrix: Matrix, links: Pairs, k: int) -> Worth:
+def explain(matrix: Matrix, links: Pairs, k: int) -> LinkWorth:
     degree = np.bincount(links.ravel(), minlength=matrix.node_start.size - 1)
-    return Worth(common_topics(matrix, links), _needed(matrix, links, k, degree))
+    return LinkWorth(common_topics(matrix, links), _needed(matrix, links, k, degree))
 
 
 @njit(cache=True, nogil=True)

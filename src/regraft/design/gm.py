@@ -1,6 +1,6 @@
 """GM, Greedy Merge: the next link is one that joins the most TC-components (kTCO §IV, k = 1).
 
-Per topic the components are kept; when two become one, the worth of each pair across falls by one. So all
+The components of each topic are kept; when two become one, each pair across them is worth one less. So all
 links together cost Σ|V(t)|² for the pairs and |V|² for each level of worth, within the O(|V|²|T|) of the
 fast implementation that kTCO cites. At most a factor O(log |V||T|) above the fewest links.
 """
@@ -10,12 +10,12 @@ from numba import njit
 
 from regraft.design.kernel_components import join, new_components
 from regraft.design.kernel_levels import Discount, new_sweep, next_link, put, shared_topics
-from regraft.design.limits import Terms
 from regraft.design.matrix import Ints, Matrix, Pairs
+from regraft.design.terms import Terms
 
 
 def gm(matrix: Matrix, terms: Terms) -> Pairs:
-    """A topic-connected overlay, unless the room at the nodes did not suffice."""
+    """A topic-connected overlay, unless the nodes had no room for the links."""
     return _gm(matrix, terms.discount, terms.room())
 
 

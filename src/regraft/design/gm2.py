@@ -11,12 +11,12 @@ from numba import njit
 
 from regraft.design.kernel_blocks import add_link, new_blocks
 from regraft.design.kernel_levels import Discount, new_sweep, next_link, put, shared_topics
-from regraft.design.limits import Terms
 from regraft.design.matrix import Ints, Matrix, Pairs
+from regraft.design.terms import Terms
 
 
 def gm2(matrix: Matrix, terms: Terms) -> Pairs:
-    """A 2-topic-connected overlay, unless the room at the nodes did not suffice."""
+    """A 2-topic-connected overlay, unless the nodes had no room for the links."""
     return _gm2(matrix, terms.discount, terms.room())
 
 

@@ -2,8 +2,8 @@
 
 A k-connected topic has at least k|V(t)|/2 links, and Harary graphs need no more: what counts is that links
 are shared. So a link is worth, per topic that its ends share, one for each end that has fewer than k
-neighbours there yet, and something more if it joins two components. What is still weak afterwards, mostly
-a handful of topics, is mended cut by cut (`kernel_cut`). Beyond kTCO: it leaves 0.66–0.88 of the links
+neighbours there yet, and something more if it joins two components. Topics that are still weak afterwards,
+mostly a handful, are mended cut by cut (`kernel_cut`). Beyond kTCO: it leaves 0.66–0.88 of the links
 of GM2 and under half of HararyPT's.
 """
 
@@ -12,14 +12,14 @@ from numba import njit
 
 from regraft.design.kernel_components import join, new_components
 from regraft.design.kernel_levels import Discount, Worth, lower, new_sweep, next_link, put, shared_topics
-from regraft.design.limits import Terms
 from regraft.design.matrix import Ints, Matrix, Pairs, distinct_topics
 from regraft.design.mend import mended
+from regraft.design.terms import Terms
 from regraft.model import Infeasible
 
 
 def greedy_k(matrix: Matrix, k: int, terms: Terms) -> Pairs | Infeasible:
-    """A k-topic-connected overlay, or where the room at the nodes does not suffice."""
+    """A k-topic-connected overlay, or Infeasible where the nodes have no room for the links."""
     matrix = distinct_topics(matrix)
     joins = 1 if k <= 2 else 2
     return mended(matrix, _greedy(matrix, k, joins, terms.discount, terms.room()), k, terms)
@@ -56,7 +56,7 @@ def _greedy(matrix: Matrix, k: int, joins: int, discount: Discount, room: Ints) 
 
 @njit(cache=True, nogil=True)
 def _serve(matrix: Matrix, lacks: Ints, worth: Worth, t: int, slot: int) -> None:
-    """One neighbour more in topic t; with the last that was lacking, links to it are worth less there."""
+    """The slot has one more neighbour in topic t; once it lacks none, links to it are worth less there."""
     lacks[slot] -= 1
     if lacks[slot] == 0:
         v = matrix.topic_nodes[slot]

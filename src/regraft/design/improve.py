@@ -1,7 +1,7 @@
-"""Fewer links, or cheaper ones, for an overlay that is k-topic-connected, and stays so.
+"""Fewer links, or cheaper ones, for an overlay that is k-topic-connected and stays so.
 
-First what is redundant goes (`prune`), then links are exchanged (`kernel_exchange`). How long is a number of
-trials, not of seconds: one seed gives one result on every machine.
+First redundant links are removed (`prune`), then links are exchanged (`kernel_exchange`). The effort is a
+number of trials, not of seconds: one seed gives one result on every machine.
 """
 
 from collections.abc import Callable
@@ -11,15 +11,15 @@ import numpy as np
 from regraft.design.harary import distinct
 from regraft.design.kernel_exchange import exchange, links_of
 from regraft.design.kernel_mesh import new_mesh
-from regraft.design.limits import Terms
 from regraft.design.matrix import Matrix, Pairs, distinct_topics
 from regraft.design.prune import prune
+from regraft.design.terms import Terms
 
 EFFORT = 30
-"""Trials per link when nothing else is said."""
+"""Trials per link by default."""
 CHUNK = 2_000
 Progress = Callable[[float, int], bool]
-"""Told the share that is done and the number of links; True ends the work early."""
+"""Called with the share that is done and the number of links; True ends the work early."""
 
 
 def improve(

@@ -32,7 +32,7 @@ class Matrix(NamedTuple):
 
 @dataclass(frozen=True)
 class Interests:
-    """Who wants what, with the nodes and topics numbered; the order of `nodes` breaks the designers' ties."""
+    """Interest with numbered nodes and topics; the order of `nodes` breaks the designers' ties."""
 
     nodes: tuple[str, ...]
     topics: tuple[str, ...]
@@ -42,7 +42,7 @@ class Interests:
     def of(
         cls, interest: Mapping[str, Iterable[str]], nodes: Iterable[str] = (), seed: int = 0
     ) -> "Interests":
-        """Nodes in an order that the seed draws. `nodes` may name more than have an interest."""
+        """Nodes in a random order that follows from the seed; `nodes` may add some without an interest."""
         sets = {topic: frozenset(interest[topic]) for topic in sorted(interest)}
         names = sorted(frozenset(nodes).union(*sets.values()))
         order = np.random.default_rng(seed).permutation(len(names))
@@ -56,7 +56,7 @@ class Interests:
         return {name: place for place, name in enumerate(self.nodes)}
 
     def pairs(self, links: Iterable[Ends]) -> Pairs:
-        """Links in numbers; `BadInput` for an end without an interest here."""
+        """Links in numbers; `BadInput` if an end is not among the nodes."""
         number = self.number
         try:
             found = [sorted((number[one], number[other])) for one, other in links]
@@ -67,7 +67,7 @@ class Interests:
         return np.array(sorted(found), np.int64).reshape(-1, 2)
 
     def topology(self, pairs: Pairs) -> Topology:
-        """The overlay by name, in the order of the names: independent of the seed's numbering."""
+        """The overlay by name, in the order of names: independent of the numbering."""
         links = sorted(ends(self.nodes[v], self.nodes[w]) for v, w in pairs.tolist())
         return Topology.of(links, sorted(self.nodes), "mesh")
 
@@ -85,7 +85,7 @@ def matrix_of(topics: list[Ints], nodes: int) -> Matrix:
 
 
 def distinct_topics(matrix: Matrix) -> Matrix:
-    """Each set of nodes once: topics that the same nodes want are connected by the same links."""
+    """The matrix with each set of nodes once: topics that the same nodes want need the same links."""
     starts = matrix.topic_start
     rows = {
         matrix.topic_nodes[first:end].tobytes(): (first, end)

@@ -1,30 +1,30 @@
 """Completion: links added to an overlay until it is k-topic-connected.
 
-Each topic that fewer than k nodes can cut has a known cut; the next link is one that crosses most of them.
-With a limit on the degree the ends of the wanted links may be full: then what can go is removed, or else a
-link that serves few topics at each of them, and it is tried again.
+For each topic that fewer than k nodes can cut, a cut is known; the next link is one that crosses most of
+these cuts. With a limit on the degree, the ends of such links may be full: then redundant links are removed,
+or if there are none, a link that serves few topics at each full node, and the completion starts again.
 """
 
 import numpy as np
 
 from regraft.design.kernel_cut import mend
 from regraft.design.kernel_mesh import new_mesh
-from regraft.design.limits import Terms
 from regraft.design.matrix import Ints, Matrix, Pairs
 from regraft.design.prune import common_topics, prune
+from regraft.design.terms import Terms
 from regraft.model import Infeasible
 
 LOOK = 1 << 16
-"""How many links across a cut are compared."""
+"""How many links across a cut are compared at most."""
 ROUNDS = 40
 
 
 def mended(
     matrix: Matrix, links: Pairs, k: int, terms: Terms, topics: Ints | None = None
 ) -> Pairs | Infeasible:
-    """The links and what had to be added; `topics` names those that may be weak, if not all."""
+    """The links and what had to be added; `topics` are those that may be weak (None: all)."""
     weak = np.arange(matrix.topic_start.size - 1) if topics is None else topics
-    for turn in range(ROUNDS):
+    for attempt in range(ROUNDS):
         degree = np.bincount(links.ravel(), minlength=terms.nodes)
         mesh = new_mesh(matrix, links, k, terms.capacity(degree))
         added, stuck = mend(matrix, mesh, weak, LOOK)
@@ -33,13 +33,13 @@ def mended(
             return links
         lighter = prune(matrix, links, k, terms) if terms.max_degree is not None else links
         if len(lighter) == len(links) and not len(added):
-            lighter = _relieved(matrix, links, terms, stuck, turn)
+            lighter = _relieved(matrix, links, terms, stuck, attempt)
         links, weak = lighter, np.arange(matrix.topic_start.size - 1)
     return Infeasible("where a topic can be cut, no node has room for a link", "max-degree")
 
 
-def _relieved(matrix: Matrix, links: Pairs, terms: Terms, topic: int, turn: int) -> Pairs:
-    """Without the link that serves the fewest topics at each full node of a topic; another one each turn."""
+def _relieved(matrix: Matrix, links: Pairs, terms: Terms, topic: int, attempt: int) -> Pairs:
+    """Without the least useful link at each full node of a topic; each attempt removes another one."""
     degree = np.bincount(links.ravel(), minlength=terms.nodes)
     members = matrix.topic_nodes[matrix.topic_start[topic] : matrix.topic_start[topic + 1]]
     serves = common_topics(matrix, links)
@@ -47,7 +47,7 @@ def _relieved(matrix: Matrix, links: Pairs, terms: Terms, topic: int, turn: int)
     for v in members[degree[members] >= terms.room()[members]]:
         at = np.flatnonzero((links == v).any(axis=1) & ~gone)
         if len(at):
-            gone[at[np.argsort(serves[at], kind="stable")[turn % len(at)]]] = True
+            gone[at[np.argsort(serves[at], kind="stable")[attempt % len(at)]]] = True
     return links[~gone]
 
 

@@ -1,7 +1,7 @@
-"""Meshes: interest in, a k-topic-connected overlay out, with what each stage made of it.
+"""Meshes: interest in, a k-topic-connected overlay out, with the number of links after each stage.
 
-The published algorithms by name (kTCO §IV–VIII), then, unless asked to be faithful, what goes beyond them: a
-better sequence for HararyPT, redundant links removed, links exchanged.
+First runs the published algorithm of the given name (kTCO §IV–VIII). Then, unless `faithful` is asked for,
+come our improvements: a better sequence for HararyPT, redundant links removed, links exchanged.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,22 +17,22 @@ from regraft.design.gm2 import gm2
 from regraft.design.greedy_k import greedy_k
 from regraft.design.harary import harary
 from regraft.design.improve import EFFORT, improve
-from regraft.design.limits import MOST_SUBSCRIPTIONS, Terms, prices_between
 from regraft.design.matrix import Interests, Matrix, Pairs
 from regraft.design.mend import fitted, mended
 from regraft.design.prune import prune
 from regraft.design.sequence import arbitrary_sequence, similar_sequence
+from regraft.design.terms import MOST_SUBSCRIPTIONS, Terms, prices_between
 from regraft.model import BadInput, Ends, Infeasible, Topology
 
 FIXED_K = {"gm": 1, "gm2": 2, "cycle": 2}
 METHODS = ("gm", "gm2", "harary", "cycle", "greedy-k")
 MOST_NODES = 45_000
-"""More are divided: what a link is worth takes two bytes for each pair of nodes."""
+"""A larger input is divided into parts: the worth of links takes two bytes for each pair of nodes."""
 
 
 @dataclass(frozen=True)
 class MeshOptions:
-    """`k` None: what the method is for, 2 if it is for any. `latency`: of the links of a network."""
+    """`k` None: the k that the method is for, or 2 if it is for any. `latency`: that of a network's links."""
 
     k: int | None = None
     max_degree: int | None = None
@@ -41,7 +41,7 @@ class MeshOptions:
     effort: float = EFFORT
     faithful: bool = False
     part: int | None = None
-    """Divide and conquer: design parts of so many nodes, then what joins them."""
+    """Divide and conquer: design parts of this many nodes, then an overlay that joins them."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class MeshDesign:
 
 
 Progress = Callable[[str, float, int], bool]
-"""Told the stage, its share that is done and the number of links; True ends the improving early."""
+"""Called with the stage, the share of it that is done and the number of links; True ends the stage early."""
 
 
 def design_mesh(
@@ -78,7 +78,7 @@ def design_mesh(
     options: MeshOptions,
     progress: Progress = lambda stage, done, links: False,
 ) -> MeshDesign | Infeasible:
-    """A k-topic-connected overlay. Topics of at most k nodes become cliques, one of one node nothing."""
+    """A k-topic-connected overlay. Topics of at most k nodes become cliques."""
     k = checked_k(method, options.k)
     interests = checked_interest(interest, options.seed)
     prices = prices_between(interests.nodes, options.latency) if options.latency else None
@@ -110,8 +110,10 @@ def design_mesh(
 
 
 def beside(design: Topology, now: Topology) -> Topology:
-    """The mesh that runs, with the links of the design between the brokers that it is about. Those that want
-    no topic are in no design, and keep their links."""
+    """The mesh that runs, with the links of the design between the brokers that the design is about.
+
+    Brokers that want no topic are in no design, and keep their links.
+    """
     known = set(design.ids)
     if unknown := sorted(known - set(now.ids)):
         raise BadInput("--interest", f"unknown broker id {unknown[0]!r}")
@@ -120,7 +122,7 @@ def beside(design: Topology, now: Topology) -> Topology:
 
 
 def _beyond(interests: Interests, k: int, max_degree: int | None) -> Infeasible | None:
-    """Where a node alone needs more links than it may have, there is no overlay."""
+    """Infeasible if some node needs more links than it may have."""
     if max_degree is None:
         return None
     needed = links_needed(interests.matrix, k)

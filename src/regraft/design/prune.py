@@ -1,7 +1,7 @@
-"""Links that can go: after this, every link is needed by some topic.
+"""Removes redundant links: afterwards every link is needed by some topic.
 
 A link is redundant if every topic that its ends share stays k-connected without it. Links that serve few
-topics are tried first (with prices: expensive ones that serve few), since taking one away makes others
+topics are tried first (with prices: expensive ones that serve few), since removing one makes others
 indispensable.
 """
 
@@ -9,12 +9,12 @@ import numpy as np
 from numba import njit
 
 from regraft.design.kernel_mesh import Flags, drop, new_mesh, removable
-from regraft.design.limits import Terms
 from regraft.design.matrix import Ints, Matrix, Pairs
+from regraft.design.terms import Terms
 
 
 def prune(matrix: Matrix, links: Pairs, k: int, terms: Terms) -> Pairs:
-    """What is left when nothing more can go. Topics that are not k-connected do not become weaker."""
+    """The links that are left. Topics that are not k-connected do not become weaker."""
     worth = common_topics(matrix, links).astype(np.float64)
     if terms.prices.size:
         worth /= np.maximum(terms.prices[links[:, 0], links[:, 1]], 1e-9)

@@ -1,12 +1,12 @@
 """Incremental repair: nodes and subscriptions came or went, and as few links as possible change.
 
 Links between nodes that still share a topic stay; topics whose nodes changed are mended cut by cut, and what
-has become redundant goes. How far this may drift is bounded: `excess` is the number of links over the proven
-lower bound for the interest as it is now. Beyond (1 + drift) times the excess of the last fresh design
-(`reference`), the overlay is designed afresh, and the better of the two kept. So there are never more than
-(1 + drift) times the reference that is handed back times the links of any other overlay, a fresh design
-included. That is no promise to be within `drift` of a fresh design, which may be nearer to the bound now
-than the last one was.
+has become redundant is removed. How far this may drift is bounded: `excess` is the number of links divided by
+the proven lower bound for the current interest. Above (1 + drift) times the excess of the last fresh design
+(`reference`), the overlay is designed anew, and the better of the two is kept. So an overlay never has more
+than (1 + drift) · reference times the links of any other overlay, a fresh design included, with the reference
+that is returned. It is not promised to be within `drift` of a fresh design, which may be nearer to the bound
+now than the last one was.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from regraft.design.explain import fewest_possible
-from regraft.design.limits import Terms, prices_between
 from regraft.design.matrix import Interests
 from regraft.design.mend import mended
 from regraft.design.mesh import MeshOptions, checked_interest, design_mesh
 from regraft.design.prune import prune
+from regraft.design.terms import Terms, prices_between
 from regraft.model import Ends, Infeasible, Topology
 
 Interest = Mapping[str, Iterable[str]]
@@ -27,7 +27,7 @@ Interest = Mapping[str, Iterable[str]]
 
 @dataclass(frozen=True)
 class Repaired:
-    """`excess` is now, `reference` of the last fresh design: hand it to the next repair."""
+    """`excess` of this overlay, `reference`: that of the last fresh design, to pass to the next repair."""
 
     topology: Topology
     added: frozenset[Ends]
@@ -38,7 +38,7 @@ class Repaired:
 
 
 def excess(topology: Topology, interest: Interest, k: int) -> float:
-    """Links over the proven lower bound; the overlay has at most so many times the fewest links."""
+    """Links divided by the proven lower bound: at most this factor above the fewest links."""
     return len(topology.links) / max(1, fewest_possible(Interests.of(interest).matrix, k))
 
 

@@ -1,7 +1,7 @@
 """Node sequences for HararyPT (kTCO §VII, Alg. 2 line 1).
 
-The published algorithm takes any. In a Harary graph a node is joined, per topic, to the last k/2 before it
-that are interested; it is one link for all topics in which that is the same node. So the sequence grows at
+The published algorithm takes any sequence. In a Harary graph a node is joined, per topic, to the last k/2
+before it that are interested; topics in which these are the same node share a link. So the sequence grows at
 its end by the node that needs the fewest links per subscription: similar interests become neighbours.
 """
 
@@ -11,7 +11,7 @@ from numba import njit
 from regraft.design.matrix import Ints, Matrix
 
 LOOK = 1_000
-"""How many nodes are compared for each place; in larger networks not all."""
+"""How many nodes are compared for each place at most."""
 
 
 def arbitrary_sequence(matrix: Matrix, random: np.random.Generator) -> Ints:

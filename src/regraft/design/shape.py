@@ -24,7 +24,7 @@ def degrees(topology: Topology) -> Degrees:
 
 
 def topic_diameters(topology: Topology, interest: Mapping[str, Iterable[str]]) -> dict[str, int | None]:
-    """The most hops between two nodes of a topic within the topic; None where there is no way."""
+    """The most hops between two nodes of each topic, within the topic; None if it is not connected."""
     number = {name: place for place, name in enumerate(topology.ids)}
     start, near = arcs(len(number), [(number[one], number[other]) for one, other in topology.by_ends])
     place = np.full(len(number), -1, np.int64)

@@ -14,7 +14,7 @@ TINY = {
 
 
 def warm() -> None:
-    """Design something tiny with everything that is compiled."""
+    """Design something tiny, so that everything that is compiled is called once."""
     for method in ("gm", "gm2", "harary", "greedy-k"):
         use(design_mesh(TINY, method, MeshOptions()))
     use(design_mesh(TINY, "greedy-k", MeshOptions(part=6)))

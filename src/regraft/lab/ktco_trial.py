@@ -11,10 +11,10 @@ from regraft.design.gm2 import gm2
 from regraft.design.greedy_k import greedy_k
 from regraft.design.harary import harary
 from regraft.design.improve import improve
-from regraft.design.limits import Terms
 from regraft.design.matrix import Matrix, Pairs
 from regraft.design.sequence import arbitrary_sequence
 from regraft.design.shape import topic_diameters
+from regraft.design.terms import Terms
 from regraft.lab.ktco_workload import named, workload
 from regraft.model import Infeasible, Topology
 

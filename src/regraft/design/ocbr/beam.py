@@ -1,8 +1,8 @@
 """The best trees that a few shifts lead to: many trees are kept for each number of shifts spent.
 
-Greedy ways take what saves now; here an exchange that costs may come first if it opens a better one. For
-each number of shifts, the `width` cheapest trees are remembered, and from each of them every exchange is
-looked at. Pays for small budgets.
+A greedy search takes what saves now; here an exchange that costs something may come first if it makes a
+better one possible. For each number of shifts, the `width` cheapest trees are remembered, and from each of
+them every exchange is tried. This is worth its time for small budgets.
 """
 
 from typing import NamedTuple
@@ -18,32 +18,35 @@ from regraft.design.ocbr.problem import Problem
 from regraft.model import ends
 
 MOST_WORK = 4_000_000
-"""Budget × width × pairs up to which this is tried: seconds."""
+"""Budget × width × pairs up to which this is tried: it takes seconds then."""
 MOST_MOVES = 400_000
 
 
-class Reached(NamedTuple):
-    """A tree on the way, what it costs more than the first, and the exchanges to it."""
+class ReachedTree(NamedTuple):
+    """A tree, the difference of its cost from the first tree's, and the exchanges that lead to it."""
 
     change: float
     parent: Ints
     taken: tuple[Exchange, ...]
 
 
-class Step(NamedTuple):
-    """An exchange from a reached tree: its ends, the place of the removed link, the cost then."""
+class NextExchange(NamedTuple):
+    """An exchange from a reached tree; `change` is the cost afterwards minus the first tree's.
+
+    `one` and `other` are the ends of the added link, `gone` is the place of the removed link in their loop.
+    """
 
     change: float
-    source: Reached
+    source: ReachedTree
     one: int
     other: int
     gone: int
 
 
 def beam(problem: Problem, start: Ints, pairs: Ints, budget: int, width: int, effort: Effort) -> Way:
-    """The best way of at most `budget` shifts over these links; the tree as it is if nothing saves."""
-    levels: list[list[Step]] = [[] for _ in range(budget + 1)]
-    best = first = Reached(0.0, start, ())
+    """The best way of at most `budget` shifts that adds links of `pairs`; an empty one if nothing saves."""
+    levels: list[list[NextExchange]] = [[] for _ in range(budget + 1)]
+    best = first = ReachedTree(0.0, start, ())
     for spent in range(budget + 1):
         here = [first] if spent == 0 else _distinct(problem, levels[spent], width)
         best = min([best, *here], key=lambda each: each.change)
@@ -56,8 +59,8 @@ def beam(problem: Problem, start: Ints, pairs: Ints, budget: int, width: int, ef
 
 
 def _steps(
-    problem: Problem, source: Reached, pairs: Ints, longest: int, width: int
-) -> list[tuple[int, Step]]:
+    problem: Problem, source: ReachedTree, pairs: Ints, longest: int, width: int
+) -> list[tuple[int, NextExchange]]:
     """For each number of shifts, the cheapest exchanges from here."""
     net, size = problem.net, len(problem.ids)
     tree = hang_up(source.parent, np.diff(net.at_start))
@@ -65,20 +68,20 @@ def _steps(
     moves, change = np.empty((most, 4), np.int64), np.empty(most)
     worth = new_worth(size, len(net.demand))
     count = all_exchanges(net, tree, new_loop(size), worth, pairs, longest, moves, change)
-    found: list[tuple[int, Step]] = []
+    found: list[tuple[int, NextExchange]] = []
     for shifts in np.unique(moves[:count, 3]).tolist():
         rows = np.flatnonzero(moves[:count, 3] == shifts)
         for row in rows[np.argsort(change[rows], kind="stable")[: 2 * width]].tolist():
             one, other, gone = (int(number) for number in moves[row, :3])
-            found.append((shifts, Step(source.change + float(change[row]), source, one, other, gone)))
+            found.append((shifts, NextExchange(source.change + float(change[row]), source, one, other, gone)))
     return found
 
 
-def _distinct(problem: Problem, steps: list[Step], width: int) -> list[Reached]:
+def _distinct(problem: Problem, steps: list[NextExchange], width: int) -> list[ReachedTree]:
     """The cheapest different trees that these steps lead to."""
     loop = new_loop(len(problem.ids))
     seen: set[bytes] = set()
-    found: list[Reached] = []
+    found: list[ReachedTree] = []
     for step in sorted(steps, key=lambda each: each.change):
         if len(found) == width:
             break
@@ -90,7 +93,7 @@ def _distinct(problem: Problem, steps: list[Step], width: int) -> list[Reached]:
             removed = ends(path[step.gone], path[step.gone + 1])
             saves = step.source.change - step.change
             taken = Exchange(ends(path[0], path[-1]), removed, saves, path)
-            found.append(Reached(step.change, tree.parent, (*step.source.taken, taken)))
+            found.append(ReachedTree(step.change, tree.parent, (*step.source.taken, taken)))
     return found
 
 

@@ -27,9 +27,9 @@ from regraft.design.ocbr.problem import Problem
 from regraft.design.ocbr.rebuild import graph_of
 
 MOST_BROKERS = 3000
-"""For all distances: 72 MB."""
+"""The most for which all distances are computed: they take 72 MB."""
 MOST_ARCS = 50_000_000
-"""Looked at in a dual ascent: a fraction of a second for each class."""
+"""The most arcs that a dual ascent looks at: a fraction of a second for each class."""
 MOST_ASCENTS = 2_000_000
 """Classes × links up to which there is a dual ascent for every class: seconds."""
 MOST_FLOW = 30_000_000
@@ -58,14 +58,14 @@ def cut_tree_design(problem: Problem) -> tuple[Ints, Bound]:
 
 
 def _alone(problem: Problem) -> float:
-    """Classes of one broker: the same in every tree."""
+    """The cost of the classes of one broker, which is the same in every tree."""
     cost = {broker.id: broker.cost for broker in problem.brokers}
     single = (each for each in problem.traffic if len(each.members) == 1)
     return problem.beta * sum(each.demand * cost[next(iter(each.members))] for each in single)
 
 
 def _shared(problem: Problem) -> float:
-    """What brokers cost beyond the cheapest for every link: one more broker, and dear members."""
+    """Broker costs beyond the cheapest broker for each link: one more broker, and members that cost more."""
     net = problem.net
     least = float(net.broker.min())
     above = sum(
@@ -76,7 +76,7 @@ def _shared(problem: Problem) -> float:
 
 
 def classes_bound(problem: Problem) -> float:
-    """Every class alone."""
+    """The sum of what each class would pay if it were alone."""
     members, demand = problem.travelling
     if not members:
         return 0.0
@@ -100,12 +100,12 @@ def _link_bounds(problem: Problem, members: list[Ints]) -> Floats:
     matrix = scipy.sparse.csr_array((price, net.near, net.start), (size, size))
     far = dijkstra(matrix, directed=False)
     start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    # The tiny price that stands for none must not lift a bound above the truth.
+    # The tiny prices that stand for 0 must not raise a bound above the truth.
     return np.maximum(0.0, class_bounds(start, np.concatenate(members), far) - 1e-12 * size)
 
 
 def cuts_of(problem: Problem) -> tuple[Ints, Floats]:
-    """The cut tree of the traffic, hung up at broker 0, and the cut of each broker's link upwards."""
+    """The cut tree of the traffic, rooted at broker 0, and the cut of each broker's link to its parent."""
     net, size = problem.net, len(problem.ids)
     above, cut = np.zeros(size, np.int64), np.zeros(size)
     flow: Flow = new_flow(net)
@@ -115,11 +115,11 @@ def cuts_of(problem: Problem) -> tuple[Ints, Floats]:
 
 
 def cuts_bound(problem: Problem, cuts: Floats) -> float:
-    """The largest cut at the lowest price, and so on."""
+    """The sum over all links of cut times price: the largest cut has the lowest price, and so on."""
     net, size = problem.net, len(problem.ids)
     least = float(net.broker.min())
     if problem.open:
-        stated = np.sort(net.price)[::2]  # each link stands in two rows
+        stated = np.sort(net.price)[::2]  # each link is in two rows
         prices = np.sort(np.concatenate((stated, np.full(size, net.other))))[: size - 1] + least
     else:
         matrix = scipy.sparse.csr_array((net.price + 1.0, net.near, net.start), (size, size))

@@ -19,11 +19,12 @@ from regraft.design.ocbr.kernel_loop import Worth, new_worth
 from regraft.design.ocbr.kernel_tree import NONE, Floats, Ints, Loop, Tree, hang_up, new_loop
 from regraft.design.ocbr.problem import Problem
 from regraft.design.ocbr.starts import offers
-from regraft.model import Action, Ends, ends
+from regraft.model import Action, BadInput, Ends, Topology, ends
+from regraft.model.changes import changed
 
 NO_GOAL = -2
 MOST_PAIRS = 60_000
-"""Links looked at in one climb; of more, so many are drawn."""
+"""The most links that one climb looks at; if there are more, this many are drawn at random."""
 
 
 class Exchange(NamedTuple):
@@ -36,7 +37,7 @@ class Exchange(NamedTuple):
 
     @property
     def shifts(self) -> tuple[Action, ...]:
-        """The removed link slides along the path: first one end to the beginning, then the other."""
+        """The removed link slides along the path: one end to its beginning, then the other to its end."""
         path = self.path
         gone = next(k for k in range(len(path) - 1) if ends(path[k], path[k + 1]) == self.removed)
         left = [Action("shift", (path[gone + 1], path[k], path[k - 1])) for k in range(gone, 0, -1)]
@@ -74,8 +75,9 @@ class Climber:
     def climb(self, pairs: Ints, budget: int | None, goal: Ints, bent: float, noise: Floats) -> Way:
         """Greedily by saving per shift^bent, times noise; stops when nothing saves or the budget is spent.
 
-        With a goal tree, its missing links are the pairs, links of it are never removed, and exchanges
-        that cost are taken too, last: the way ends at the goal if the budget allows.
+        With a goal tree, the pairs are the links that it has and this tree lacks. Its links are never
+        removed, and exchanges that raise the cost are taken too, last: the way ends at the goal if the budget
+        allows.
         """
         net = self.problem.net
         tree: Tree = hang_up(self.start, np.diff(net.at_start))
@@ -115,14 +117,14 @@ class Climber:
 
 
 def _rate(saves: float, shifts: int, bent: float) -> float:
-    """What is saved per shift; exchanges that cost come last, the dearest in shifts first among equals."""
+    """What is saved per shift^bent. An exchange that saves nothing is rated by its cost alone."""
     return float(saves / shifts**bent if saves > 0 else saves)
 
 
 def way_to(problem: Problem, start: Ints, goal: Ints) -> Way:
     """From one tree towards another, the most saving per shift first: the explanation of a design.
 
-    Ends at a tree that costs as much as the goal (or less); what changes nothing is left as it is.
+    The way ends at a tree that costs at most as much as the goal; exchanges that save nothing are left out.
     """
     pairs = missing(start, goal)
     way = Climber(problem, start).climb(pairs, None, goal, 1.0, np.ones(len(pairs)))
@@ -130,7 +132,7 @@ def way_to(problem: Problem, start: Ints, goal: Ints) -> Way:
 
 
 def missing(start: Ints, goal: Ints) -> Ints:
-    """The links of the goal tree that the start has not."""
+    """The links of the goal tree that the start tree does not have."""
     pairs = [
         (b, int(goal[b]))
         for b in range(len(goal))
@@ -148,7 +150,7 @@ def within(problem: Problem, start: Ints, goal: Ints, budget: int, effort: Effor
     climber = Climber(problem, start)
     directions = [(missing(start, goal), goal), (_pairs(problem, start, rng), np.full_like(goal, NO_GOAL))]
     best, rounds = Way((), start.copy()), 0
-    while rounds < 1 or effort.gone(rounds) < 1.0:
+    while rounds < 1 or effort.spent(rounds) < 1.0:
         bent = 1.0 if rounds == 0 else float(rng.uniform(0.3, 1.5))
         for pairs, to in directions:
             noise = np.ones(len(pairs)) if rounds == 0 else rng.uniform(0.5, 1.0, len(pairs))
@@ -160,7 +162,7 @@ def within(problem: Problem, start: Ints, goal: Ints, budget: int, effort: Effor
 
 
 def _trimmed(problem: Problem, start: Ints, way: Way) -> Way:
-    """Up to where most is saved: exchanges at the end that save nothing are not worth their shifts."""
+    """The way up to where it has saved most: exchanges after that are not worth their shifts."""
     sums = np.cumsum([0.0, *(each.saves for each in way.exchanges)])
     enough = sums.max() - 1e-9 * abs(sums.max())
     taken = way.exchanges[: int(np.argmax(sums >= enough))]
@@ -175,7 +177,7 @@ def _replayed(problem: Problem, start: Ints, exchanges: Sequence[Exchange]) -> I
 
 
 def _pairs(problem: Problem, start: Ints, rng: np.random.Generator) -> Ints:
-    """Links worth a try: those offered to a search, and those that one shift adds."""
+    """Links to try: those offered to a search, and those that one shift can add."""
     size = len(problem.ids)
     offered = offers(problem)
     here = np.repeat(np.arange(size), np.diff(offered.start))
@@ -192,3 +194,28 @@ def _pairs(problem: Problem, start: Ints, rng: np.random.Generator) -> Ints:
         found |= {(min(a, b), max(a, b)) for a in drawn for b in drawn if a != b}
     pairs = np.array(sorted(found), np.int64).reshape(-1, 2)
     return pairs if len(pairs) <= MOST_PAIRS else rng.choice(pairs, MOST_PAIRS, replace=False)
+
+
+def within_degree(topology: Topology, exchanges: Sequence[tuple[Ends, Ends]], most: int) -> Topology:
+    """The tree after the exchanges (removed, added) that leave no broker with more than `most` links.
+
+    The search for trees knows no limit on degrees. Each of its exchanges saves something, so a part of them
+    still saves in nearly every case; the goals of the loop check that.
+    """
+    left, before = list(exchanges), -1
+    while len(left) != before:  # again while the last round made an exchange: it may have cleared the way
+        before, waiting = len(left), []
+        for removed, added in left:
+            degrees = {end: len(topology.neighbours[end] - _other(removed, end)) for end in added}
+            try:
+                if any(degree >= most for degree in degrees.values()):
+                    raise BadInput("degree", "is at its limit")
+                topology = changed(topology, (added,), (removed,))
+            except BadInput:  # the limit, or a cycle until another exchange has been made
+                waiting.append((removed, added))
+        left = waiting
+    return topology
+
+
+def _other(link: Ends, end: str) -> set[str]:
+    return {one for one in link if one != end} if end in link else set()

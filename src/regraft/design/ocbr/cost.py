@@ -26,7 +26,7 @@ class Cost(NamedTuple):
 
 
 def cost_of(problem: Problem, parent: Ints) -> Cost:
-    """The cost of a hung-up tree."""
+    """The cost of the tree with these parents."""
     topology = problem.topology(parent)
     index = TreeIndex.of(topology)
     spans = Spans.of(index, problem.traffic)
@@ -46,7 +46,7 @@ def link_loads(problem: Problem, parent: Ints) -> dict[Ends, float]:
 def local_view(tree: Topology, traffic: Iterable[TrafficClass], master: str) -> Traffic:
     """What `master` sees of the traffic: members become the neighbour they lie behind, equal classes merge.
 
-    Classes that do not enter the neighbourhood from two sides are none of its business and left out.
+    Classes that lie behind one neighbour alone cannot be improved here and are left out.
     """
     behind = {master: master}
     for neighbour in tree.neighbours[master]:

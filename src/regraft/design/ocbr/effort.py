@@ -1,4 +1,4 @@
-"""How long a search may go on, and whom it tells. Time is an argument: this package knows no clock."""
+"""How long a search may take, and where it reports. Time is an argument: this package knows no clock."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ def _never() -> bool:
     return False
 
 
-def _nobody(progress: Progress) -> None:
+def _ignore(progress: Progress) -> None:
     pass
 
 
@@ -27,12 +27,12 @@ class Effort:
 
     moves: int | None = None
     expired: Callable[[], bool] = _never
-    tell: Callable[[Progress], None] = _nobody
+    tell: Callable[[Progress], None] = _ignore
     fraction: Callable[[], float] | None = None
-    """How much of the time has gone, from 0 to 1; without it, moves are counted."""
+    """How much of the time is spent, from 0 to 1; without it, only moves count."""
 
-    def gone(self, moves: int) -> float:
-        """The part of the effort that is spent: 1 ends the search."""
+    def spent(self, moves: int) -> float:
+        """The part of the effort that is spent after this many moves; 1 ends the search."""
         if self.expired():
             return 1.0
         counted = moves / self.moves if self.moves else (1.0 if self.moves == 0 else 0.0)

@@ -1,4 +1,4 @@
-"""The best tree, proven, where that is possible (OCBR leaves even neighbourhoods to a heuristic).
+"""The best tree with a proof, where that is possible (OCBR uses a heuristic even for neighbourhoods).
 
 A small network: dynamic programming over subsets of brokers, O(n·3^(n−1)) time and O(n·2^n) memory,
 whatever the number of classes. Sixteen brokers take a fraction of a second. One class of few members in
@@ -18,9 +18,9 @@ from regraft.model import BadInput
 
 MOST_BROKERS = 18
 MOST_STEPS = 10**8
-"""Of Dreyfus and Wagner's program: a second or so."""
+"""The most steps of Dreyfus and Wagner's program: it takes about a second."""
 QUICK = 14
-"""Up to so many brokers, the proof is quicker than a search."""
+"""Up to this number of brokers, the proof is faster than a search."""
 
 
 def exact(problem: Problem) -> Ints:

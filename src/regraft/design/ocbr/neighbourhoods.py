@@ -1,7 +1,8 @@
 """OCBR as printed, seen from one place: neighbourhood by neighbourhood until no broker improves (§3.1, §3.2).
 
-Every accepted step lowers the global cost by what the master measured locally, so this ends. Masters take
-their turns in an order drawn from the seed; the live network has no order at all (`master`).
+Every accepted step lowers the global cost by what the master measured locally, so this ends. The masters act
+one after another in a random order that follows from the seed; in the live network there is no order
+(`master`).
 """
 
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from regraft.design.ocbr.kernel_search import seed_random
 from regraft.design.ocbr.kernel_tabu import apply, contract, neighbourhood, tabu_search
 from regraft.design.ocbr.kernel_tree import NONE, Ints, hang_up, new_loop
 from regraft.design.ocbr.problem import Problem
-from regraft.design.ocbr.starts import turned
+from regraft.design.ocbr.starts import rerooted
 
 LEAST = 1e-9
-"""Of the total cost: a gain below this is rounding, and would let the search go on for ever."""
+"""As a share of the total cost: a smaller gain is a rounding error, and the search might never end."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,10 @@ TABU = Tabu()
 
 @dataclass(frozen=True)
 class Fixpoint:
-    """Where the neighbourhoods end: the tree, its cost, the accepted steps' costs, and whether all agreed."""
+    """The tree at which no master improves anything, its cost, and the cost after each accepted step.
+
+    `settled` is false if the effort ended before that.
+    """
 
     parent: Ints
     cost: float
@@ -46,7 +50,7 @@ class Fixpoint:
 def by_neighbourhoods(
     problem: Problem, start: Ints, cost: float, effort: Effort, tabu: Tabu = TABU, seed: int = 0
 ) -> Fixpoint:
-    """Let every broker be master in turn, until a whole round brings nothing (or the effort ends)."""
+    """Let every broker be master in turn, until a whole round improves nothing or the effort ends."""
     net, size = problem.net, len(problem.ids)
     rng = np.random.default_rng(seed)
     seed_random(seed)
@@ -58,7 +62,7 @@ def by_neighbourhoods(
         improved = False
         rounds += 1
         for master in rng.permutation(size).tolist():
-            if effort.gone(moves) >= 1.0:
+            if effort.spent(moves) >= 1.0:
                 return Fixpoint(tree.parent, trace[-1], tuple(trace), rounds, False)
             k = neighbourhood(tree, master, brokers)
             if k < 3:
@@ -69,7 +73,7 @@ def by_neighbourhoods(
             change = tabu_search(local, _star(k, hub), tabu.iterations, tabu.moves, tabu.tenure, found)
             moves += 1
             if change < -LEAST * abs(trace[-1]):
-                apply(tree, brokers, turned(found), hanging, k)
+                apply(tree, brokers, rerooted(found), hanging, k)
                 trace.append(trace[-1] + change)
                 improved = True
             effort.tell(Progress(f"round {rounds} of the masters", moves, trace[-1]))
@@ -77,7 +81,7 @@ def by_neighbourhoods(
 
 
 def _star(k: int, hub: int) -> Ints:
-    """A star over k places, hung up at place 0."""
+    """The parents of a star over k places, rooted at place 0."""
     parent = np.full(k, hub, np.int64)
     parent[0] = NONE
     if hub:

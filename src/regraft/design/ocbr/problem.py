@@ -27,7 +27,7 @@ class Problem:
     links: tuple[Link, ...]
     open: bool
     traffic: Traffic
-    """Each member set once."""
+    """Each set of members occurs once."""
     alpha: float
     beta: float
 
@@ -72,7 +72,7 @@ class Problem:
 
     @cached_property
     def travelling(self) -> tuple[list[Ints], Floats]:
-        """Member numbers and demands of the classes that cross a link at all."""
+        """Member numbers and demands of the classes with more than one member: the others cross no link."""
         pairs = [each for each in self.traffic if len(each.members) > 1]
         number = self.number
         members = [np.sort(np.array([number[id] for id in each.members], np.int64)) for each in pairs]
@@ -106,7 +106,7 @@ class Problem:
         return start, columns[order], np.concatenate((cost, cost))[order]
 
     def parents(self, links: Iterable[Ends]) -> Ints:
-        """The tree hung up at broker 0."""
+        """The parents of the tree with these links, rooted at broker 0."""
         number = self.number
         around: list[list[int]] = [[] for _ in self.ids]
         for one, other in links:
@@ -123,12 +123,12 @@ class Problem:
         return parent
 
     def pairs(self, parent: Ints) -> list[Ends]:
-        """The links of a hung-up tree, by name."""
+        """The links of the tree with these parents, by name."""
         ids = self.ids
         return [ends(ids[b], ids[above]) for b, above in enumerate(parent.tolist()) if above != NONE]
 
     def topology(self, parent: Ints) -> Topology:
-        """The tree as a topology, with what the problem knows of brokers and links."""
+        """The tree as a topology, with what the problem knows about brokers and links."""
         links = tuple(self.by_ends.get(pair) or Link(pair) for pair in sorted(self.pairs(parent)))
         return Topology(self.brokers, links)
 

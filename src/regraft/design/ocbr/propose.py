@@ -1,4 +1,4 @@
-"""The entry: a better broker tree for the traffic, how good it is, and the way there (OCBR, and beyond)."""
+"""The entry: a better broker tree for the traffic, how good it is, and how to get there (OCBR)."""
 
 from dataclasses import dataclass, replace
 
@@ -18,12 +18,12 @@ from regraft.model import BadInput, Topology
 METHODS = ("auto", "global", "neighbourhoods", "exact")
 MOVES = Effort(moves=20_000)
 WIDTH = 20
-"""Trees kept for each number of shifts."""
+"""Trees that the beam keeps for each number of shifts."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """`method` is what was done; `way` leads from the tree before to this one."""
+    """`method` says how the tree was found; `way` leads from the tree before to this one."""
 
     topology: Topology
     before: Cost
@@ -40,13 +40,9 @@ class Design:
     @property
     def gap(self) -> float:
         """By how much, at most, the cost is above the least possible (0.05: five percent)."""
-        return (
-            0.0
-            if self.optimal
-            else self.cost.total / self.bound.value - 1
-            if self.bound.value
-            else float("inf")
-        )
+        if self.optimal:
+            return 0.0
+        return self.cost.total / self.bound.value - 1 if self.bound.value else float("inf")
 
 
 def propose_tree(
@@ -60,7 +56,7 @@ def propose_tree(
 ) -> Design:
     """A tree for the problem's traffic; without a topology, the cheapest links are the tree before.
 
-    With a budget, at most so many shifts lead from the topology to it.
+    With a budget, at most that many shifts lead from the topology to it.
     """
     if method not in METHODS:
         raise BadInput("method", f"unknown method {method!r}, choose one of {', '.join(METHODS)}")
@@ -104,7 +100,7 @@ def _proven(problem: Problem, parent: Ints, by: str) -> tuple[Ints, str, Bound]:
 
 
 def _best_within(problem: Problem, start: Ints, goal: Ints, budget: int, effort: Effort, seed: int) -> Way:
-    """By many greedy ways, and for small budgets by a beam of trees."""
+    """The best way within the budget, from many greedy climbs, and for small budgets also from a beam."""
     ways = []
     size = len(problem.ids)
     count = size * (size - 1) // 2 if problem.open else len(problem.links)
@@ -120,7 +116,7 @@ def _rounds(effort: Effort) -> Effort:
 
 
 def _without_budget(effort: Effort, budget: int | None) -> Effort:
-    """Half of the effort, if the other half is to look for a way within the budget."""
+    """The effort for the search without a budget: half, if the other half searches within a budget."""
     if budget is None:
         return effort
     fraction = effort.fraction

@@ -1,8 +1,8 @@
 """One master's decision: the best tree over its neighbourhood, as shifts (OCBR §3.1, §3.2).
 
 A small neighbourhood is solved exactly, a larger one by the tabu search of Figure 3. The star around the
-master becomes the new tree by one shift for each neighbour that leaves the master: those that end
-deepest go first, so that the broker they hang on still has its link to the master as the guard.
+master becomes the new tree by one shift for each neighbour that leaves the master. Those that end deepest
+go first: then their new parent still has its link to the master, which guards the shift.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from regraft.model import Action, Broker, Link, Topology, ends
 from regraft.model.traffic import Traffic
 
 EXACT = 10
-"""Brokers of a neighbourhood up to which the best tree is found by proof."""
+"""Neighbourhoods with at most this many brokers are solved exactly."""
 
 
 def _everywhere(one: str, other: str) -> float | None:
@@ -47,7 +47,7 @@ class Costs:
 def rearrangement(
     master: str, neighbours: frozenset[str], view: Traffic, costs: Costs, tabu: Tabu, seed: int
 ) -> tuple[tuple[Action, ...], float]:
-    """The shifts to a better neighbourhood and what they save per Δt; none if nothing is better."""
+    """The shifts to a better neighbourhood and what they save per Δt; no shifts if nothing is better."""
     near = sorted(neighbours)
     if len(near) < 2 or not view:
         return (), 0.0
@@ -68,7 +68,7 @@ def rearrangement(
 
 
 def _left_alone(problem: Problem, parent: Ints) -> tuple[Ints, float]:
-    """Neighbours whose move saves nothing stay where they are, at the master; and what that saves."""
+    """The tree in which neighbours whose move saves nothing stay at the master; and what that saves."""
     best = before = cost_of(problem, parent).total
     for place in np.flatnonzero(parent > 0).tolist():
         tried = parent.copy()
@@ -101,7 +101,7 @@ def _exactly(problem: Problem) -> tuple[Ints, float, float]:
 
 
 def shifts_from_star(ids: tuple[str, ...], parent: Ints) -> tuple[Action, ...]:
-    """From the star around ids[0] to the tree of these parents (places; of the first -1)."""
+    """From the star around ids[0] to the tree with these parents (places in `ids`; NONE for the first)."""
 
     @cache
     def depth(place: int) -> int:

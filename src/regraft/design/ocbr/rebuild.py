@@ -1,9 +1,9 @@
-"""New trees for a search to go on from: one class's subtree built afresh, the rest kept where it fits.
+"""New trees for a search to continue from: one class's subtree is built anew, the rest is kept where it fits.
 
-With few classes a tree is mostly brokers that nobody crosses, and small moves wander among equal costs.
-So the subtree of one class is built as for a Steiner tree: from disguised prices, from two good subtrees
-joined, or from a good one with brokers strewn in; then brokers are put in and left out until nothing
-saves. The old tree's links join the remaining brokers to it.
+With few classes, most brokers of a tree are crossed by no traffic, and small moves lead from one tree to
+another of equal cost. So the subtree of one class is built as a Steiner tree: from randomly raised prices,
+from two good subtrees joined, or from a good one with random brokers added; then brokers are added and
+removed until nothing saves. The old tree's links join the remaining brokers to it.
 """
 
 from dataclasses import dataclass, field
@@ -14,19 +14,19 @@ import numpy as np
 from regraft.design.ocbr.kernel_steiner import Graph, embed, improve, join, span
 from regraft.design.ocbr.kernel_tree import NONE, Ints
 from regraft.design.ocbr.problem import Problem
-from regraft.design.ocbr.starts import hung_up_pairs
+from regraft.design.ocbr.starts import rooted_pairs
 
 FEW = 24
-"""Classes: with more of them, the subtree of one says little about the best tree."""
+"""The most classes: with more of them, the subtree of one says little about the best tree."""
 MOST_LINKS = 200_000
 POOL = 12
 """Good subtrees that are remembered for each class."""
 DISGUISES = (0.05, 0.3, 1.0)
-"""By how much a price may look higher than it is."""
+"""Shares by which prices may be raised at random."""
 
 
 class Subtree(NamedTuple):
-    """What a message of the class pays in it, and which brokers it uses (1) or not (0)."""
+    """What a message of the class costs in it, and which brokers it uses (1) or not (0)."""
 
     cost: float
     used: Ints
@@ -61,14 +61,14 @@ class Builder:
 
     @classmethod
     def of(cls, problem: Problem, rng: np.random.Generator) -> "Builder | None":
-        """None if there are too many classes for this to pay."""
+        """None if there are too many classes for this to be useful."""
         if len(problem.net.demand) > FEW:
             return None
         graph = graph_of(problem)
         return None if graph is None else cls(problem, graph, rng)
 
     def build(self, best: Ints) -> Ints:
-        """Parents of a tree in which one class, drawn by its demand, has a subtree of its own."""
+        """Parents of a tree with a new subtree for one class, which is drawn by its demand."""
         members, demand = self.problem.travelling
         share = demand * np.array([len(each) for each in members])
         drawn = int(self.rng.choice(len(members), p=share / share.sum()))
@@ -78,10 +78,10 @@ class Builder:
         return self.embedded(subtree, member, best)
 
     def embedded(self, subtree: Subtree, member: Ints, best: Ints) -> Ints:
-        """The subtree, and what fits of the links of `best`."""
+        """Parents of the tree with the subtree, and those links of `best` that fit."""
         below = np.flatnonzero(best != NONE)
         pairs = embed(self.graph, subtree.used, member, below, best[below])
-        return hung_up_pairs(pairs, len(best))
+        return rooted_pairs(pairs, len(best))
 
     def _subtree(self, pool: list[Subtree], member: Ints) -> Subtree:
         rng = self.rng

@@ -11,7 +11,7 @@ from regraft.design.ocbr.problem import Problem
 CHEAP, ALIKE = 10, 10
 """Offers for each broker: its cheapest links, and links to brokers it shares most demand with."""
 LARGE_CLASS = 60
-"""Of a class with more members, neighbours in a ring count as sharing, not all pairs."""
+"""In a class with more members, only neighbours in a ring count as sharing demand, not all pairs."""
 CENTRES = 3
 
 
@@ -20,17 +20,17 @@ def starts(problem: Problem) -> dict[str, Ints]:
     if problem.open:
         return {f"star at {problem.ids[hub]}": star(problem, int(hub)) for hub in centres(problem)}
     matrix = price_matrix(problem)
-    found = {"cheapest links": hung_up(minimum_spanning_tree(matrix), len(problem.ids))}
+    found = {"cheapest links": rooted(minimum_spanning_tree(matrix), len(problem.ids))}
     for hub in centres(problem):
         _, before = dijkstra(matrix, directed=False, indices=int(hub), return_predecessors=True)
-        found[f"shortest paths from {problem.ids[hub]}"] = turned(np.where(before < 0, NONE, before))
+        found[f"shortest paths from {problem.ids[hub]}"] = rerooted(np.where(before < 0, NONE, before))
     return found
 
 
 def price_matrix(problem: Problem) -> scipy.sparse.csr_array:
     """What a message pays on each stated link, half of both brokers included.
 
-    scipy takes a price of nothing for no link at all; a tiny one stands for it.
+    A tiny price stands for 0, which scipy would take for a missing link.
     """
     start, near, price = problem.possible
     size = len(problem.ids)
@@ -41,12 +41,12 @@ def price_matrix(problem: Problem) -> scipy.sparse.csr_array:
 
 
 def centres(problem: Problem) -> Ints:
-    """The brokers from which the demand at all brokers is nearest."""
+    """The brokers that are nearest to the demand at all brokers."""
     net, size = problem.net, len(problem.ids)
     load = np.array(
         [net.demand[net.at[net.at_start[b] : net.at_start[b + 1]]].sum() for b in range(size)], np.float64
     )
-    if problem.open:  # of a star: what its hub need not be sent, and what crosses it
+    if problem.open:  # the cost of a star with this hub, without what all stars pay
         paid = net.broker * (net.demand.sum() - load) - net.other * load
         return np.argsort(paid, kind="stable")[:CENTRES]
     matrix = price_matrix(problem)
@@ -58,33 +58,33 @@ def centres(problem: Problem) -> Ints:
 def star(problem: Problem, hub: int) -> Ints:
     parent = np.full(len(problem.ids), hub, np.int64)
     parent[hub] = NONE
-    return turned(parent)
+    return rerooted(parent)
 
 
-def hung_up(matrix: scipy.sparse.csr_array, size: int) -> Ints:
-    """A spanning tree, given as a matrix, hung up at broker 0."""
+def rooted(matrix: scipy.sparse.csr_array, size: int) -> Ints:
+    """The parents of a spanning tree, given as a matrix, rooted at broker 0."""
     _, before = breadth_first_order(matrix, 0, directed=False)
     parent: Ints = np.where(before < 0, NONE, before).astype(np.int64)
     return parent[:size]
 
 
-def hung_up_pairs(pairs: Ints, size: int) -> Ints:
-    """A spanning tree, given as pairs of brokers, hung up at broker 0."""
+def rooted_pairs(pairs: Ints, size: int) -> Ints:
+    """The parents of a spanning tree, given as pairs of brokers, rooted at broker 0."""
     links = (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1]))
-    return hung_up(scipy.sparse.coo_array(links, (size, size)).tocsr(), size)
+    return rooted(scipy.sparse.coo_array(links, (size, size)).tocsr(), size)
 
 
-def turned(parent: Ints) -> Ints:
-    """The same tree hung up at broker 0."""
-    turned = parent.astype(np.int64)
+def rerooted(parent: Ints) -> Ints:
+    """The same tree rooted at broker 0: the links from there to the old root change direction."""
+    above_each = parent.astype(np.int64)
     b, above = 0, NONE
     while b != NONE:
-        turned[b], above, b = above, b, int(turned[b])
-    return turned
+        above_each[b], above, b = above, b, int(above_each[b])
+    return above_each
 
 
 def offers(problem: Problem) -> Offers:
-    """For each broker, the links that a search tries most."""
+    """For each broker, the links that a search tries most often."""
     size = len(problem.ids)
     start, near, price = problem.possible
     affinity = shared_demand(problem)

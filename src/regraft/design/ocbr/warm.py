@@ -1,6 +1,6 @@
 """Loads the compiled functions, so that a clock that starts afterwards measures the work alone.
 
-`python -m regraft.design.ocbr.warm` compiles them, once for all.
+`python -m regraft.design.ocbr.warm` compiles them once; later runs load them from the cache.
 """
 
 from regraft.design.ocbr.effort import Effort

@@ -1,4 +1,4 @@
-"""The terms of a design beside its interest: how many links a node may have, and what links cost."""
+"""What limits a design besides its interest: how many links a node may have, and what links cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from regraft.model import BadInput
 Prices = npt.NDArray[np.float64]
 FREE = np.empty((0, 0), np.float64)
 MOST_SUBSCRIPTIONS = 16_000
-"""Per node: what two nodes share is counted in 16 bits, up to four times."""
+"""Per node, because what two nodes share is counted in 16 bits, up to four times."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Terms:
         return np.full(self.nodes, most, np.int64)
 
     def capacity(self, degree: Ints) -> Ints:
-        """How many links a node may have while links are exchanged: as allowed, with little memory."""
+        """The most links of a node while links are exchanged: not many more than now, to save memory."""
         return np.minimum(2 * degree + 16, np.maximum(self.room(), degree))
 
     @property
@@ -43,7 +43,7 @@ class Terms:
 
 
 def prices_between(nodes: tuple[str, ...], latency: Mapping[tuple[str, str], float]) -> Prices:
-    """The latency between each two nodes over the fastest way, in a network of links with latencies."""
+    """The latency between each two nodes along the fastest path of a network of links with latencies."""
     from scipy.sparse import coo_array  # noqa: PLC0415 (only designs with prices need it)
     from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
 
