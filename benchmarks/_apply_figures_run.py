@@ -26,7 +26,7 @@ from benchmarks._overlay_work import ROOT, Arrivals, due, judged, leaves
 from regraft.broker.io.running import run
 from regraft.coord import Coord, Ensemble, Layout
 from regraft.coord.typed import encode, read
-from regraft.deploy.begin import Settings
+from regraft.deploy.begin import RunSettings
 from regraft.deploy.execute import execute
 from regraft.deploy.records import Current, Status
 from regraft.lab.ipitt_execution import DONE, Execution, Trial
@@ -109,7 +109,7 @@ async def observe(trial: Trial, plan: Plan, folder: Path) -> Seen:
         await _all(shares, "look")
         await asyncio.sleep(WARM_UP)
         clock = time.monotonic() - time.time()
-        outcome = await execute(plan, coord, layout, _verify, Settings(canaries=0))
+        outcome = await execute(plan, coord, layout, _verify, RunSettings(canaries=0))
         await asyncio.sleep(AFTER)
         await _say(publishers)
         told = json.loads(await _line(publishers))

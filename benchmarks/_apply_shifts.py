@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from benchmarks._apply_overlay import Running, verify
 
-from regraft.deploy.begin import Settings
+from regraft.deploy.begin import RunSettings
 from regraft.deploy.execute import execute
 from regraft.model import Action, Bounds, Ends, Plan, Topology, ends
 
-QUIET = Settings(canaries=0)
+QUIET = RunSettings(canaries=0)
 
 
 class Shifted(NamedTuple):

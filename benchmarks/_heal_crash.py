@@ -19,7 +19,7 @@ from typing import NamedTuple
 from benchmarks._table import Line
 
 from regraft.broker.io.running import run
-from regraft.deploy.begin import Settings
+from regraft.deploy.begin import RunSettings
 from regraft.deploy.execute import execute
 from regraft.heal.database.records import Adaptation
 from regraft.model import BadInput, Plan, Topology
@@ -171,6 +171,6 @@ async def _restored(overlay: HealingOverlay, goal: Topology) -> None:
         plan = make_plan(now, goal)
         assert isinstance(plan, Plan)
         try:
-            await execute(plan, overlay.coord, overlay.layout, verify, Settings(canaries=0))
+            await execute(plan, overlay.coord, overlay.layout, verify, RunSettings(canaries=0))
         except BadInput:  # another run is not over yet
             await asyncio.sleep(0.1)

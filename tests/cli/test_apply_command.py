@@ -206,7 +206,7 @@ def test_an_ensemble_that_is_away_is_said_in_one_line(
 ) -> None:
     write_plan(TO_STAR, folder / "plan.json")
     monkeypatch.setattr(
-        "regraft.cli.running_zookeeper.found",
+        "regraft.cli.running_directory.ensemble_of",
         lambda *_: (Configuration("127.0.0.1:1", timeout=0.5), Layout()),
     )
     assert refused(regraft("apply", "plan.json")).startswith("ZooKeeper at 127.0.0.1:1 is not reachable")

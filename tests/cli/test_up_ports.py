@@ -8,7 +8,7 @@ from typing import Any
 from tests.cli.conftest import Run, refused
 from tests.cli.running import CHAIN, running
 
-from regraft.coord.ports import LOOPBACK, quiet_ports
+from regraft.coord.ports import LOOPBACK, reusable_ports
 
 
 def with_ports(**given: int) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def ports(up: dict[str, Any]) -> dict[str, int]:
 
 
 def test_hosts_and_ports_of_the_topology_are_used(folder: Path) -> None:
-    a, b = quiet_ports([LOOPBACK] * 2)
+    a, b = reusable_ports([LOOPBACK] * 2)
     topology = with_ports(a=a, b=b)
     topology["brokers"][1]["host"] = "127.0.0.2"
     with running(folder, topology=topology) as up:

@@ -8,6 +8,7 @@ from tests.coord.wires import finish
 from regraft.coord import (
     Check,
     Conflict,
+    ConnectionState,
     Coord,
     Create,
     Delete,
@@ -15,7 +16,6 @@ from regraft.coord import (
     Missing,
     Node,
     Set,
-    State,
     TooLarge,
 )
 from regraft.model import BadInput
@@ -119,7 +119,7 @@ def test_an_ephemeral_node_belongs_to_the_session_and_goes_with_it(hosts: str, r
                 node = await other.get(f"{root}/alive")
                 assert node is not None
                 assert node.ephemeral_owner == coord.session_id
-            assert coord.state is State.CLOSED
+            assert coord.state is ConnectionState.CLOSED
             await other.sync()
             assert await other.get(f"{root}/alive") is None
 

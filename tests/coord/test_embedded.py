@@ -14,7 +14,7 @@ from tests.coord.wires import finish
 
 from regraft.coord import Coord, Ensemble, embedded, server_files
 from regraft.coord.ports import free_ports, freed
-from regraft.coord.server_files import Options, Ports, write_files
+from regraft.coord.server_files import Ports, ServerOptions, write_files
 from regraft.coord.temporary import TemporaryFolder
 from regraft.model import BadInput, RegraftError
 
@@ -138,7 +138,7 @@ def test_a_directory_keeps_the_ports_unless_another_program_has_taken_them(
     with socket.create_server(("127.0.0.1", first)):
         other = finish(run())
     assert other != first
-    assert "cannot have its ports of the last start" in caplog.text
+    assert "cannot use its ports of the last start" in caplog.text
     (tmp_path / embedded.PORTS).write_text("[5]")
     with pytest.raises(BadInput, match=r"ports.json: does not hold ports .* remove it to have new ones"):
         finish(run())
@@ -168,13 +168,15 @@ def test_the_java_of_java_home_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_servers_listen_on_the_loopback_only_and_have_no_administration(tmp_path: Path) -> None:
-    command = write_files(tmp_path, 2, [Ports(1, 2, 3), Ports(4, 5, 6)], Options())
+    command = write_files(tmp_path, 2, [Ports(1, 2, 3), Ports(4, 5, 6)], ServerOptions())
     lines = (tmp_path / "zoo.cfg").read_text().splitlines()
     assert {"clientPortAddress=127.0.0.1", "clientPort=4", "admin.enableServer=false"} <= set(lines)
     assert {"server.1=127.0.0.1:2:3", "server.2=127.0.0.1:5:6"} <= set(lines)
     assert (tmp_path / "data" / "myid").read_text() == "2\n"
     assert "-Dzookeeper.forceSync=yes" in command
-    assert "-Dzookeeper.forceSync=no" in write_files(tmp_path, 1, [Ports(1, 2, 3)], Options(synced=False))
+    assert "-Dzookeeper.forceSync=no" in write_files(
+        tmp_path, 1, [Ports(1, 2, 3)], ServerOptions(synced=False)
+    )
     assert (tmp_path / "jaas.conf").stat().st_mode & 0o077 == 0
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regraft.coord import Corrupt, Layout
-from regraft.coord.layout import decoded, encoded, number_of, numbered
+from regraft.coord.layout import decoded, encoded
 from regraft.model import BadInput
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -56,17 +56,6 @@ def test_the_repair_can_be_typed_into_a_shell() -> None:
 def test_what_can_be_no_id_is_refused(id: str) -> None:
     with pytest.raises(BadInput):
         encoded(id)
-
-
-@given(st.integers(min_value=1, max_value=10**7))
-def test_numbers_come_back(number: int) -> None:
-    assert number_of(numbered(number), "/x") == number
-
-
-@pytest.mark.parametrize("name", ["", "1", "00001", "0000", "-001", "one", "٠٠٠١"])
-def test_a_name_that_is_no_number_is_corrupt(name: str) -> None:
-    with pytest.raises(Corrupt, match="is not named by a number such as 0001"):
-        number_of(name, "/regraft/plan/steps")
 
 
 @pytest.mark.parametrize(

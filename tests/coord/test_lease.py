@@ -8,6 +8,7 @@ import pytest
 from tests.coord.wires import Wire, expire, finish, until
 
 from regraft.coord import (
+    ConnectionState,
     Coord,
     CoordUnreachable,
     Corrupt,
@@ -17,7 +18,6 @@ from regraft.coord import (
     Lease,
     LeaseLost,
     Set,
-    State,
     acquire,
 )
 
@@ -131,8 +131,8 @@ def test_a_holder_without_a_connection_lets_go_before_the_session_can_expire(hos
         ):
             lease = await taken(coord, root, "me")
             wire.cut()
-            await until(coord, State.SUSPENDED)
-            await until(coord, State.CONNECTED)
+            await until(coord, ConnectionState.SUSPENDED)
+            await until(coord, ConnectionState.CONNECTED)
             assert lease.held
             wire.refuses = True
             wire.cut()
@@ -205,7 +205,7 @@ def test_letting_go_does_not_wait_for_an_ensemble_that_is_away(hosts: str, root:
             lease = await taken(coord, root, "me")
             wire.refuses = True
             wire.cut()
-            await until(coord, State.SUSPENDED)
+            await until(coord, ConnectionState.SUSPENDED)
             await lease.release()
             assert len(await other.children(root)) == 1
             wire.refuses = False
@@ -272,7 +272,7 @@ def test_what_is_no_place_in_a_queue_is_reported(hosts: str, root: str) -> None:
         async with await Coord.connect(hosts) as coord:
             await coord.create(f"{root}/garbage", b"")
             with pytest.raises(
-                Corrupt, match=f"{root}/garbage: is no place in a queue; to repair: regraft znode"
+                Corrupt, match=f"{root}/garbage: is not a place in a queue; to repair: regraft znode"
             ):
                 await acquire(coord, root, "me")
             with pytest.raises(Corrupt):

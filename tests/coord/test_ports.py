@@ -6,7 +6,7 @@ import pytest
 from tests.coord.wires import finish
 
 from regraft.coord import ports
-from regraft.coord.ports import LOOPBACK, free_ports, freed, is_free, quiet_ports
+from regraft.coord.ports import LOOPBACK, free_ports, freed, is_free, reusable_ports
 
 
 def test_ports_are_not_those_of_outgoing_connections(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,7 +16,7 @@ def test_ports_are_not_those_of_outgoing_connections(monkeypatch: pytest.MonkeyP
     with socket.create_server((LOOPBACK, 0)) as taken:
         port = taken.getsockname()[1]
         monkeypatch.setattr(ports, "_outside_outgoing", lambda: [port] * 50)  # all taken: any that is free
-        assert quiet_ports([LOOPBACK])[0] not in (0, port)
+        assert reusable_ports([LOOPBACK])[0] not in (0, port)
 
 
 def test_a_port_is_free_when_nobody_listens_there() -> None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.coord.wires import Wire, expire, finish, until
 
-from regraft.coord import Coord, CoordUnreachable, Denied, Digest, Node, Presence, State
+from regraft.coord import ConnectionState, Coord, CoordUnreachable, Denied, Digest, Node, Presence
 
 
 async def node_of(coord: Coord, path: str) -> Node:
@@ -70,7 +70,7 @@ def test_a_broken_connection_is_doubt_and_not_absence(hosts: str, root: str) -> 
             await presence.established()
             before = await node_of(coord, root)
             wire.cut()
-            await until(coord, State.SUSPENDED)
+            await until(coord, ConnectionState.SUSPENDED)
             assert not presence.here.is_set()
             await presence.established()
             assert await node_of(coord, root) == before

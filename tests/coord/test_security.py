@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from tests.coord.wires import Wire, expire, finish, until
 
-from regraft.coord import Coord, CoordUnreachable, Denied, Digest, Ensemble, Sasl, State, Tls
+from regraft.coord import ConnectionState, Coord, CoordUnreachable, Denied, Digest, Ensemble, Sasl, Tls
 from regraft.coord.server_files import ServerTls
 from regraft.model import BadInput
 
@@ -129,7 +129,7 @@ async def _handshake_breaks_off(hosts: str, path: str) -> None:
     async with Wire(hosts) as wire, await Coord.connect(wire.hosts, auth=Sasl("regraft", "secret")) as ours:
         wire.breaks_after = 2  # the session, the challenge
         wire.cut()
-        await until(ours, State.LOST)
+        await until(ours, ConnectionState.LOST)
         await ours.set(path, b"after all", 1)
 
 

@@ -7,23 +7,23 @@ import threading
 import pytest
 from tests.coord.wires import Wire, expire, finish, until
 
-from regraft.coord import Change, Configuration, Coord, CoordUnreachable, State
+from regraft.coord import Configuration, ConnectionChange, ConnectionState, Coord, CoordUnreachable
 from regraft.model import BadInput
 
 
 def test_a_broken_connection_is_suspended_and_mended_in_the_same_session(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with Wire(hosts) as wire, await Coord.connect(wire.hosts) as coord:
-            changes: list[Change] = []
+            changes: list[ConnectionChange] = []
             forget = coord.on_state(changes.append)
             await coord.create(f"{root}/alive", b"", ephemeral=True)
             wire.cut()
-            await until(coord, State.SUSPENDED)
-            await until(coord, State.CONNECTED)
+            await until(coord, ConnectionState.SUSPENDED)
+            await until(coord, ConnectionState.CONNECTED)
             session = coord.session_id
             assert changes == [
-                Change(State.SUSPENDED, session, False),
-                Change(State.CONNECTED, session, False),
+                ConnectionChange(ConnectionState.SUSPENDED, session, False),
+                ConnectionChange(ConnectionState.CONNECTED, session, False),
             ]
             assert await coord.get(f"{root}/alive") is not None
             forget()
@@ -35,12 +35,12 @@ def test_a_broken_connection_is_suspended_and_mended_in_the_same_session(hosts: 
 def test_an_expired_session_is_followed_by_a_new_one_without_the_old_nodes(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with await Coord.connect(hosts) as coord:
-            changes: list[Change] = []
+            changes: list[ConnectionChange] = []
             coord.on_state(changes.append)
             await coord.create(f"{root}/alive", b"", ephemeral=True)
             await expire(coord)
-            assert State.LOST in [change.state for change in changes]
-            assert changes[-1] == Change(State.CONNECTED, coord.session_id, True)
+            assert ConnectionState.LOST in [change.state for change in changes]
+            assert changes[-1] == ConnectionChange(ConnectionState.CONNECTED, coord.session_id, True)
             assert await coord.get(f"{root}/alive") is None
             await coord.create(f"{root}/alive", b"", ephemeral=True)
 
@@ -52,7 +52,9 @@ def test_an_answer_that_can_not_be_read_is_no_reason_to_give_up(hosts: str, root
         async with Wire(hosts) as wire, await Coord.connect(wire.hosts) as coord:
             await coord.create(root, b"")
             lost = asyncio.Event()
-            coord.on_state(lambda change: lost.set() if change.state is not State.CONNECTED else None)
+            coord.on_state(
+                lambda change: lost.set() if change.state is not ConnectionState.CONNECTED else None
+            )
             wire._writers[0].write(b"\x00\x00\x00\x02no")  # no header fits into this
             await lost.wait()
             assert await coord.get(root) is not None

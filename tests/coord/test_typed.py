@@ -30,11 +30,6 @@ def test_a_value_is_written_and_read_and_written_over_what_was_read(hosts: str, 
             with pytest.raises(Conflict):
                 await typed.write(coord, root, Broken(step=3), first)
             assert await typed.read(coord, root, Broken) == Stored(Broken(step=2, names=("é",)), second)
-            await coord.transaction([typed.creation(f"{root}/x", Broken(step=5), ephemeral=True)])
-            stored = await typed.read(coord, f"{root}/x", Broken)
-            assert stored is not None
-            assert stored.value.step == 5
-            assert stored.node.ephemeral_owner == coord.session_id
 
     finish(scenario())
 

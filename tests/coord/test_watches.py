@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from tests.coord.wires import Wire, expire, finish, until
 
-from regraft.coord import Coord, Node, State
+from regraft.coord import ConnectionState, Coord, Node
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ def test_what_changes_while_the_connection_is_broken_is_seen_afterwards(hosts: s
             await anext(changes)
             wire.refuses = True
             wire.cut()
-            await until(coord, State.SUSPENDED)
+            await until(coord, ConnectionState.SUSPENDED)
             waiting = asyncio.create_task(until_data(changes, b"1"))
             await asyncio.sleep(0.5)  # longer than the time limit of a read: the watch outlasts it
             await other.set(root, b"1", 0)
@@ -104,7 +104,7 @@ def test_a_reconnection_without_a_change_hands_out_nothing(hosts: str, root: str
             for _ in range(2):
                 reads = Reads(coord)
                 wire.cut()
-                await until(coord, State.SUSPENDED)
+                await until(coord, ConnectionState.SUSPENDED)
                 await reads.more_than(0)
             await coord.set(root, b"1", 0)
             assert await waiting == [b"1"]

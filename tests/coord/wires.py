@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from kazoo.client import KazooClient
 
-from regraft.coord import Coord, State
+from regraft.coord import ConnectionState, Coord
 
 T = TypeVar("T")
 
@@ -106,11 +106,11 @@ async def expire(coord: Coord) -> None:
     await asyncio.to_thread(take_over_and_close)
     await renewed.wait()
     forget()
-    assert coord.state is State.CONNECTED
+    assert coord.state is ConnectionState.CONNECTED
     assert coord.session_id != session_id
 
 
-async def until(coord: Coord, state: State) -> None:
+async def until(coord: Coord, state: ConnectionState) -> None:
     """Until the connection is in this state."""
     reached = asyncio.Event()
     forget = coord.on_state(lambda change: reached.set() if change.state is state else None)

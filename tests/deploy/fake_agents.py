@@ -11,7 +11,17 @@ from typing import Any, TypeVar
 
 from regraft.coord import Conflict, Coord, CoordUnreachable, Corrupt, Create, Layout
 from regraft.coord.typed import encode, read
-from regraft.deploy.agent_core import Abort, Agent, Commit, Decide, Do, Known, Prepare, Report, View
+from regraft.deploy.agent_core import (
+    Abort,
+    Agent,
+    AgentView,
+    Commit,
+    Decide,
+    Do,
+    KnownAction,
+    Prepare,
+    Report,
+)
 from regraft.deploy.records import Command, Current, Doing, Status
 from regraft.model import Topology
 
@@ -77,7 +87,7 @@ class FakeAgents:
                     for do in agent.react(view, asyncio.get_running_loop().time()):
                         await self._do(name, do)
 
-    async def _view(self, name: str) -> View | None:
+    async def _view(self, name: str) -> AgentView | None:
         command = await read(self.coord, self.layout.command(name), Command)
         if command is None or not command.value.actions:
             return None
@@ -85,7 +95,7 @@ class FakeAgents:
         for path in command.value.actions:
             doing = await read(self.coord, path, Doing)
             if doing is not None:
-                actions[path] = Known(doing.value, doing.node.version)
+                actions[path] = KnownAction(doing.value, doing.node.version)
         concerned = {each for known in actions.values() for each in known.doing.change.brokers} | {name}
         statuses = {}
         for each in concerned:
@@ -93,7 +103,7 @@ class FakeAgents:
             statuses[each] = status.value if status else Status()
         ids = [known.doing.change.id for known in actions.values()]
         refused = {id: self.refuse[name] for id in ids if name in self.refuse}
-        return View(command.value, actions, statuses, dict(self.stages[name]), refused)
+        return AgentView(command.value, actions, statuses, dict(self.stages[name]), refused)
 
     async def _do(self, name: str, do: Do) -> None:
         if isinstance(do, Prepare):

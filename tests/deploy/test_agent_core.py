@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from regraft.deploy.agent_core import RANK_SECONDS, Agent, Decide, Do, Known, Prepare, Report, View
+from regraft.deploy.agent_core import RANK_SECONDS, Agent, AgentView, Decide, Do, KnownAction, Prepare, Report
 from regraft.deploy.records import Command, Doing, Stage, Status
 from regraft.deploy.states import ActionState, Reported
 
@@ -17,11 +17,11 @@ def view(
     refused: str = "",
     version: int = 3,
     state: ActionState = ActionState.PREPARING,
-) -> View:
+) -> AgentView:
     statuses = {name: Status(changes={ID: Stage(stage=stage)}) for name, stage in reported.items()}
-    actions = {PATH: Known(replace(DOING, state=state), version)}
+    actions = {PATH: KnownAction(replace(DOING, state=state), version)}
     why = {ID: refused} if refused else {}
-    return View(Command(actions=(PATH,)), actions, statuses, stages, why, "1-a", commanded=7)
+    return AgentView(Command(actions=(PATH,)), actions, statuses, stages, why, "1-a", commanded=7)
 
 
 def decisions(todo: list[Do]) -> list[Decide]:

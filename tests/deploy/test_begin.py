@@ -9,14 +9,14 @@ from tests.deploy.plans import AROUND, CHAIN, RING_OPENED, STAR, TO_STAR, links_
 
 from regraft.coord import Coord, CoordUnreachable, Corrupt, Layout
 from regraft.coord.typed import encode, read
-from regraft.deploy.begin import Settings, checked, run_of
-from regraft.deploy.control import ask
+from regraft.deploy.begin import RunSettings, checked_topology, run_of
+from regraft.deploy.control import order_run
 from regraft.deploy.execute import execute, resume, roll_back
 from regraft.deploy.records import Command, Current, Run
 from regraft.deploy.states import RunOrder, RunState
 from regraft.model import BadInput, Plan, Topology
 
-QUIET = Settings(canaries=0)
+QUIET = RunSettings(canaries=0)
 Arrange = Callable[[Coord, Layout], Awaitable[None]]
 
 
@@ -187,7 +187,7 @@ def test_a_plan_of_thousands_of_actions_is_written_in_parts(hosts: str, root: st
     actions: list[tuple[str, ...]] = [("shift", f"leaf-{n:05d}", "hub", "leaf-00000") for n in range(1, size)]
 
     async def scenario() -> None:
-        from regraft.deploy.control import lease
+        from regraft.deploy.control import deployer_lease
         from regraft.deploy.journal import write_run
 
         layout = Layout(root)
@@ -196,7 +196,7 @@ def test_a_plan_of_thousands_of_actions_is_written_in_parts(hosts: str, root: st
                 epoch=1, kind="tree", brokers=list(star.ids), links=[e.ends for e in star.links]
             )
             run = run_of(plan(star, chain, actions[:700], actions[700:]), current)
-            async with await lease(coord, layout) as held:
+            async with await deployer_lease(coord, layout) as held:
                 await write_run(coord, layout, held, run, current)
             assert len(await coord.children(layout.actions(1))) == 700
             assert len(await coord.children(layout.actions(2))) == size - 701
@@ -213,10 +213,10 @@ def test_only_a_run_under_way_can_be_asked_to_pause(hosts: str, root: str) -> No
         async with await Coord.connect(hosts) as coord, FakeAgents(hosts, layout, CHAIN.ids):
             await start_overlay(coord, layout, CHAIN)
             with pytest.raises(BadInput, match="there is no run"):
-                await ask(coord, layout, RunOrder.PAUSE)
+                await order_run(coord, layout, RunOrder.PAUSE)
             await execute(TO_STAR, coord, layout, verify, QUIET)
             with pytest.raises(BadInput, match="is not under way: it is done"):
-                await ask(coord, layout, RunOrder.PAUSE)
+                await order_run(coord, layout, RunOrder.PAUSE)
             with pytest.raises(BadInput, match="was carried out to its end"):
                 await resume(coord, layout, QUIET)
             with pytest.raises(BadInput, match="is of plan"):
@@ -231,7 +231,7 @@ def test_a_check_alone_leaves_no_trace(hosts: str, root: str) -> None:
         async with await Coord.connect(hosts) as coord, FakeAgents(hosts, layout, CHAIN.ids):
             await start_overlay(coord, layout, CHAIN)
             before = await tree_of(coord, root)
-            assert (await checked(coord, layout, TO_STAR, verify)).epoch == 1
+            assert (await checked_topology(coord, layout, TO_STAR, verify)).epoch == 1
             assert await tree_of(coord, root) == before
 
     within(scenario())

@@ -11,8 +11,8 @@ from tests.deploy.plans import AROUND, CHAIN, RING_OPENED, STAR, TO_STAR, links_
 
 from regraft.coord import Coord, Layout, LeaseLost
 from regraft.coord.typed import read
-from regraft.deploy.begin import Settings
-from regraft.deploy.control import ask
+from regraft.deploy.begin import RunSettings
+from regraft.deploy.control import order_run
 from regraft.deploy.deployer import Progress
 from regraft.deploy.execute import execute, resume, roll_back
 from regraft.deploy.records import Command, Current, Run
@@ -20,7 +20,7 @@ from regraft.deploy.states import RunOrder
 from regraft.model import BadInput, Topology
 from regraft.model.outcome import Outcome
 
-QUIET = Settings(canaries=0)
+QUIET = RunSettings(canaries=0)
 
 
 @asynccontextmanager
@@ -90,7 +90,7 @@ def test_a_refused_change_is_tried_again_and_then_fails_the_run(hosts: str, root
     async def scenario() -> None:
         async with overlay(hosts, root) as (coord, layout, agents):
             agents.refuse["d"] = "no room"
-            settings = Settings(canaries=0, attempts=2)
+            settings = RunSettings(canaries=0, attempts=2)
             outcome = await execute(AROUND, coord, layout, verify, settings)
             assert (outcome.state, outcome.goal) == ("failed", False)
             assert outcome.reason == "shift(a, c, d) in step 2: d: no room"
@@ -105,7 +105,7 @@ def test_a_broker_that_is_never_ready_costs_one_attempt(hosts: str, root: str) -
     async def scenario() -> None:
         async with overlay(hosts, root) as (coord, layout, agents):
             agents.silent.add("d")
-            settings = Settings(canaries=0, attempts=1, seconds=1.0)
+            settings = RunSettings(canaries=0, attempts=1, seconds=1.0)
             outcome = await execute(TO_STAR, coord, layout, verify, settings)
             assert outcome.state == "failed"
             assert re.search(r"in step 1: not ready within 1 s: .*\bd\b", outcome.reason)
@@ -172,7 +172,7 @@ def test_one_asked_to_roll_back_does_so_by_itself(hosts: str, root: str) -> None
 
             def tell(progress: Progress) -> None:
                 if progress.run.step == 2 and not asked:
-                    asked.append(asyncio.create_task(ask(coord, layout, RunOrder.ROLL_BACK)))
+                    asked.append(asyncio.create_task(order_run(coord, layout, RunOrder.ROLL_BACK)))
 
             outcome = await execute(AROUND, coord, layout, verify, QUIET, tell)
             check_reached(outcome, CHAIN)
@@ -188,7 +188,7 @@ def test_paused_it_begins_nothing_until_it_may_go_on(hosts: str, root: str) -> N
 
             def tell(progress: Progress) -> None:
                 if progress.run.step == 1 and not paused:
-                    paused.append(asyncio.create_task(ask(coord, layout, RunOrder.PAUSE)))
+                    paused.append(asyncio.create_task(order_run(coord, layout, RunOrder.PAUSE)))
 
             running = asyncio.create_task(execute(AROUND, coord, layout, verify, QUIET, tell))
             await asyncio.wait([running], timeout=0.5)
@@ -197,7 +197,7 @@ def test_paused_it_begins_nothing_until_it_may_go_on(hosts: str, root: str) -> N
             assert not {change for _, change in told} >= {"shift(a, d, e)"}
             await asyncio.wait([running], timeout=0.2)
             assert set(agents.prepared) == told
-            await ask(coord, layout, RunOrder.RUN)
+            await order_run(coord, layout, RunOrder.RUN)
             check_reached(await running, RING_OPENED)
 
     within(scenario())
@@ -210,7 +210,7 @@ def test_stopped_it_ends_with_a_topology_that_can_be_gone_on_from(hosts: str, ro
 
             def tell(progress: Progress) -> None:
                 if progress.run.step == 2 and not asked:
-                    asked.append(asyncio.create_task(ask(coord, layout, RunOrder.STOP)))
+                    asked.append(asyncio.create_task(order_run(coord, layout, RunOrder.STOP)))
 
             outcome = await execute(AROUND, coord, layout, verify, QUIET, tell)
             assert (outcome.state, outcome.goal) == ("stopped", False)
@@ -229,7 +229,7 @@ def test_a_second_deployer_is_told_who_runs(hosts: str, root: str) -> None:
             async with await Coord.connect(hosts) as other:
                 with pytest.raises(
                     BadInput,
-                    match=r"another deployer runs: deployer on .*, process \d+|the deployer on .* is at it",
+                    match=r"another deployer runs: deployer on .*, process \d+|deployer on .* works on it",
                 ):
                     await execute(AROUND, other, layout, verify, QUIET)
             check_reached(await first, RING_OPENED)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from regraft.coord import Layout
-from regraft.deploy.deployer_core import Budget, Deployer, Known, Put, Same, View
+from regraft.deploy.deployer_core import Budget, Deployer, KnownRecord, Put, RunView, Same
 from regraft.deploy.records import Command, Current, Doing, Run, Stage, Status
 from regraft.deploy.states import ActionState, Reported, RunOrder
 from regraft.model.changes import Raw
@@ -29,21 +29,21 @@ def view(
     run: Mapping[str, object] | None = None,
     statuses: Mapping[str, Status] | None = None,
     queues: Mapping[str, int] | None = None,
-) -> View:
+) -> RunView:
     steps = [[each.action for each in doings], [LEFT]]
     of = msgspec.structs.replace(Run(id="1-x", sha256="", kind="tree", steps=steps), **run or {})
-    paths = {LAYOUT.action(1, n): Known(each, 10 + n) for n, each in enumerate(doings, 1)}
+    paths = {LAYOUT.action(1, n): KnownRecord(each, 10 + n) for n, each in enumerate(doings, 1)}
     current = Current(epoch=7, kind="tree", brokers=list("abcde"), links=LINKS)
     commanded: dict[str, tuple[str, ...]] = {}
     for path, (each, _) in paths.items():
         if each.state not in (ActionState.PENDING, ActionState.DONE):
             for name in each.change.brokers:
                 commanded[name] = (*commanded.get(name, ()), path)
-    commands = {name: Known(Command(actions=commanded.get(name, ())), 3) for name in "abcde"}
-    return View(Known(of, 5), Known(current, 6), paths, commands, statuses or {}, queues or {})
+    commands = {name: KnownRecord(Command(actions=commanded.get(name, ())), 3) for name in "abcde"}
+    return RunView(KnownRecord(of, 5), KnownRecord(current, 6), paths, commands, statuses or {}, queues or {})
 
 
-def decided(seen: View, queue_bytes: int = 0) -> list[list[Put]]:
+def decided(seen: RunView, queue_bytes: int = 0) -> list[list[Put]]:
     found = Deployer(LAYOUT, Budget(queue_bytes)).next(seen, 100.0)
     return [[each for each in transaction if isinstance(each, Put)] for transaction in found]
 

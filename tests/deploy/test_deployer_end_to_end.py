@@ -9,15 +9,15 @@ from tests.deploy.fake_agents import start_overlay, within
 from tests.deploy.plans import AROUND, CHAIN, RING_OPENED, STAR, TO_STAR, links_of, verify
 
 from regraft.coord import Coord, Layout
-from regraft.deploy.begin import Settings
-from regraft.deploy.control import ask
+from regraft.deploy.begin import RunSettings
+from regraft.deploy.control import order_run
 from regraft.deploy.deployer import Progress
 from regraft.deploy.execute import execute, resume, roll_back
 from regraft.deploy.states import RunOrder
 from regraft.model import Topology
 from regraft.model.outcome import Outcome
 
-AUDITED = Settings(canaries=3)
+AUDITED = RunSettings(canaries=3)
 
 
 async def present(work: AtWork, topology: Topology) -> None:
@@ -75,7 +75,7 @@ def test_a_deployer_that_dies_in_the_middle_is_continued(hosts: str, root: str, 
     async def killed(layout: Layout) -> None:
         async with await Coord.connect(hosts) as own:
             with pytest.raises(ZeroDivisionError):
-                await execute(AROUND, own, layout, verify, Settings(canaries=0), dying)
+                await execute(AROUND, own, layout, verify, RunSettings(canaries=0), dying)
 
     async def scenario() -> None:
         async with at_work(hosts, root, CHAIN) as work:
@@ -93,10 +93,10 @@ def test_nothing_begins_while_canaries_are_late(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with at_work(hosts, root, CHAIN) as work:
             await present(work, CHAIN)
-            settings = Settings(canaries=1, latency_ms=0.001)
+            settings = RunSettings(canaries=1, latency_ms=0.001)
             running = asyncio.create_task(execute(TO_STAR, work.coord, work.layout, verify, settings))
             await asyncio.wait([running], timeout=1.5)
-            await ask(work.coord, work.layout, RunOrder.STOP)
+            await order_run(work.coord, work.layout, RunOrder.STOP)
             outcome = await running
             assert (outcome.state, outcome.epoch) == ("stopped", 1)
             assert outcome.canaries is not None

@@ -6,7 +6,7 @@ from tests.diagrams import assert_drawn
 
 from regraft.coord import Corrupt
 from regraft.coord.typed import decode
-from regraft.deploy.agent_core import Agent, View
+from regraft.deploy.agent_core import Agent, AgentView
 from regraft.deploy.records import Doing, Run, Stage, Status
 from regraft.deploy.states import (
     ACTION_STATES,
@@ -56,7 +56,7 @@ def test_agents_report_as_it_is_drawn_and_simulated_runs_take_every_way(
     taken: set[tuple[Reported, Reported]] = set()
     stage = Agent._stage
 
-    def noted(agent: Agent, doing: Doing, view: View, mine: Status) -> Stage:
+    def noted(agent: Agent, doing: Doing, view: AgentView, mine: Status) -> Stage:
         report = stage(agent, doing, view, mine)
         if report.stage != mine.stage(doing.change.id):
             taken.add((mine.stage(doing.change.id), report.stage))

@@ -85,7 +85,7 @@ def does_not_wait_for_all(patch: pytest.MonkeyPatch) -> None:
     """The deployer goes on before all brokers are through with a change."""
     patch.setattr(
         deployer_core,
-        "_all_through",
+        "_is_over",
         lambda doing, statuses: doing.state in (ActionState.COMMITTED, ActionState.ABORTED),
     )
 

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from regraft.coord.ports import LOOPBACK, quiet_ports
+from regraft.coord.ports import LOOPBACK, reusable_ports
 from regraft.model import RegraftError
 from regraft.processes.programs import kill_program, start_program
 
@@ -50,7 +50,7 @@ class Postgres:
         if self._user:
             entry = pwd.getpwnam(self._user)
             os.chown(self._place, entry.pw_uid, entry.pw_gid)
-        self.port = quiet_ports([LOOPBACK])[0]
+        self.port = reusable_ports([LOOPBACK])[0]
         data = str(self._place / "data")
         options = ["-D", data, "-U", "regraft", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
         subprocess.run(

@@ -19,7 +19,7 @@ from regraft.broker.io.overlay import Overlay
 from regraft.client import Subscription, connect
 from regraft.coord import Coord, Layout, Lease, acquire
 from regraft.coord.typed import read
-from regraft.deploy.begin import Settings
+from regraft.deploy.begin import RunSettings
 from regraft.deploy.deployer import Progress
 from regraft.deploy.execute import execute
 from regraft.deploy.journal import topology_of
@@ -171,7 +171,7 @@ def test_a_run_that_a_dead_master_has_left_is_finished_by_the_next(hosts: str) -
             await start_overlay(coord, layout, CHAIN)
             async with await Coord.connect(hosts) as dead:
                 with pytest.raises(ZeroDivisionError):
-                    await execute(AROUND, dead, layout, verify, Settings(canaries=0), dying)
+                    await execute(AROUND, dead, layout, verify, RunSettings(canaries=0), dying)
             lease = await acquire(coord, layout.lock("broker", "b"), "master b")
             assert isinstance(lease, Lease)
             live = LiveOverlay(coord, layout, verify)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Command, advanced, under
-from regraft.cli.running_directory import directory_option
+from regraft.cli.help_headings import Command, advanced, under
+from regraft.cli.running_directory import WHICH_ZOOKEEPER, connected
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, Plan, RegraftError, Topology
 
 if TYPE_CHECKING:
     from regraft.coord import Coord, Layout
-    from regraft.deploy.begin import Settings
+    from regraft.deploy.begin import RunSettings
     from regraft.deploy.deployer import Tell
     from regraft.model.outcome import Outcome
 
@@ -115,7 +115,7 @@ ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
     **advanced("TLS and tokens"),
 )
 @zookeeper_options
-@directory_option("Where `regraft up` says which ZooKeeper it uses.")
+@WHICH_ZOOKEEPER
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Write the outcome there (JSON).")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as one JSON object.")
 def apply(
@@ -139,7 +139,6 @@ def apply(
       regraft apply plan.json
       regraft apply --rollback
     """
-    from regraft.cli.running_zookeeper import connected
     from regraft.model.plan_files import read_plan
 
     mode = _mode(plan, options)
@@ -168,14 +167,16 @@ def _mode(plan: Path | None, options: dict[str, Any]) -> str:
     return mode
 
 
-def _settings(options: dict[str, Any]) -> "Settings":
+def _settings(options: dict[str, Any]) -> "RunSettings":
     from dataclasses import fields
 
-    from regraft.deploy.begin import Settings
+    from regraft.deploy.begin import RunSettings
 
     if options["latency_ms"] and not options["canaries"]:
         raise BadInput("--latency-ms", "is measured with canaries, and --canaries is 0")
-    return Settings(**{each.name: options[each.name] for each in fields(Settings) if each.name in options})
+    return RunSettings(
+        **{each.name: options[each.name] for each in fields(RunSettings) if each.name in options}
+    )
 
 
 def verify(plan: Plan, current: Topology, goal: Topology) -> None:
@@ -188,10 +189,10 @@ def verify(plan: Plan, current: Topology, goal: Topology) -> None:
 
 
 async def _ask(coord: "Coord", layout: "Layout", wanted: str, as_json: bool) -> int:
-    from regraft.deploy.control import ask
+    from regraft.deploy.control import order_run
     from regraft.deploy.journal import deployer_of
 
-    run = await ask(coord, layout, wanted)
+    run = await order_run(coord, layout, wanted)
     by = await deployer_of(coord, layout)
     if as_json:
         click.echo(json.dumps({"run": run.id, "wanted": wanted, "deployer": by or None}))
@@ -202,26 +203,26 @@ async def _ask(coord: "Coord", layout: "Layout", wanted: str, as_json: bool) -> 
 
 async def _dry_run(coord: "Coord", layout: "Layout", plan: Plan, as_json: bool) -> int:
     from regraft.cli.apply_report import show_replay
-    from regraft.deploy.begin import checked, run_of
+    from regraft.deploy.begin import checked_topology, run_of
     from regraft.deploy.journal import expanded
 
-    current = await checked(coord, layout, plan, verify)
+    current = await checked_topology(coord, layout, plan, verify)
     show_replay(plan, current, expanded(run_of(plan, current), current)[0], as_json)
     return 0
 
 
 async def _carry_out(
-    coord: "Coord", layout: "Layout", mode: str, plan: Plan | None, settings: "Settings", *, as_json: bool
+    coord: "Coord", layout: "Layout", mode: str, plan: Plan | None, settings: "RunSettings", *, as_json: bool
 ) -> "Outcome | None":
-    from regraft.cli.apply_live import live, stopped_by_interrupt
+    from regraft.cli.apply_live import progress_shown, stopped_by_interrupt
     from regraft.coord import CoordUnreachable, LeaseLost
-    from regraft.deploy.control import ask
+    from regraft.deploy.control import order_run
     from regraft.deploy.execute import execute, resume, roll_back
     from regraft.deploy.journal import deployer_of
     from regraft.deploy.states import RunOrder
 
     if mode == "rollback" and (by := await deployer_of(coord, layout)):
-        run = await ask(coord, layout, RunOrder.ROLL_BACK)
+        run = await order_run(coord, layout, RunOrder.ROLL_BACK)
         text = json.dumps({"run": run.id, "wanted": RunOrder.ROLL_BACK, "deployer": by})
         click.echo(text if as_json else f"run {run.id}: it is taken back by the {by}")
         return None
@@ -233,7 +234,7 @@ async def _carry_out(
         going = resume if mode == "resume" else roll_back
         return await going(coord, layout, settings, tell, plan)
 
-    with live(quiet=as_json) as tell:
+    with progress_shown(quiet=as_json) as tell:
         try:
             return await stopped_by_interrupt(work(tell), coord, layout)
         except (LeaseLost, CoordUnreachable) as fault:

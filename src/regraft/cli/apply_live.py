@@ -1,4 +1,4 @@
-"""A run as it goes, for whoever watches: a bar, and a table of the actions of the step under way."""
+"""Shows a run while it is carried out: a bar, and a table of the actions of the current step."""
 
 import asyncio
 import signal
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ROWS = 20
-"""Actions that are shown at once; those under way first."""
+"""How many actions the table shows; those under way come first."""
 
 
 async def stopped_by_interrupt(work: Awaitable[T], coord: "Coord", layout: "Layout") -> T:
-    """The first Ctrl-C asks the run to stop; the second leaves it, to be continued later."""
-    from regraft.deploy.control import ask
+    """The first Ctrl-C asks the run to stop; the second leaves it as it is, to be resumed later."""
+    from regraft.deploy.control import order_run
     from regraft.deploy.states import RunOrder
     from regraft.model import RegraftError
 
@@ -32,7 +32,7 @@ async def stopped_by_interrupt(work: Awaitable[T], coord: "Coord", layout: "Layo
 
     async def stop() -> None:
         try:
-            await ask(coord, layout, RunOrder.STOP)
+            await order_run(coord, layout, RunOrder.STOP)
         except RegraftError as fault:
             click.echo(f"regraft: {fault}", err=True)
 
@@ -56,7 +56,7 @@ async def stopped_by_interrupt(work: Awaitable[T], coord: "Coord", layout: "Layo
 
 
 @contextmanager
-def live(quiet: bool) -> "Iterator[Tell]":
+def progress_shown(quiet: bool) -> "Iterator[Tell]":
     if quiet:
         yield lambda progress: None
     elif not sys.stderr.isatty():
@@ -67,7 +67,7 @@ def live(quiet: bool) -> "Iterator[Tell]":
 
 
 class _Lines:
-    """A line for each step, where there is no terminal."""
+    """Without a terminal: a line for each step."""
 
     def __init__(self) -> None:
         self.last = ("", 0, "")
@@ -105,7 +105,7 @@ def _screen() -> "Iterator[Tell]":
 
 
 def table(progress: "Progress", now: float) -> "Table":
-    """Step, action, state, attempt, milliseconds, and who has not answered yet."""
+    """Step, action, state, attempt, milliseconds, and the brokers that have not answered yet."""
     from rich.table import Table
 
     from regraft.cli.printing import shown
@@ -129,7 +129,7 @@ def table(progress: "Progress", now: float) -> "Table":
 
 
 def _silent(progress: "Progress", id: str, doing: object) -> list[str]:
-    """Brokers of the change that are not where the action is."""
+    """The brokers of the change that have not reported the state that the action waits for."""
     from regraft.deploy.records import Doing, Status
     from regraft.deploy.states import ActionState, Reported
 

@@ -1,8 +1,8 @@
-"""Where the brokers of `regraft up` listen.
+"""The ports on which the brokers of `regraft up` listen.
 
-A port that the topology gives is used. Otherwise a broker has the port that it had at the last start with
-the same state: sessions that survive there help only clients that find their broker again. Otherwise,
-and if another program has taken that port meanwhile, it gets a free one. The same holds for its metrics.
+A port that the topology gives is used. Otherwise a broker keeps the port of the last start with the same
+state: its sessions survive, but only help clients that find their broker again. If it has none, or another
+program has taken it meanwhile, the broker gets a free port. The same holds for the port of its metrics.
 """
 
 import asyncio
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 LOCAL = "127.0.0.1"
 FILE = "ports.json"
 KILLED_SECONDS = 15.0
-"""Brokers in processes of their own need a moment to notice that the `up` that started them was killed."""
+"""How long to wait: broker processes need a moment to notice that their `up` was killed."""
 POLL_SECONDS = 0.05
 
 
-class LastPorts(msgspec.Struct, frozen=True):
-    """Of one broker, at the last start."""
+class BrokerPorts(msgspec.Struct, frozen=True):
+    """The ports of one broker, as they are stored for the next start. 0: none yet."""
 
     port: int
     metrics: int = 0
 
 
 class _Choice:
-    """Ports that are in use by this overlay already, or free."""
+    """Chooses ports, and knows which of them this overlay uses already."""
 
     def __init__(self, taken: Iterable[int], remembers: bool) -> None:
         self._taken = set(taken)
         self._remembers = remembers
 
     def again(self, what: str, host: str, port: int) -> int:
-        """The port of the last start, if nobody else has it by now."""
+        """The port of the last start if it is still free, else a new one."""
         if not port:
             return self._free(host)
         from regraft.coord.ports import is_free
@@ -56,24 +56,24 @@ class _Choice:
         return port
 
     def _free(self, host: str) -> int:
-        """0, which is whatever the system gives, if nobody is to find it there again."""
+        """A free port of our choice; without state 0, for which the system chooses one."""
         if not self._remembers:
             return 0
-        from regraft.coord.ports import quiet_ports
+        from regraft.coord.ports import reusable_ports
 
         try:
-            while (port := quiet_ports([host])[0]) in self._taken:
+            while (port := reusable_ports([host])[0]) in self._taken:
                 pass
         except RegraftError:
-            return 0  # nobody can listen on this host: the broker will say why
+            return 0  # this host has no port to listen on: the broker will say why
         self._taken.add(port)
         return port
 
 
-async def placed(
+async def with_ports(
     configure: Configure, ids: Iterable[str], file: Topology, options: Mapping[str, Any], *, was_killed: bool
 ) -> Configure:
-    """`configure` with the hosts and ports of all brokers; those of the next start are remembered."""
+    """`configure` with the host and ports of each broker; they are stored for the next start."""
     given = {broker.id: broker for broker in file.brokers}
     hosts = {id: options["host"] or given.get(id, Broker(id)).host or LOCAL for id in ids}
     ports = {id: given[id].port or 0 for id in hosts if id in given}
@@ -81,24 +81,24 @@ async def placed(
     if was_killed:
         before = {id: each.port for id, each in last.items()}
         known = [(host, ports.get(id) or before.get(id, 0)) for id, host in hosts.items()]
-        await _let_go(options["state"], [each for each in known if each[1]])
+        await _wait_for_killed(options["state"], [each for each in known if each[1]])
     _check(hosts, {id: port for id, port in ports.items() if port})
     choice = _Choice(filter(None, ports.values()), options["state"] is not None)
-    chosen: dict[str, LastPorts] = {}
+    chosen: dict[str, BrokerPorts] = {}
 
     def choose(id: str) -> None:
-        port, metrics = msgspec.structs.astuple(last.get(id, LastPorts(0)))
+        port, metrics = msgspec.structs.astuple(last.get(id, BrokerPorts(0)))
         port = ports.get(id) or choice.again(f"broker {id!r}", hosts[id], port)
         if not options["no_metrics"]:
             metrics = choice.again(f"metrics of broker {id!r}", LOCAL, metrics)
-        chosen[id] = LastPorts(port, metrics)
+        chosen[id] = BrokerPorts(port, metrics)
 
     for id in hosts:
         choose(id)
     _remember(options["state"], last | chosen)
 
     def at_its_place(id: str, near: tuple[str, ...]) -> "Configuration":
-        if id not in chosen:  # it joins while the others run
+        if id not in chosen:  # a broker that joins while the others run
             hosts[id] = options["host"] or LOCAL
             choose(id)
             _remember(options["state"], last | chosen)
@@ -110,7 +110,7 @@ async def placed(
 
 
 def _check(hosts: Mapping[str, str], given: Mapping[str, int]) -> None:
-    """Ports that the topology gives: each to one broker, and to no other program."""
+    """Checks the ports in the topology: each is for one broker, and no other program listens there."""
     from regraft.coord.ports import is_free
 
     owners: dict[tuple[str, int], str] = {}
@@ -123,8 +123,8 @@ def _check(hosts: Mapping[str, str], given: Mapping[str, int]) -> None:
             raise BadInput(f"broker {id!r}: {host}:{port}", "is taken: another program listens there")
 
 
-async def _let_go(state: Path | None, addresses: list[tuple[str, int]]) -> None:
-    """Waits for the brokers of an `up` that was killed: they stop as soon as they notice."""
+async def _wait_for_killed(state: Path | None, addresses: list[tuple[str, int]]) -> None:
+    """Waits for the brokers of an `up` that was killed to release their ports and journals."""
     from regraft.coord.ports import freed
 
     deadline = time.monotonic() + KILLED_SECONDS
@@ -142,17 +142,17 @@ def _is_locked(lock: Path) -> bool:
     return False
 
 
-def _last(state: Path | None) -> dict[str, LastPorts]:
+def _last(state: Path | None) -> dict[str, BrokerPorts]:
     if state is None or not (path := state / FILE).exists():
         return {}
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, LastPorts])
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, BrokerPorts])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as fault:
         rule = f"does not hold the ports of brokers ({fault}); remove it to have new ones chosen"
         raise BadInput(str(path), rule) from None
 
 
-def _remember(state: Path | None, ports: Mapping[str, LastPorts]) -> None:
+def _remember(state: Path | None, ports: Mapping[str, BrokerPorts]) -> None:
     from regraft.model.files import write_bytes
 
     if state is not None and all(each.port for each in ports.values()):

@@ -1,7 +1,7 @@
 """ZooKeeper for Regraft: the client, the tree of IPITT Figure 4, leases, and servers of our own.
 
-The only importer of kazoo. It knows nodes and bytes, not plans: what the nodes hold is defined by those
-who write them (`deploy`), and read and written through `typed`. See docs/coordination.md.
+The only package that imports kazoo. It knows nodes and bytes, not plans: the packages that write nodes define
+what they hold (`deploy`, `heal`), and use `typed` to read and write it. See docs/coordination.md.
 """
 
 from regraft.coord.client import Coord
@@ -23,14 +23,24 @@ from regraft.coord.layout import Layout
 from regraft.coord.lease import Held, Lease, acquire
 from regraft.coord.presence import Presence
 from regraft.coord.typed import Stored
-from regraft.coord.values import Change, Check, Create, Delete, Node, Operation, Set, State
+from regraft.coord.values import (
+    Check,
+    ConnectionChange,
+    ConnectionState,
+    Create,
+    Delete,
+    Node,
+    Operation,
+    Set,
+)
 from regraft.model.record import Record
 
 __all__ = [
-    "Change",
     "Check",
     "Configuration",
     "Conflict",
+    "ConnectionChange",
+    "ConnectionState",
     "Coord",
     "CoordError",
     "CoordUnreachable",
@@ -52,7 +62,6 @@ __all__ = [
     "Record",
     "Sasl",
     "Set",
-    "State",
     "Stored",
     "Tls",
     "TooLarge",

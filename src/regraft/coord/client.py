@@ -1,13 +1,13 @@
-"""`Coord`: ZooKeeper for asyncio. Reads, writes that are sent once as far as can be known, and watches.
+"""`Coord`: ZooKeeper for asyncio. Reads, writes that happen at most once, and watches.
 
 On failure: every call ends within the configured time limit (a write whose answer was lost, within twice
-that). A read, or a write that was never sent, ends with `CoordUnreachable`; a write whose fate could not
-be found out ends with `Unknown` (`writes` says how it is found out). A lost connection, or a lost session,
-is mended by itself meanwhile; ephemeral nodes do not come back with a new session: listen with `on_state`,
-or hold a `Lease`.
+that). A read, or a write that was never sent, ends with `CoordUnreachable`. A write ends with `Unknown` if
+it could not be found out whether it happened (`writes` says how that is done). The client reconnects by
+itself after a lost connection or session. Ephemeral nodes do not come back with a new session: listen with
+`on_state`, or hold a `Lease`.
 
-A follower may lag behind the leader. The first request of each session is therefore a `sync`, so that
-whoever takes over reads all that was acknowledged before; after that, a session never reads backwards.
+A follower may lag behind the leader. The first request of each session is therefore a `sync`, so that a
+process that takes over reads all that was acknowledged before. After that, a session never reads older data.
 """
 
 import asyncio
@@ -16,12 +16,11 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any
 
-from regraft.coord.access import acl_of, too_open
-from regraft.coord.configuration import Auth, Configuration, Tls, World
+from regraft.coord.configuration import Auth, Configuration, Tls, World, acl_of, too_open
 from regraft.coord.errors import Exists, Missing
 from regraft.coord.requests import Requests
 from regraft.coord.session import Session
-from regraft.coord.values import Change, Create, Delete, Node, Operation, Set, State
+from regraft.coord.values import ConnectionChange, ConnectionState, Create, Delete, Node, Operation, Set
 from regraft.coord.watches import Watches
 from regraft.coord.writes import Result, parent
 from regraft.model import BadInput
@@ -52,7 +51,7 @@ class Coord:
 
     @classmethod
     async def open(cls, configuration: Configuration) -> "Coord":
-        """Connected, or a fault within the time limit."""
+        """A connected client, or a fault within the time limit."""
         session = Session(configuration)
         try:
             session.start()
@@ -77,20 +76,20 @@ class Coord:
         return self._session.configuration
 
     @property
-    def state(self) -> State:
+    def state(self) -> ConnectionState:
         return self._session.state
 
     @property
     def session_id(self) -> int | None:
-        """Of the session that is, or was last, connected."""
+        """The id of the session that is, or was last, connected."""
         return self._session.session_id
 
     @property
     def session_timeout(self) -> float:
-        """Seconds of silence after which the servers let the session expire, as they have granted it."""
+        """Seconds of silence after which the session expires, as the servers granted it."""
         return self._session.negotiated
 
-    def on_state(self, listener: Callable[[Change], None]) -> Callable[[], None]:
+    def on_state(self, listener: Callable[[ConnectionChange], None]) -> Callable[[], None]:
         """`listener` is called on the loop at each change, until the returned function is called."""
         self._session.listeners.append(listener)
 
@@ -101,7 +100,7 @@ class Coord:
         return forget
 
     async def stop(self) -> None:
-        """Ends the session: its ephemeral nodes go at once."""
+        """End the session. The servers delete its ephemeral nodes at once."""
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
@@ -111,13 +110,13 @@ class Coord:
         return await self._requests.node(path)
 
     async def children(self, path: str) -> list[str]:
-        """Names in sorted order; none if the node does not exist."""
+        """Names in sorted order; empty if the node does not exist."""
         return await self._requests.children(path) or []
 
     async def sync(self) -> None:
-        """What was acknowledged to anybody before this call is seen by the reads after it.
+        """Later reads see every write that was acknowledged to any client before this call.
 
-        For what one has heard of by other ways than ZooKeeper: its server may not have it yet.
+        Needed after hearing of a write by other ways than ZooKeeper: our server may not have it yet.
         """
         await self._requests.answer(lambda client: client.sync_async("/"), "/")
 
@@ -141,7 +140,7 @@ class Coord:
         return str((await self.transaction([operation]))[0])
 
     async def ensure(self, path: str) -> None:
-        """Makes the node, empty, and those above it, where they are missing."""
+        """Create the node, empty, and those above it, where they are missing."""
         if path == "/" or await self._requests.exists(path):
             return
         await self.ensure(parent(path))
@@ -151,9 +150,9 @@ class Coord:
             return
 
     async def set(self, path: str, data: bytes, version: int) -> Node:
-        """Compare and set: `Conflict` if the node is not at `version`, `Missing` if there is none.
+        """Compare and set: `Conflict` if the node is not at `version`, `Missing` if it does not exist.
 
-        Version -1 writes over whatever is there, and after a lost answer does so again.
+        Version -1 overwrites any version. After a lost answer it is sent again, so it may overwrite twice.
         """
         node = (await self.transaction([Set(path, data, version)]))[0]
         assert isinstance(node, Node)
@@ -171,16 +170,16 @@ class Coord:
         return True
 
     async def transaction(self, operations: Sequence[Operation], *, tag: str | None = None) -> list[Result]:
-        """All or nothing: the result of each operation, or the fault of the first that cannot be.
+        """All or nothing: the result of each operation, or the fault of the first that fails.
 
-        `tag` is part of the names of sequential nodes and must be unique; by default it is made up.
+        `tag` is part of the names of sequential nodes and must be unique; the default is random.
         """
         return await self._requests.commit(operations, tag or uuid.uuid4().hex) if operations else []
 
     async def secure(self, path: str) -> int:
-        """Takes from the world what it should not have (`Configuration`), on the node and all below it.
+        """Take from the world what the `Configuration` does not allow it, on the node and all below it.
 
-        How many nodes were too open; `Denied` where only somebody else may change that.
+        Returns how many nodes were too open. `Denied` if this client may not change one of them.
         """
         if (acl := acl_of(self.configuration)) is None:
             return 0
@@ -196,10 +195,9 @@ class Coord:
     def watch(self, path: str) -> AsyncIterator[Node | None]:
         """The node now, and after each change; of several quick changes perhaps only the last.
 
-        That there is none is told again after each change: a node may have come and gone in between, and
-        whoever made it has to know.
-        Lasts through lost connections and sessions (then it reads again) until the iteration is left or
-        the client is stopped, which ends it.
+        None (the node does not exist) may follow None: the node may have been created and deleted in
+        between, and its creator has to notice that. The iteration survives lost connections and sessions (it
+        reads again afterwards). It ends when the client is stopped.
         """
         return self._watches.follow(path, self._armed_node, _mark)
 
@@ -208,14 +206,15 @@ class Coord:
         return self._watches.follow(path, self._armed_children, lambda names: names)
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """A task that `stop` cancels; for what must be tidied up when the ensemble is back."""
+        """A task that `stop` cancels; for cleaning up as soon as the ensemble can be reached again."""
         task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
         return task
 
     async def _armed_node(self, path: str, watch: Any) -> Node | None:
-        """A watch on data needs a node; a watch on existence does not. It may come in between."""
+        """A watch on data needs a node, a watch on existence does not. The loop is for a node that is created
+        between the two requests."""
         while (node := await self._requests.node(path, watch)) is None:
             if not await self._requests.exists(path, watch):
                 return None

@@ -1,12 +1,17 @@
-"""Where the ensemble is and who we are: frozen values, checked when they are made."""
+"""Where the ensemble is, who we are, and who may write our nodes.
+
+Nodes get their ACL when they are created. `Coord.secure` is for nodes that exist already: created by a run
+without credentials, or by another client before us.
+"""
 
 import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from kazoo.hosts import collect_hosts
+from kazoo.security import Permissions, make_acl
 
 from regraft.model import BadInput
 
@@ -71,14 +76,33 @@ class Configuration:
     timeout: float = 10.0
     """Seconds that one call may take, including reconnecting."""
     session_timeout: float = 10.0
-    """Seconds of silence after which the servers drop our ephemeral nodes; they may set limits to it."""
+    """Seconds of silence after which the servers delete our ephemeral nodes. They may limit this value."""
 
     def __post_init__(self) -> None:
         try:
             collect_hosts(self.hosts)
         except ValueError as fault:
             raise BadInput("ZooKeeper", f"{self.hosts!r} is not host:port,… ({fault})") from None
-        if re.search(r":0*(,|/|$)", self.hosts):  # which kazoo takes for the usual port
+        if re.search(r":0*(,|/|$)", self.hosts):  # kazoo would use the default port
             raise BadInput("ZooKeeper", f"{self.hosts!r} has a port outside 1–65535")
         if not (self.timeout > 0 and self.session_timeout > 0):
             raise BadInput("ZooKeeper", "time limits must be above 0 seconds")
+
+
+def acl_of(configuration: Configuration) -> list[Any] | None:
+    """None: everyone may do everything. `auth` stands for every identity that the session has shown."""
+    if not has_identity(configuration):
+        return None
+    ours = [make_acl("auth", "", all=True)]
+    return [*ours, make_acl("world", "anyone", read=True)] if configuration.world == "read" else ours
+
+
+def has_identity(configuration: Configuration) -> bool:
+    certificate = configuration.tls.certificate if configuration.tls is not None else None
+    return configuration.auth is not None or certificate is not None
+
+
+def too_open(entries: list[Any], configuration: Configuration) -> bool:
+    """Whether the world may do more with a node than it should."""
+    allowed = Permissions.READ if configuration.world == "read" else 0
+    return any(entry.id.scheme in ("world", "ip") and entry.perms & ~allowed for entry in entries)

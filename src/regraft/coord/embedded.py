@@ -1,12 +1,14 @@
 """ZooKeeper servers of our own, from the jars inside pyspark: one for `regraft up`, three for a quorum.
 
 On failure: a server that ends before it serves is started again on other ports (another program may have
-taken one meanwhile), a few times; then its log's last line is the reason. Servers never outlive the
-process that started them, however it ends (`processes.programs`). They listen on 127.0.0.1 only.
+taken one meanwhile), a few times. After that, the last line of its log is the reason in the fault. Servers
+never outlive the process that started them, however it ends (`processes.programs`). They listen on 127.0.0.1
+only.
 
-With a directory, data and ports stay the same from one run to the next, and no second run can use it
-meanwhile; if another program has taken a port, servers get new ones and the log says so. Without a directory,
-data are in a temporary one that `stop` removes, or the next start if this process was killed.
+With a directory, data and ports stay the same from one run to the next, and no second run can use the
+directory at the same time. If another program has taken a port, the servers get new ports and the log says
+so. Without a directory, data are in a temporary one, which `stop` removes, or the next start if this process
+was killed.
 """
 
 import asyncio
@@ -23,7 +25,7 @@ from typing import IO
 import msgspec
 
 from regraft.coord.ports import LOOPBACK, free_ports, freed
-from regraft.coord.server_files import Options, Ports, ServerTls, write_files
+from regraft.coord.server_files import Ports, ServerOptions, ServerTls, write_files
 from regraft.coord.temporary import TemporaryFolder
 from regraft.model import BadInput, RegraftError
 from regraft.model.files import write_bytes
@@ -40,7 +42,7 @@ POLL_SECONDS = 0.02
 class Server:
     """One server: a process that can be killed and started again on the same ports and data."""
 
-    def __init__(self, place: Path, id: int, ports: list[Ports], options: Options) -> None:
+    def __init__(self, place: Path, id: int, ports: list[Ports], options: ServerOptions) -> None:
         self.place = place
         self.port = ports[id - 1].client
         self._command = write_files(place, id, ports, options)
@@ -53,7 +55,7 @@ class Server:
 
     @property
     def pid(self) -> int | None:
-        """Of the server, and of its process group."""
+        """The id of the server's process, and of its process group."""
         return self._process.pid if self._process is not None else None
 
     def launch(self) -> None:
@@ -61,7 +63,7 @@ class Server:
             self._process = start_program(self._command, log)
 
     def kill(self) -> None:
-        """As a crash does: `kill -9`, without a word."""
+        """End it as a crash does, with `kill -9`."""
         process, self._process = self._process, None
         if process is not None:
             kill_program(process)
@@ -82,7 +84,7 @@ class Server:
         return modes[0].removeprefix("Mode: ") if modes else None
 
     def reason(self) -> str:
-        """The last thing that it said."""
+        """The last line of its log, stack traces left out."""
         with contextlib.suppress(OSError):
             lines = (self.place / "log").read_text(errors="replace").splitlines()
             said = [line.strip() for line in lines if line.strip() and not line.startswith("\tat ")]
@@ -114,7 +116,7 @@ class Ensemble:
             raise BadInput("ZooKeeper", f"an ensemble has at least one node, not {nodes}")
         self.nodes: list[Server] = []
         self._count = nodes
-        self._options = Options(tls, sasl_users, synced=directory is not None)
+        self._options = ServerOptions(tls, sasl_users, synced=directory is not None)
         self._given = directory
         self._temporary: TemporaryFolder | None = None
         self._lock: IO[bytes] | None = None
@@ -158,7 +160,7 @@ class Ensemble:
             raise
 
     async def restart(self, i: int) -> None:
-        """After `nodes[i].kill()`: on the same ports, with the data that it has."""
+        """Start a server again after `nodes[i].kill()`, on the same ports and with its data."""
         node = self.nodes[i]
         for _ in range(ATTEMPTS):
             node.kill()
@@ -168,7 +170,7 @@ class Ensemble:
         raise RegraftError(f"ZooKeeper does not start again: {node.reason()}")
 
     async def leader(self) -> int:
-        """The index of the server that leads, when there is one."""
+        """The index of the server that leads, as soon as there is one."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             for i, node in enumerate(self.nodes):
@@ -178,7 +180,7 @@ class Ensemble:
         raise RegraftError("ZooKeeper has no leader: too few servers run")
 
     async def stop(self) -> None:
-        """Kills the servers: what was acknowledged is on the disk. A temporary directory goes too."""
+        """Kill the servers: what they acknowledged is on the disk. A temporary directory is removed."""
         for node in self.nodes:
             node.kill()
         if self._lock is not None:
@@ -189,7 +191,7 @@ class Ensemble:
             self._temporary = None
 
     async def _serving(self, nodes: list[Server]) -> bool:
-        """Whether all of them serve; False when one has ended instead, or the time is over."""
+        """Whether all of them serve; False if one has ended instead, or the time is over."""
         deadline = time.monotonic() + START_SECONDS
         for node in nodes:
             while await node.mode() is None:
@@ -215,8 +217,8 @@ class Ensemble:
         return place
 
     async def _last_ports(self, file: Path) -> list[Ports]:
-        """Those of the last start here, as soon as its servers have let go of them; none if that does not
-        happen. After a kill they die a moment later than the process that started them."""
+        """The ports of the last start in this directory, once its servers have released them; none if they do
+        not. If the process that started these servers was killed, they end a moment after it."""
         if not file.exists():
             return []
         try:
@@ -226,11 +228,11 @@ class Ensemble:
         used = [each.numbers if self._count > 1 else each.numbers[:1] for each in last]
         if await freed([(LOOPBACK, number) for numbers in used for number in numbers], FREED_SECONDS):
             return last
-        log.warning("ZooKeeper cannot have its ports of the last start: another program uses one of them")
+        log.warning("ZooKeeper cannot use its ports of the last start: another program uses one of them")
         return []
 
     def _check_count(self, file: Path) -> None:
-        """One server of three may lack what the other two have acknowledged."""
+        """Refuse another number of servers: one of three may lack what the other two have acknowledged."""
         if not file.exists():
             file.write_text(f"{self._count}\n")
         elif (before := file.read_text().strip()) != str(self._count):

@@ -2,11 +2,12 @@
 
 CoordError
   CoordUnreachable    no answer within the time limit; nothing was written
-    Unknown           a write was sent and its answer was lost: it may have happened, or still may
-  Conflict            the tree is not as the caller supposed (a version has moved on)
-    Exists, Missing   the node is there already / is not there
+    Unknown           a write was sent and its answer was lost: it may have happened, or may still happen
+  Conflict            the tree is not as the caller supposed (e.g. another version)
+    Exists, Missing   the node exists already / does not exist
+  LeaseLost           the lease is no longer ours
   Denied              the identity of this client may not do that
-  TooLarge            more bytes than a server takes
+  TooLarge            more bytes than a server accepts
   Corrupt             a node holds what Regraft did not write; the text has the repair
 """
 
@@ -74,11 +75,11 @@ class Denied(CoordError):
 
 class TooLarge(CoordError):
     def __init__(self, path: str, size: int, most: int) -> None:
-        super().__init__(f"{path}: {size} bytes in one write, where ZooKeeper takes {most}")
+        super().__init__(f"{path}: {size} bytes in one write, and ZooKeeper accepts {most}")
 
 
 class Corrupt(CoordError):
-    """A node holds what Regraft did not write. It is never guessed over; `repair` is what to type."""
+    """A node holds what Regraft did not write. Regraft never overwrites it; `repair` is what to type."""
 
     def __init__(self, path: str, reason: str, repair: str) -> None:
         super().__init__(f"{path}: {reason}; to repair: {repair}")
@@ -87,7 +88,7 @@ class Corrupt(CoordError):
         self.repair = repair
 
     def at(self, hosts: str) -> "Corrupt":
-        """The same fault, with a repair that says on which ensemble."""
+        """The same fault; its repair names the ensemble."""
         if not self.repair.startswith("regraft ") or "--zookeeper" in self.repair:
             return self
         return Corrupt(self.path, self.reason, f"{self.repair} --zookeeper {hosts}")

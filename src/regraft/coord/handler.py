@@ -1,9 +1,9 @@
-"""kazoo's threads and sockets, with TLS as Regraft wants it.
+"""kazoo's threads and sockets, with faults of kazoo's TLS corrected.
 
-kazoo's own TLS trusts the system's authorities beside the one that is given and does not check the host's
-name. It also waits on the socket while a decrypted answer already lies in memory, until the next
-heartbeat; and it makes and closes an epoll object for every wait. All is mended here, by the two methods that
-kazoo calls on its handler.
+kazoo's own TLS trusts the system's authorities in addition to the given one, and does not check the host's
+name. It waits on the socket until the next heartbeat although a decrypted answer is already in memory. It
+also creates and closes an epoll object for every wait. All of this is corrected here, in the two methods
+that kazoo calls on its handler.
 """
 
 import errno
@@ -48,7 +48,7 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
         plain = socket.create_connection(address, timeout)
         try:
             if plain.getsockname() == plain.getpeername():
-                # The system chose as our own port the very one that nobody listens on any more.
+                # No server listens there any more, and the system chose that port as our own.
                 raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._context is None:
@@ -66,7 +66,7 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
 
 
 def _poll(readers: list[Any], writers: list[Any], timeout: float | None) -> tuple[list[Any], list[Any]]:
-    """What can be read or written; also what has ended, so that whoever asked finds out."""
+    """What can be read or written. Closed sockets too, so that the caller notices the end."""
     waiting = select.poll()
     events: dict[int, int] = {}
     for ones, wanted in ((readers, select.POLLIN), (writers, select.POLLOUT)):

@@ -2,15 +2,15 @@
 
     /regraft
       topology                        the current topology and its epoch
-      demand                          the measured traffic, for whoever mends
+      demand                          the measured traffic, for repairs
       plan                            the journal: the plan and how far it is
         steps/0001                    a step and its status
           actions/0003                an action and its status
       brokers/ID
         command                       written by the deployer, watched by the broker's agent
         status                        written by the agent, watched by the deployer
-        statistics                    written by the agent, read by whoever evaluates
-        alive                         ephemeral: there while the agent's session lives
+        statistics                    written by the agent, read by the deployer and the loop
+        alive                         ephemeral: exists while the agent's session lives
       locks/NAME                      a queue; the first in it holds the lease
 
 Ids are percent-encoded, so that any id is one name: `/` is %2F. Steps and actions count from 1.
@@ -100,16 +100,9 @@ def numbered(number: int) -> str:
     return f"{number:0{DIGITS}d}"
 
 
-def number_of(name: str, parent: str) -> int:
-    """The number of a step or an action, from the name of its node under `parent`."""
-    if not re.fullmatch(r"[0-9]+", name, re.ASCII) or int(name) < 1 or numbered(int(name)) != name:
-        raise corrupt(f"{parent}/{name}", f"is not named by a number such as {numbered(1)}")
-    return int(name)
-
-
 @lru_cache(maxsize=65_536)
 def encoded(id: str) -> str:
-    """An id as one name of a node; `decoded` gives it back."""
+    """An id as the name of one node; `decoded` is the inverse."""
     if not id:
         raise BadInput("id", "must not be empty")
     if id in (".", ".."):
@@ -132,7 +125,7 @@ def decoded(name: str, parent: str) -> str:
 
 
 def corrupt(path: str, reason: str) -> Corrupt:
-    """With the command that takes the node away, after keeping a copy of what is there."""
+    """The fault, with the command that deletes the node (and keeps a copy of its data)."""
     return Corrupt(path, reason, f"regraft znode delete {_for_a_shell(path)}")
 
 

@@ -1,10 +1,10 @@
 """Exclusive ownership of one name, or of several at once, that ends with the owner's session.
 
-On failure: when the holder's session expires, its nodes go and the next in the queue holds the lease. The
-holder learns it by `lost`, which is set when the session is lost, when the connection has been away for so
-long that the session may have expired, or when somebody has deleted the node. That is a prompt: a process
-that was asleep may hear of it late. What makes a late writer harmless is `write`: its transaction checks
-that the lease's nodes are still there, so it cannot happen after another has taken over. Outside
+On failure: when the holder's session expires, its nodes are deleted and the next in the queue holds the
+lease. The holder learns it by `lost`, which is set when the session is lost, when there has been no
+connection for so long that the session may have expired, or when the node was deleted. That is only a hint:
+a process that was suspended may see it late. `write` makes a late writer harmless: its transaction checks
+that the lease's nodes still exist, so it cannot happen after another holder has taken over. Outside
 ZooKeeper, compare `token`: it grows from each holder to the next.
 
 Each name has a queue (`queues`), and the first in it holds the name.
@@ -19,17 +19,17 @@ from types import TracebackType
 from regraft.coord.client import Coord
 from regraft.coord.errors import CoordError, CoordUnreachable, LeaseLost, Missing
 from regraft.coord.queues import Contender, in_line
-from regraft.coord.values import Change, Check, Node, Operation, State
+from regraft.coord.values import Check, ConnectionChange, ConnectionState, Node, Operation
 from regraft.coord.writes import Result
 
 MARGIN = 0.25
-"""Of the session's timeout. kazoo notices a silent server after two thirds of it; what is left of the last
-third, less the time of a check, is how long a holder without a connection may be sure."""
+"""For which part of the session's timeout a holder without a connection may be sure of the lease. kazoo
+notices a silent server after two thirds of the timeout; this is the last third, less the time of a check."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """The expected no: somebody else holds `path`, or is before us in its queue."""
+    """The expected no: another contender (`by`) holds `path`, or is before us in its queue."""
 
     path: str
     by: str
@@ -46,7 +46,7 @@ class Lease:
         """Grows from each holder of a name to the next (the czxid of its node)."""
         self.lost = asyncio.Event()
         self.fence: tuple[Operation, ...] = tuple(Check(place, 0) for place in places)
-        """For transactions of one's own: they happen only while the lease is held."""
+        """Operations that make a transaction of the caller happen only while the lease is held."""
         self._coord = coord
         self._contender = contender
         self._places = places
@@ -55,7 +55,9 @@ class Lease:
         self._doubt: asyncio.TimerHandle | None = None
         self._forget = coord.on_state(self._on_state)
         self._guards = [asyncio.create_task(self._guard(place)) for place in places]
-        self._on_state(Change(coord.state, coord.session_id, False))  # it may have changed meanwhile
+        self._on_state(
+            ConnectionChange(coord.state, coord.session_id, False)
+        )  # it may have changed meanwhile
 
     @property
     def held(self) -> bool:
@@ -83,21 +85,21 @@ class Lease:
         return done[len(self.fence) :]
 
     async def release(self) -> None:
-        """Gives the names to the next. Without a connection, as soon as there is one, or with the session."""
+        """Leave the queues. Without a connection that happens on reconnecting, or when the session ends."""
         if self._released:
             return
         self._released = True
         self._end_guards()
-        await _left(self._coord, self._contender)
+        await _leave(self._coord, self._contender)
 
-    def _on_state(self, change: Change) -> None:
+    def _on_state(self, change: ConnectionChange) -> None:
         if self._doubt is not None:
             self._doubt.cancel()
             self._doubt = None
-        if change.state is State.SUSPENDED:
+        if change.state is ConnectionState.SUSPENDED:
             sure = self._coord.session_timeout * MARGIN
             self._doubt = asyncio.get_running_loop().call_later(sure, self._lose)
-        elif change.state is not State.CONNECTED or change.session_id != self._session_id:
+        elif change.state is not ConnectionState.CONNECTED or change.session_id != self._session_id:
             self._lose()
 
     def _lose(self) -> None:
@@ -106,13 +108,13 @@ class Lease:
             self._forget()
 
     async def _guard(self, place: str) -> None:
-        """Somebody may delete the node while the session lives."""
+        """Notice when the node is deleted while the session lives."""
         try:
             async for node in self._coord.watch(place):
                 if node is None:
                     break
         except CoordError:
-            pass  # not allowed to look any more: not ours any more
+            pass  # we may no longer read the node, so the lease is no longer ours
         self._lose()
 
     def _end_guards(self) -> None:
@@ -126,14 +128,14 @@ class Lease:
 async def acquire(coord: Coord, paths: str | Sequence[str], who: str, *, wait: float = 0) -> Lease | Held:
     """The lease on all of `paths`, or who is before us after `wait` seconds (`math.inf`: no limit).
 
-    Fair: first come, first served. Cancelled, or failed for want of a connection, it leaves no place in
-    the queues as soon as there is a connection, or the session ends.
+    Fair: first come, first served. If it is cancelled, or fails for want of a connection, its places in the
+    queues are removed as soon as there is a connection, or the session ends.
     """
     queues = [paths] if isinstance(paths, str) else sorted(set(paths))
     if not queues:
         raise ValueError("a lease is on at least one name")
     if wait <= 0:
-        for queue in queues:  # nobody is held up by a place that is taken only to give it back
+        for queue in queues:  # do not delay others by a place that would be given up at once
             if names := await in_line(coord, queue):
                 return await _held(coord, f"{queue}/{names[0]}")
     contender = Contender(coord, queues, who)
@@ -141,7 +143,7 @@ async def acquire(coord: Coord, paths: str | Sequence[str], who: str, *, wait: f
         before = await _advanced(contender, coord, wait)
         if before is not None:
             held = await _held(coord, before)
-            await _left(coord, contender)
+            await _leave(coord, contender)
             return held
         first = await coord.get(contender.places[0])
         if first is None:
@@ -165,10 +167,10 @@ async def _advanced(contender: Contender, coord: Coord, wait: float) -> str | No
 
 async def _held(coord: Coord, place: str) -> Held:
     node = await coord.get(place)
-    by = "somebody who has just left" if node is None else node.data.decode(errors="replace")
+    by = "a holder that has just left" if node is None else node.data.decode(errors="replace")
     return Held(place.rpartition("/")[0], by)
 
 
-async def _left(coord: Coord, contender: Contender) -> None:
-    """Waits for no longer than a call may take; the rest goes on by itself."""
+async def _leave(coord: Coord, contender: Contender) -> None:
+    """Leave the queues. Wait no longer than a call may take; the rest continues in the background."""
     await asyncio.wait([contender.leave()], timeout=coord.configuration.timeout)

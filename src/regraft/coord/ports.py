@@ -1,6 +1,6 @@
-"""Ports of this machine: which are free, and which are best for servers that are found there again.
+"""Ports of this machine: which are free, and which a server can use again after a restart.
 
-The answers are of a moment ago: another program may take a port before it is listened on.
+The answers may be out of date at once: another program may take a port before our server listens on it.
 """
 
 import asyncio
@@ -21,22 +21,22 @@ POLL_SECONDS = 0.05
 
 def free_ports(servers: int) -> list[Ports]:
     """Three for each server of ZooKeeper."""
-    numbers = quiet_ports([LOOPBACK] * 3 * servers)
+    numbers = reusable_ports([LOOPBACK] * 3 * servers)
     return [Ports(*numbers[n : n + 3]) for n in range(0, len(numbers), 3)]
 
 
-def quiet_ports(hosts: Iterable[str]) -> list[int]:
+def reusable_ports(hosts: Iterable[str]) -> list[int]:
     """For each host a free port; no two are the same.
 
-    Not among those that the system gives to outgoing connections, where there are others: while a server is
-    away, one of its clients that calls again and again could be given the server's own port.
+    If possible, not one of those that the system gives to outgoing connections: while a server is down, one
+    of its clients that tries to reconnect could be given the server's own port.
     """
     with contextlib.ExitStack() as stack:
         return [_bound(stack, host) for host in hosts]
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether a server could listen there now. Also if no server ever can: listening says why."""
+    """Whether a server could listen there now. True for an invalid host, too: listening will say why."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
@@ -45,7 +45,7 @@ def is_free(host: str, port: int) -> bool:
 
 
 async def freed(addresses: Iterable[tuple[str, int]], seconds: float) -> bool:
-    """Whether all are free, within this time."""
+    """Whether all become free within this time."""
     deadline = time.monotonic() + seconds
     waiting = list(addresses)
     while waiting := [each for each in waiting if not is_free(*each)]:
@@ -57,7 +57,7 @@ async def freed(addresses: Iterable[tuple[str, int]], seconds: float) -> bool:
 
 def _can_bind(family: int, address: tuple[str | int, ...] | tuple[int, bytes]) -> bool:
     with socket.socket(family) as each:
-        # As servers do: connections of the last one that are not quite over do not count.
+        # As servers do: connections of the last server that are still closing do not count.
         each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             each.bind(address)
@@ -67,14 +67,14 @@ def _can_bind(family: int, address: tuple[str | int, ...] | tuple[int, bytes]) -
 
 
 def _bound(stack: contextlib.ExitStack, host: str) -> int:
-    """The number of a port that is ours until the stack is left."""
+    """The number of a port that is bound until the stack is closed."""
     for number in [*random.sample(_outside_outgoing(), 50), 0]:
         with contextlib.suppress(OSError, UnicodeError):
             family, _, _, _, address = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0]
             each = stack.enter_context(socket.socket(family))
             each.bind(address)
             return int(each.getsockname()[1])
-    raise RegraftError(f"a free port of {host} is needed, and there is none")
+    raise RegraftError(f"there is no free port on {host}")
 
 
 def _outside_outgoing() -> range:

@@ -1,10 +1,11 @@
-"""Being there: an ephemeral node that says so for as long as its owner lives, across sessions.
+"""Presence: an ephemeral node that exists for as long as its owner lives, across sessions.
 
-On failure: a lost connection changes nothing while the session lives. When the session expires the node
-goes, everybody who watches it sees that, and it is made again in the next session. `here` is set while the
-node is ours, as far as is known. A node of another session in its place, such as that of our own process
-before it was killed, is waited for until it goes; or replaced at once, for whoever is sure that the other
-one is dead (`replace`). Two that are both sure would replace each other for ever.
+On failure: a lost connection changes nothing while the session lives. When the session expires the node is
+deleted, every process that watches it sees that, and the node is created again in the next session. `here`
+is set while the node is ours, as far as is known. A node of another session in its place, such as that of
+our own process before it was killed, is waited for until it is deleted; or, with `replace`, replaced at
+once. Only an owner that is sure that the other one is dead may do so: two live ones would replace each other
+for ever.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from types import TracebackType
 
 from regraft.coord.client import Coord
 from regraft.coord.errors import Conflict, CoordUnreachable
-from regraft.coord.values import Change, Create, Delete, Node, Operation, State
+from regraft.coord.values import ConnectionChange, ConnectionState, Create, Delete, Node, Operation
 from regraft.coord.writes import parent
 
 
@@ -37,12 +38,12 @@ class Presence:
     async def __aexit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Takes the node away, if it is ours and there is a connection; the session's end does it too."""
+        """Delete the node, if it is ours and there is a connection. Otherwise it ends with the session."""
         self._forget()
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
-        if self.here.is_set() and self._coord.state is State.CONNECTED:
+        if self.here.is_set() and self._coord.state is ConnectionState.CONNECTED:
             with contextlib.suppress(Conflict, CoordUnreachable):
                 await self._coord.delete(self._path)
         self.here.clear()
@@ -69,9 +70,9 @@ class Presence:
                 await self._make(node)
 
     async def _make(self, other: Node | None) -> None:
-        """Until somebody has made it; the watch then shows who."""
+        """Try until the node exists, whoever created it: the watch then shows whose it is."""
         away: list[Operation] = [] if other is None else [Delete(self._path, other.version)]
-        while self._coord.state is not State.CLOSED:
+        while self._coord.state is not ConnectionState.CLOSED:
             try:
                 await self._coord.ensure(parent(self._path))
                 await self._coord.transaction([*away, Create(self._path, self._data, ephemeral=True)])
@@ -81,8 +82,8 @@ class Presence:
             except CoordUnreachable:
                 continue
 
-    def _on_state(self, change: Change) -> None:
-        if change.state is not State.CONNECTED or change.session_id != self._session_id:
+    def _on_state(self, change: ConnectionChange) -> None:
+        if change.state is not ConnectionState.CONNECTED or change.session_id != self._session_id:
             self.here.clear()
         elif change.session_id == self._session_id:
             self.here.set()

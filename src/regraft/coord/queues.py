@@ -1,10 +1,11 @@
-"""Places in queues: ephemeral sequential nodes, of which the first holds what the queue is for.
+"""Places in queues: ephemeral sequential nodes, of which the first holds the name that the queue is for.
 
-On failure: a place goes with the session that took it. Who waits and loses its session takes a new place,
-at the end. Who gives up leaves no place behind; without a connection, as soon as there is one.
+On failure: a place is deleted with the session that took it. A contender that loses its session while it
+waits takes a new place at the end. A contender that gives up removes its places; without a connection, as
+soon as there is one.
 
 A contender for several names takes a place in all their queues in one transaction. Places are thus in the
-same order in every queue, so whoever waits, waits only for those who came before: nobody waits in a circle.
+same order in every queue, so contenders wait only for those that came before them, and there is no deadlock.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from regraft.coord.client import Coord
 from regraft.coord.errors import CoordError, CoordUnreachable, Corrupt, Missing
 from regraft.coord.layout import corrupt
-from regraft.coord.values import Create, State
+from regraft.coord.values import ConnectionState, Create
 from regraft.coord.writes import SEQUENCE_DIGITS, sequence_of
 
 
@@ -25,14 +26,14 @@ class Contender:
         self.tag = uuid.uuid4().hex
         self.places: list[str] = []
         self.before: str | None = None
-        """Who stands before us, as far as we know."""
+        """The node before ours, as far as we know."""
         self._coord = coord
         self._queues = queues
         self._who = who
         self._session_id: int | None = None
 
     async def advance(self, *, patient: bool) -> str | None:
-        """None when we are first everywhere; or, without patience, a node that stands before ours."""
+        """None when we are first in every queue; or, if not `patient`, a node that is before ours."""
         await self._enqueue()
         while True:
             self.before = await self._predecessor()
@@ -41,7 +42,7 @@ class Contender:
             await self._vanished(self.before)
 
     def leave(self) -> asyncio.Task[None]:
-        """The names of our nodes may be unknown, if the answer was lost; the tag finds them."""
+        """Remove our places, by the tag: if an answer was lost, we do not know the names of our nodes."""
         return self._coord.in_background(withdraw(self._coord, self._queues, self.tag))
 
     async def _enqueue(self) -> None:
@@ -56,11 +57,12 @@ class Contender:
         self._session_id = self._coord.session_id
 
     async def _predecessor(self) -> str | None:
-        """Once first in a queue, always first: nobody comes in before. So one look at each suffices."""
+        """A node before ours; None if there is none. One look at each queue is enough, because a place that
+        is first stays first."""
         for queue, place in zip(self._queues, self.places, strict=True):
             names = await in_line(self._coord, queue)
             own = place.rpartition("/")[2]
-            if own not in names:  # gone with the session, or deleted: to the end of the queues
+            if own not in names:  # deleted, perhaps with the session: go to the end of the queues
                 await withdraw(self._coord, self._queues, self.tag)
                 await self._enqueue()
                 return await self._predecessor()
@@ -69,7 +71,7 @@ class Contender:
         return None
 
     async def _vanished(self, place: str) -> None:
-        """Until the node is gone; or our session is, and our places with it."""
+        """Wait until the node is deleted; or until our session has ended, and our places with it."""
         renewed = asyncio.Event()
         forget = self._coord.on_state(lambda change: renewed.set() if change.new_session else None)
         if self._coord.session_id != self._session_id:
@@ -102,14 +104,14 @@ async def in_line(coord: Coord, queue: str) -> list[str]:
 def in_order(queue: str, names: Sequence[str]) -> list[str]:
     for name in names:
         if not (name[-SEQUENCE_DIGITS:].isdecimal() and len(name) > SEQUENCE_DIGITS):
-            raise corrupt(f"{queue}/{name}", "is no place in a queue")
+            raise corrupt(f"{queue}/{name}", "is not a place in a queue")
     return sorted(names, key=sequence_of)
 
 
 async def withdraw(coord: Coord, queues: Sequence[str], tag: str) -> None:
-    """Takes our places away; tries again while the session, and thus the places, live."""
+    """Delete our places. Try again for as long as the session lives, because its end deletes them."""
     session_id = coord.session_id
-    while coord.state is not State.CLOSED and coord.session_id == session_id:
+    while coord.state is not ConnectionState.CLOSED and coord.session_id == session_id:
         try:
             for queue in queues:
                 for name in await coord.children(queue):

@@ -1,7 +1,7 @@
-"""Requests and what becomes of them: asked again, found out, or given up at the time limit.
+"""Requests, their repetition after a lost answer, and their time limit.
 
-Between `Coord` (what is wanted) and `Session` (threads and bytes). Reads are asked again until they are
-answered. Of writes whose answer was lost, `writes` says how their fate is found out.
+It stands between `Coord` (what is wanted) and `Session` (threads and bytes). A read is repeated until it is
+answered. `writes` says how to find out whether a write happened whose answer was lost.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ from regraft.coord.writes import Result, Seen, parent
 
 ANSWER_LOST = (
     *(ConnectionLoss, SessionExpiredError, SessionMovedError, OperationTimeoutError),
-    AuthFailedError,  # if it is for good, the session is closed and says so
+    AuthFailedError,  # if it is final, the session is closed and says so
 )
 Start = Callable[[KazooClient], Any]
-"""Hands a request to kazoo; its promise of an answer."""
+"""Hands a request to kazoo, and returns kazoo's promise of an answer."""
 
 
 class Requests:
-    """Of one session."""
+    """The requests of one session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -44,7 +44,7 @@ class Requests:
         self._syncing = asyncio.Lock()
 
     async def answer(self, start: Start, path: str, missing: Any = None) -> Any:
-        """A read, asked again until it is answered or the time is over."""
+        """A read, repeated until it is answered or the time is over."""
         deadline = self._deadline()
         while True:
             try:
@@ -96,9 +96,9 @@ class Requests:
         return self._loop.time() + self._session.configuration.timeout
 
     async def _once(self, start: Start, deadline: float, uncertain: bool = False) -> Any:
-        """One request on a connection that has been synced; kazoo's faults as they are.
+        """One request on a connection that has been synced. It raises kazoo's faults as they are.
 
-        Unknown, if the time is over and this request, or one before (`uncertain`), has been sent.
+        `Unknown`, if the time is over and this request, or an earlier one (`uncertain`), has been sent.
         """
         sent = uncertain
         try:
@@ -115,7 +115,7 @@ class Requests:
         raise fault from None
 
     async def _ready(self, deadline: float) -> None:
-        """Connected; and, before the first request of a session, level with what others were told."""
+        """Wait for a connection. Before the first request of a session, `sync` with what others were told."""
         async with self._syncing:
             await self._session.connected(deadline)
             while self._synced != (session_id := self._session.session_id):
@@ -126,7 +126,7 @@ class Requests:
                     await self._session.connected(deadline)
 
     async def _numbered(self, operations: Sequence[Operation], tag: str) -> list[Operation] | None:
-        """The operations with the names that their sequential nodes have got, if they have happened."""
+        """The operations with the names that their sequential nodes got; None if they have not happened."""
         found: list[Operation] = []
         for one in operations:
             if not (isinstance(one, Create) and one.sequence):
@@ -155,10 +155,10 @@ class Requests:
         reason = f"the answer to a write of {operations[0].path} was lost, and others have written since"
         raise Unknown(self._session.configuration.hosts, reason)
 
-    async def _after_loss(self, reading: Any) -> Any:
-        """A reading that fails leaves the write before it in the dark."""
+    async def _after_loss(self, read: Any) -> Any:
+        """If this read fails, it stays unknown whether the write before it happened."""
         try:
-            return await reading
+            return await read
         except Unknown:
             raise
         except CoordUnreachable as fault:

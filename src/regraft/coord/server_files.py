@@ -1,6 +1,7 @@
 """What a ZooKeeper server needs to start: Java, the jars inside pyspark, and its configuration files.
 
-The jars are taken by name: a class path of all of Spark's takes three times as long to start.
+The jars are chosen by name: with all of Spark's jars on the class path a server takes three times as long to
+start.
 """
 
 import importlib.util
@@ -18,10 +19,10 @@ JARS = (
 )
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 ARCHIVE = Path(sys.prefix) / "share" / "regraft" / "zookeeper.jsa"
-"""ZooKeeper's classes as Java loaded them once (`warm`): with them it starts in half the time. Java ignores
-an archive that another version of Java or of the jars has written."""
+"""An archive of ZooKeeper's loaded classes, written by `warm`: with it a server starts in half the time. Java
+ignores an archive from another version of Java or of the jars."""
 TICK_MS = 500
-"""Sessions may be as short as two ticks; followers and leader miss each other after ten."""
+"""Sessions may be as short as two ticks; followers and leader give each other up after ten."""
 LOG4J = """status = off
 rootLogger.level = warn
 rootLogger.appenderRef.only.ref = file
@@ -35,7 +36,7 @@ appender.only.layout.pattern = %d %p %c{1}: %m%n%ex{short}
 
 @dataclass(frozen=True)
 class ServerTls:
-    """PEM files, the key as PKCS #8. With `clients_too`, clients show a certificate of the authority."""
+    """PEM files, the key as PKCS #8. With `clients_too`, clients must show a certificate of the authority."""
 
     certificate: Path
     key: Path
@@ -55,15 +56,15 @@ class Ports:
 
 
 @dataclass(frozen=True)
-class Options:
-    """Of every server of an ensemble."""
+class ServerOptions:
+    """The options that all servers of an ensemble share."""
 
     tls: ServerTls | None = None
     sasl_users: tuple[tuple[str, str], ...] = ()
     """Names and passwords of SASL DIGEST-MD5."""
     synced: bool = True
-    """Acknowledge what is on the disk, not what the operating system will bring there: survives a loss of
-    power. Killed processes lose nothing either way."""
+    """Acknowledge a write only when it is on the disk, so that it survives a loss of power. Without it,
+    writes survive only the death of the process."""
 
 
 def java() -> str:
@@ -71,7 +72,9 @@ def java() -> str:
     in_home = shutil.which("java", path=os.path.join(home, "bin")) if home else None
     found = in_home or shutil.which("java")
     if found is None:
-        raise RegraftError("ZooKeeper needs Java, and there is none: apt-get install default-jre-headless")
+        raise RegraftError(
+            "ZooKeeper needs Java, which is not installed: apt-get install default-jre-headless"
+        )
     return found
 
 
@@ -88,7 +91,7 @@ def class_path() -> str:
 
 
 def write_files(
-    place: Path, id: int, ports: list[Ports], options: Options, writing: Path | None = None
+    place: Path, id: int, ports: list[Ports], options: ServerOptions, writing: Path | None = None
 ) -> list[str]:
     """Writes the files of server `id` (from 1) into its folder and returns the command that starts it.
 
@@ -123,10 +126,12 @@ def _archive(writing: Path | None) -> list[str]:
     return [f"-XX:SharedArchiveFile={ARCHIVE}"] if ARCHIVE.exists() else []
 
 
-def _zoo_cfg(place: Path, id: int, ports: list[Ports], options: Options) -> str:
-    """A properties file: backslashes and line ends in a path would be read as something else."""
+def _zoo_cfg(place: Path, id: int, ports: list[Ports], options: ServerOptions) -> str:
+    """A properties file, in which a path must not have backslashes or line ends."""
     if any(letter in str(place) for letter in "\\\n\r"):
-        raise RegraftError(f"ZooKeeper cannot keep its data in {str(place)!r}: the path has odd letters")
+        raise RegraftError(
+            f"ZooKeeper cannot keep its data in {str(place)!r}: the path has a backslash or a line end"
+        )
     port = ports[id - 1].client
     lines = [
         f"dataDir={place / 'data'}",
@@ -164,11 +169,11 @@ def _tls_lines(tls: ServerTls, place: Path, port: int) -> list[str]:
         f"ssl.trustStore.location={tls.authority}",
         "ssl.trustStore.type=PEM",
         f"ssl.clientAuth={'need' if tls.clients_too else 'none'}",
-        "ssl.hostnameVerification=false",  # of clients, which have no fixed place
+        "ssl.hostnameVerification=false",  # clients have no fixed host
     ]
 
 
-def _jaas(options: Options) -> str:
+def _jaas(options: ServerOptions) -> str:
     users = " ".join(f'user_{name}="{password}"' for name, password in options.sasl_users)
     return f"Server {{ org.apache.zookeeper.server.auth.DigestLoginModule required {users}; }};\n"
 

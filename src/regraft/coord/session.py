@@ -15,24 +15,23 @@ from typing import Any
 from kazoo.client import KazooClient
 from kazoo.protocol.states import KazooState, KeeperState
 
-from regraft.coord.access import acl_of
-from regraft.coord.configuration import Configuration, Digest, Sasl
+from regraft.coord.configuration import Configuration, Digest, Sasl, acl_of
 from regraft.coord.errors import CoordUnreachable, Denied
 from regraft.coord.handler import Handler
-from regraft.coord.values import Change, State
+from regraft.coord.values import ConnectionChange, ConnectionState
 from regraft.model import BadInput
 
 AT_ONCE = 128
-"""Requests under way. kazoo wakes its thread through a socket that holds a few hundred signals; the one
-that does not fit would hold up the event loop."""
+"""The most requests under way. kazoo wakes its thread through a socket that holds a few hundred signals; a
+signal that does not fit would block the event loop."""
 STOP_SECONDS = 5.0
 STOP_SECONDS_ALONE = 0.2
-"""Without a connection there is nobody to take leave of."""
+"""Without a connection there is no server to say goodbye to."""
 AGAIN_SECONDS = 0.5
 _STATES = {
-    KazooState.CONNECTED: State.CONNECTED,
-    KazooState.SUSPENDED: State.SUSPENDED,
-    KazooState.LOST: State.LOST,
+    KazooState.CONNECTED: ConnectionState.CONNECTED,
+    KazooState.SUSPENDED: ConnectionState.SUSPENDED,
+    KazooState.LOST: ConnectionState.LOST,
 }
 
 # Without a handler of its own, Python prints kazoo's warnings on standard error.
@@ -40,7 +39,7 @@ logging.getLogger("kazoo").addHandler(logging.NullHandler())
 
 
 class _LastWarning(logging.Handler):
-    """kazoo tells only its log why a connection failed."""
+    """Keeps the last warning, because kazoo tells only its log why a connection failed."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -57,11 +56,11 @@ class Session:
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        self.state = State.SUSPENDED
+        self.state = ConnectionState.SUSPENDED
         self.session_id: int | None = None
         self.negotiated = configuration.session_timeout
         """Seconds of silence after which the servers let the session expire."""
-        self.listeners: list[Callable[[Change], None]] = []
+        self.listeners: list[Callable[[ConnectionChange], None]] = []
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self._slots = asyncio.Semaphore(AT_ONCE)
@@ -84,7 +83,7 @@ class Session:
         hosts = self.configuration.hosts
         if self._refused:
             return Denied(f"ZooKeeper at {hosts}", "the credentials were refused")
-        if self.state is State.CLOSED:
+        if self.state is ConnectionState.CLOSED:
             return CoordUnreachable(hosts, "the connection was closed")
         warning = f" ({self._warning.text})" if self._warning.text else ""
         limit = f" within {self.configuration.timeout:g} s"
@@ -94,8 +93,8 @@ class Session:
         """Waits for a connection until `deadline`, in the loop's time."""
         try:
             async with asyncio.timeout_at(deadline):
-                while self.state is not State.CONNECTED:
-                    if self.state is State.CLOSED:
+                while self.state is not ConnectionState.CONNECTED:
+                    if self.state is ConnectionState.CLOSED:
                         raise self.unreachable()
                     await self._changed.wait()
         except TimeoutError:
@@ -119,16 +118,16 @@ class Session:
         if self._stopping:
             return
         self._stopping = True
-        limit = STOP_SECONDS if self.state is State.CONNECTED else STOP_SECONDS_ALONE
+        limit = STOP_SECONDS if self.state is ConnectionState.CONNECTED else STOP_SECONDS_ALONE
         done = asyncio.Event()
 
         def end() -> None:
-            with contextlib.suppress(Exception):  # an ensemble that does not answer drops us later
+            with contextlib.suppress(Exception):  # an ensemble that does not answer lets the session expire
                 self._client.stop()
                 self._client.close()
             self._to_loop(done.set)
 
-        # kazoo waits for its threads; one of our own that nobody waits for at exit bounds that.
+        # kazoo waits for its threads without a limit, so we let a daemon thread wait, and wait for that.
         threading.Thread(target=end, name="ZooKeeper stop", daemon=True).start()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit):
@@ -136,8 +135,8 @@ class Session:
         self._close()
 
     def _close(self) -> None:
-        if self.state is not State.CLOSED:
-            self._change(State.CLOSED, None)
+        if self.state is not ConnectionState.CLOSED:
+            self._change(ConnectionState.CLOSED, None)
         for answer in list(self._waiting):
             if not answer.done():
                 answer.set_exception(self.unreachable())
@@ -151,9 +150,9 @@ class Session:
         refused = self._client.client_state == KeeperState.AUTH_FAILED
         self._to_loop(self._arrived, _STATES[state], self._client._session_id, refused)
 
-    def _arrived(self, state: State, session_id: int | None, refused: bool) -> None:
-        """Credentials that have been good before are not bad because a server broke off the handshake."""
-        if self.state is State.CLOSED:
+    def _arrived(self, state: ConnectionState, session_id: int | None, refused: bool) -> None:
+        """A handshake that a server breaks off looks like a refusal, unless the credentials worked before."""
+        if self.state is ConnectionState.CLOSED:
             return
         self._refused = refused and not self._proven
         if self._refused:
@@ -161,18 +160,18 @@ class Session:
         else:
             self._change(state, session_id)
 
-    def _change(self, state: State, session_id: int | None) -> None:
-        new = state is State.CONNECTED and session_id != self.session_id
+    def _change(self, state: ConnectionState, session_id: int | None) -> None:
+        new = state is ConnectionState.CONNECTED and session_id != self.session_id
         self.state = state
-        if state is State.CONNECTED:
+        if state is ConnectionState.CONNECTED:
             self.session_id = session_id
         self._changed.set()
         self._changed = asyncio.Event()
         for listener in list(self.listeners):
-            listener(Change(state, self.session_id, new))
+            listener(ConnectionChange(state, self.session_id, new))
 
     def _learn_timeout(self) -> None:
-        """The timeout that the servers granted; kazoo keeps it to the function that we wrap."""
+        """Learn the timeout that the servers granted: kazoo has it only inside the function that we wrap."""
         connection = self._client._connection
         connect = connection._connect
 
@@ -184,7 +183,7 @@ class Session:
         connection._connect = connect_and_note
 
     def _never_give_up(self) -> None:
-        """kazoo's thread ends at a refusal and at an answer that it cannot read; ours begins again."""
+        """kazoo's thread ends after a refusal, or an answer that it cannot read; this starts it again."""
         connection = self._client._connection
         loop = connection.zk_loop
 

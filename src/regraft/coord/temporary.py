@@ -1,8 +1,8 @@
 """Temporary folders that are removed even when their owner is killed.
 
-On failure: a process that is killed cannot tidy up, so its folder stays until another process of Regraft
-makes one for the same purpose: that removes the folders whose owners are gone. An owner is gone when nobody
-holds the lock of the file `owner`; the system lets go of it with the process, however that ends.
+On failure: a process that is killed cannot remove its folder, so the folder stays until another process of
+Regraft creates one for the same purpose and removes those whose owners are dead. An owner is dead if its file
+`owner` is not locked: the system releases the lock with the process, however that ends.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ class TemporaryFolder:
         self.path = Path(tempfile.mkdtemp(prefix=prefix))
         self._owner = (self.path / OWNER).open("wb")
         fcntl.flock(self._owner, fcntl.LOCK_EX)
-        # Written when the lock is held: a folder whose file is empty has an owner who is about to lock it.
+        # Written under the lock: if the file is still empty, the owner is just about to lock it.
         self._owner.write(b"%d\n" % os.getpid())
         self._owner.flush()
 
@@ -44,7 +44,7 @@ class TemporaryFolder:
 
 def _remove_abandoned(place: Path, prefix: str) -> None:
     for folder in place.glob(f"{prefix}*"):
-        with contextlib.suppress(OSError):  # somebody else's, or somebody else removes it at the moment
+        with contextlib.suppress(OSError):  # another user's, or another process is removing it
             if _is_abandoned(folder):
                 shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,7 +1,7 @@
 """Nodes that hold typed values: JSON of msgspec Structs, with the version of their schema in `v`.
 
-Fields that this version does not know are passed over, so a later one may add some. What cannot be
-decoded, or has a later `v`, is `Corrupt`: reported with the node and the repair, never guessed over.
+Unknown fields are ignored, so a later version of Regraft may add some. A node that cannot be decoded, or
+that has a higher `v`, is `Corrupt`: it is reported with the repair, and never overwritten.
 """
 
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ import msgspec
 from regraft.coord.client import Coord
 from regraft.coord.errors import Corrupt
 from regraft.coord.layout import corrupt
-from regraft.coord.values import Create, Node
+from regraft.coord.values import Node
 from regraft.model.record import Record
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -57,7 +57,7 @@ def _stored(coord: Coord, path: str, node: Node, type: type[R]) -> Stored[R]:
 
 
 async def write(coord: Coord, path: str, value: R, expected: Node | None) -> Node:
-    """Compare and set: over `expected` as it was read, or a new node if None. `Conflict` otherwise."""
+    """Compare and set: replace `expected` as it was read, or (None) create the node. `Conflict` otherwise."""
     if expected is not None:
         return await coord.set(path, encode(value), expected.version)
     await coord.create(path, encode(value))
@@ -66,7 +66,7 @@ async def write(coord: Coord, path: str, value: R, expected: Node | None) -> Nod
 
 
 async def watch(coord: Coord, path: str, type: type[R]) -> AsyncIterator[Stored[R] | Corrupt | None]:
-    """The value now and after each change. Garbage is handed out as what it is: the watch goes on."""
+    """The value now and after each change. A corrupt node is a value, too: the watch continues."""
     async for node in coord.watch(path):
         if node is None:
             yield None
@@ -77,8 +77,3 @@ async def watch(coord: Coord, path: str, type: type[R]) -> AsyncIterator[Stored[
             yield fault
         else:
             yield stored
-
-
-def creation(path: str, value: Record, *, ephemeral: bool = False) -> Create:
-    """For a transaction."""
-    return Create(path, encode(value), ephemeral)

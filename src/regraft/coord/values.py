@@ -12,30 +12,30 @@ class Node(NamedTuple):
     version: int
     """Counts the writes of the data; 0 after creation."""
     ephemeral_owner: int
-    """The session that the node lives and dies with; 0: it stays."""
+    """The session that the node ends with; 0: the node is not ephemeral."""
     czxid: int
     """The transaction that created it: grows with every creation on the ensemble, so it orders them."""
     mzxid: int
     """The transaction that wrote the data last."""
 
 
-class State(Enum):
+class ConnectionState(Enum):
     CONNECTED = "connected"
     SUSPENDED = "suspended"
-    """No connection; the session, and its ephemeral nodes, may live on or have expired meanwhile."""
+    """No connection. The session, with its ephemeral nodes, may still live or have expired."""
     LOST = "lost"
     """The session has expired: its ephemeral nodes are gone. A new session follows by itself."""
     CLOSED = "closed"
-    """By `stop`, or because the credentials were refused. Final."""
+    """Final: after `stop`, or because the credentials were refused."""
 
 
-class Change(NamedTuple):
+class ConnectionChange(NamedTuple):
     """The connection's state has changed."""
 
-    state: State
+    state: ConnectionState
     session_id: int | None
     new_session: bool
-    """First connection of this session: ephemeral nodes of an earlier one are gone."""
+    """Whether this is the first connection of its session: ephemeral nodes of an earlier one are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Version -1 writes over whatever is there."""
+    """Version -1 overwrites any version."""
 
     path: str
     data: bytes
@@ -65,7 +65,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The transaction happens only if the node is there with this version."""
+    """The transaction happens only if the node exists with this version (-1: with any)."""
 
     path: str
     version: int = -1

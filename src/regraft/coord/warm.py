@@ -1,7 +1,7 @@
-"""Let ZooKeeper start in half the time: `python -m regraft.coord.warm`.
+"""Makes ZooKeeper start in half the time: `python -m regraft.coord.warm`.
 
-Java writes down the classes that a short run has loaded (class data sharing), and later servers map that file
-instead of reading each class from its jar.
+Java writes the classes that a short run has loaded into an archive (class data sharing). Later servers map
+that file instead of reading each class from its jar.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import subprocess
 
 from regraft.coord.client import Coord
 from regraft.coord.ports import LOOPBACK, free_ports
-from regraft.coord.server_files import ARCHIVE, Options, write_files
+from regraft.coord.server_files import ARCHIVE, ServerOptions, write_files
 from regraft.coord.temporary import TemporaryFolder
 
 
@@ -20,7 +20,7 @@ async def warm() -> None:
     new = ARCHIVE.with_name(f"{ARCHIVE.name}.{os.getpid()}.new")
     with TemporaryFolder("zookeeper") as place:
         ports = free_ports(1)
-        command = write_files(place, 1, ports, Options(synced=False), writing=new)
+        command = write_files(place, 1, ports, ServerOptions(synced=False), writing=new)
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
             try:
                 async with await Coord.connect(f"{LOOPBACK}:{ports[0].client}", timeout=60.0) as coord:

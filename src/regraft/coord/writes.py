@@ -1,18 +1,18 @@
-"""Writes that are sent again after a lost connection, and how it is found out whether the first one happened.
+"""Writes that are sent again after a lost connection, and how to find out whether the first one happened.
 
 Every write is one transaction of ZooKeeper's (all or nothing). When its answer is lost:
 
 1. A transaction with a sequential create is looked for first: a unique name (a guid) is part of each
    sequential node's name, so it is found among the children if it happened. Then it is not sent again.
 2. Everything else is sent again. A create, a delete and a write with a version cannot happen twice, so
-   the second one answers with a conflict if the first has happened, or if somebody else came between.
+   the second one is answered with a conflict if the first has happened, or if another client has written.
 3. Which of the two it was, the nodes tell: each operation's node is read and compared with what that
    operation would have left behind (for a write: our data at the version that follows the expected one;
    for an ephemeral node: our session as its owner). All as left behind: it happened, and that is the
    answer. One that cannot have come from us: it did not happen, a `Conflict`. Neither: `Unknown`.
 
-Two writers that write the same bytes to the same version cannot be told apart, and need not be: put who
-writes into the data where it matters, or hold a lease and `Check` it in the transaction.
+Two writers that write the same bytes to the same version cannot be told apart, and need not be. Where it
+matters, put the writer's name into the data, or hold a lease and `Check` it in the transaction.
 """
 
 from collections.abc import Sequence
@@ -36,13 +36,13 @@ from regraft.coord.errors import Conflict, CoordError, Denied, Exists, Missing, 
 from regraft.coord.values import Check, Create, Delete, Node, Operation, Set
 
 MOST_BYTES = 1_000_000
-"""Of one request; a server closes the connection on 2^20 - 1 (jute.maxbuffer)."""
+"""Limit of one request; a server closes the connection at 2^20 - 1 (jute.maxbuffer)."""
 OVERHEAD_BYTES = 200
-"""Of one operation beside path and data: headers and the ACL."""
+"""What one operation needs in addition to path and data: headers and the ACL."""
 SEQUENCE_DIGITS = 10
 
 Result = str | Node | None
-"""Of a Create its path, of a Set the node, of a Delete or Check nothing."""
+"""The result of a Create is its path, of a Set the node, of a Delete or Check None."""
 
 
 class Seen(Enum):
@@ -80,7 +80,7 @@ def begin(client: KazooClient, operations: Sequence[Operation]) -> Any:
 
 
 def results(operations: Sequence[Operation], answers: Sequence[Any]) -> list[Result]:
-    """The server's answers as values; the operation that failed is raised as a fault of ours."""
+    """The server's answers as values. If an operation failed, it is raised as a `CoordError`."""
     for one, answer in zip(operations, answers, strict=True):
         if isinstance(answer, Exception) and not isinstance(answer, RolledBackError | RuntimeInconsistency):
             raise fault_of(answer, one)
@@ -104,7 +104,7 @@ def node_of(data: bytes, stat: Any) -> Node:
 
 
 def fault_of(answer: Exception, one: Operation) -> CoordError:
-    """kazoo's fault of one operation as ours."""
+    """kazoo's fault of one operation as a `CoordError`."""
     path = one.path
     match answer:
         case NodeExistsError():
@@ -145,7 +145,7 @@ def seen(one: Operation, node: Node | None, session_id: int | None) -> Seen:
 
 def _seen_create(one: Create, node: Node | None, session_id: int | None) -> Seen:
     if node is None:
-        return Seen.EITHER  # the caller got Exists a moment ago, so somebody has deleted it since
+        return Seen.EITHER  # it existed a moment ago (`Exists`), so another client has deleted it since
     if one.ephemeral:
         return Seen.DONE if node.ephemeral_owner == session_id else Seen.NOT_DONE
     if node.ephemeral_owner:
@@ -156,7 +156,7 @@ def _seen_create(one: Create, node: Node | None, session_id: int | None) -> Seen
 
 
 def together(sights: Sequence[Seen]) -> Seen:
-    """All or nothing: one that did not happen speaks for all."""
+    """For the whole transaction: if one operation did not happen, none did."""
     if Seen.NOT_DONE in sights:
         return Seen.NOT_DONE
     return Seen.EITHER if Seen.EITHER in sights else Seen.DONE

@@ -1,11 +1,11 @@
 """The agent of one broker (IPITT §IV-C): the shell around `agent_core`, which decides everything.
 
-It watches its command node, the actions named there and the status of all who take part; asks its broker how
-far it is; and carries out what the core names. Everything is asked again and again, so whatever fails (a
-session, a broker, another agent's write that came first) is logged and met anew in the next round. It keeps
-nothing that it could not read again: kill it at any moment and start another.
+The agent watches its command node, the actions named there and the status of all brokers that take part. It
+asks its broker how far it is, and carries out what the core decides. It does so in rounds, so whatever fails
+(a session, a broker, a write that another agent made first) is logged and tried again in the next round. It
+keeps nothing that it cannot read again: it can be killed at any moment and another one started.
 
-`agents` runs those of many brokers, `agent_process` one in a process of its own.
+`agents` runs the agents of many brokers, `agent_process` runs agents in a process of their own.
 """
 
 import asyncio
@@ -30,12 +30,22 @@ from regraft.coord import (
     Unknown,
 )
 from regraft.coord.typed import encode, write
-from regraft.deploy.agent_core import Abort, Agent, Commit, Decide, Do, Known, Prepare, Report, View
-from regraft.deploy.driver import Address, Driver, Refused, Unreachable
-from regraft.deploy.nodes import Nodes
+from regraft.deploy.agent_core import (
+    Abort,
+    Agent,
+    AgentView,
+    Commit,
+    Decide,
+    Do,
+    KnownAction,
+    Prepare,
+    Report,
+)
+from regraft.deploy.driver import Address, Driver, RefusedByBroker, Unreachable
 from regraft.deploy.records import Command, Doing, Run, Status
 from regraft.deploy.states import Reported
 from regraft.deploy.statistics import keep_statistics
+from regraft.deploy.watched_nodes import AgentNodes
 
 log = logging.getLogger("regraft.deploy")
 BUSY_SECONDS = 0.2
@@ -50,21 +60,21 @@ class BrokerAgent:
     def __init__(
         self, broker: str, driver: Driver, coord: Coord, layout: Layout, address: Address | None = None
     ) -> None:
-        """`address`: where others reach the broker, if that is not where it listens."""
+        """`address`: where other brokers reach the broker, if that is not where it listens."""
         self._broker = broker
         self._driver = driver
         self._coord = coord
         self._layout = layout
         self._address = address
         self._core = Agent(broker)
-        self._nodes = Nodes(coord, driver.changed)
+        self._nodes = AgentNodes(coord, driver.changed)
         self._refused: dict[str, str] = {}
         self._told: dict[str, Address] = {}
         self._life = 0
         self._names: set[str] = set()
         self._known: list[str] = []
-        """Nodes of the actions of the changes that the broker has."""
-        self._quiet = False
+        """The action nodes of the changes that the broker has."""
+        self._idle = False
         self._trouble: dict[str, str] = {}
         self._action = re.compile(rf"{re.escape(layout.steps)}/\d+/actions/\d+", re.ASCII)
 
@@ -78,7 +88,7 @@ class BrokerAgent:
                 while True:
                     self._driver.changed.clear()
                     busy = await self._safe_round()
-                    self._quiet = await self._nothing_happens(BUSY_SECONDS if busy else IDLE_SECONDS)
+                    self._idle = await self._nothing_happens(BUSY_SECONDS if busy else IDLE_SECONDS)
         finally:
             figures.cancel()
             await asyncio.gather(figures, return_exceptions=True)
@@ -93,7 +103,7 @@ class BrokerAgent:
         return False
 
     async def _safe_round(self) -> bool:
-        """Whether something is under way."""
+        """One round; whether something is under way."""
         try:
             busy = await self._round()
             self._notice("ZooKeeper", "")
@@ -104,7 +114,7 @@ class BrokerAgent:
             return True
 
     def _notice(self, what: str, trouble: str) -> None:
-        """Said when it begins, not in every round."""
+        """Log a problem when it begins, not in every round."""
         if trouble != self._trouble.get(what, ""):
             self._trouble[what] = trouble
             if trouble:
@@ -135,20 +145,20 @@ class BrokerAgent:
         return busy
 
     def _watch(self, state: BrokerState | None) -> list[str]:
-        """The actions of this broker's command; all that has to be known of them is watched."""
+        """The actions that this broker's command names. Everything that they depend on is watched."""
         layout, nodes = self._layout, self._nodes
         command = nodes.get(layout.command(self._broker), Command)
         named = dict.fromkeys(command.value.actions if command is not None else [])
         paths = [path for path in named if self._action.fullmatch(path)]
         odd = sorted(named.keys() - {*paths})
-        self._notice("command", f"the command names what is no action: {odd}" if odd else "")
+        self._notice("command", f"the command names nodes that are not actions: {odd}" if odd else "")
         actions = [action for path in paths if (action := self._doing(path)) is not None]
         names = {self._broker, *(name for known in actions for name in known.doing.change.brokers)}
         if state is not None:
             names |= {name for name, up in state.links.items() if up != "up"}
         self._known = [] if state is None else [path for id in state.stages if (path := self._node_of(id))]
         own: dict[str, type[Record]] = {layout.command(self._broker): Command}
-        if {*self._known} - {*paths}:  # of another run, perhaps
+        if {*self._known} - {*paths}:  # they may belong to an earlier run
             own[layout.plan] = Run
         nodes.want(
             own
@@ -158,7 +168,7 @@ class BrokerAgent:
         self._names = names
         return paths
 
-    def _view(self, paths: list[str], state: BrokerState | None) -> View:
+    def _view(self, paths: list[str], state: BrokerState | None) -> AgentView:
         wanted = dict.fromkeys((*paths, *self._known))
         actions = {path: known for path in wanted if (known := self._doing(path)) is not None}
         statuses = {}
@@ -175,26 +185,27 @@ class BrokerAgent:
         id = run.value.id if run is not None else ""
         command = self._nodes.get(self._layout.command(self._broker), Command)
         version = command.node.version if command is not None else -1
-        return View(Command(actions=tuple(paths)), actions, statuses, stages, self._refused, id, version)
+        return AgentView(Command(actions=tuple(paths)), actions, statuses, stages, self._refused, id, version)
 
     def _node_of(self, id: str) -> str:
-        """Of the action that a change of the broker belongs to, whether it is commanded or not; empty if
-        somebody else has made it."""
+        """The node of the action that a change of the broker belongs to, commanded or not; empty if the
+        change was not made by a deployer."""
         named = CHANGE.fullmatch(id)
         return self._layout.action(int(named[1]), int(named[2])) if named else ""
 
-    def _doing(self, path: str) -> Known | None:
+    def _doing(self, path: str) -> KnownAction | None:
         stored = self._nodes.get(path, Doing)
         command = self._nodes.get(self._layout.command(self._broker), Command)
         if stored is not None:
             doing, version = stored.value, stored.node.version
         elif command is not None and path in command.value.begun and not self._nodes.are_read([path]):
+            # The command carries the action, so that preparing need not wait until its node has been read.
             doing, version = command.value.begun[path], -1
         else:
             return None
         odd = not 0 <= doing.at < len(doing.changes) or len(doing.changes[doing.at]) < 2
         self._notice(path, f"{path} has no change number {doing.at}" if odd else "")
-        return None if odd else Known(doing, version)
+        return None if odd else KnownAction(doing, version)
 
     def _located(self, status: Status, state: BrokerState | None) -> Status:
         if state is None:
@@ -204,8 +215,8 @@ class BrokerAgent:
 
     # Doing
 
-    async def _introduce(self, view: View, state: BrokerState | None) -> None:
-        """Where those are whom the broker may have to call."""
+    async def _introduce(self, view: AgentView, state: BrokerState | None) -> None:
+        """Tell the broker the addresses of the brokers that it may have to call."""
         if state is None or state.life != self._life:
             self._life, self._told = state.life if state is not None else 0, {}
         known = _addresses(view, self._names - {self._broker})
@@ -213,17 +224,17 @@ class BrokerAgent:
         if state is not None and new and await self._driver.introduce(new) is None:
             self._told |= new
 
-    async def _tell(self, do: Do, view: View) -> None:
+    async def _tell(self, do: Do, view: AgentView) -> None:
         if isinstance(do, Prepare):
             result = await self._driver.prepare(do.change, _addresses(view, do.change.brokers))
-            if isinstance(result, Refused):
+            if isinstance(result, RefusedByBroker):
                 log.info("agent of %s: %s refused: %s", self._broker, do.change, result.reason)
                 self._refused[do.change.id] = result.reason
                 self._driver.changed.set()
         elif isinstance(do, Commit | Abort):
             commit = isinstance(do, Commit)
             result = await (self._driver.commit(do.id) if commit else self._driver.abort(do.id))
-            if isinstance(result, Refused):  # perhaps because it was through with it meanwhile
+            if isinstance(result, RefusedByBroker):  # perhaps because it has finished the change meanwhile
                 word = "commit" if commit else "abort"
                 log.info(
                     "agent of %s: the broker does not %s %s: %s", self._broker, word, do.id, result.reason
@@ -235,21 +246,21 @@ class BrokerAgent:
             written = Set(do.path, encode(do.doing), do.version)
             _, node = await self._coord.transaction([same, written])
         except Conflict:
-            return  # somebody else has, or it is over: the watches show what
+            return  # another agent has decided, or the action is over: the watches will show it
         assert isinstance(node, Node)
         log.info("agent of %s: %s is %s %s", self._broker, do.doing.change, do.doing.state, do.doing.reason)
         self._nodes.wrote(do.path, do.doing, node)
         self._driver.changed.set()
 
-    async def _report(self, todo: list[Do], view: View, whole: bool) -> None:
-        """`whole`: all actions were seen. Otherwise nothing that was reported is taken back."""
+    async def _report(self, todo: list[Do], view: AgentView, whole: bool) -> None:
+        """Write the status. Unless all actions were seen (`whole`), no earlier report is removed from it."""
         path = self._layout.status(self._broker)
         stored = self._nodes.get(path, Status)
         status = next((do.status for do in todo if isinstance(do, Report)), view.statuses[self._broker])
         if not whole and stored is not None:
             status = msgspec.structs.replace(status, changes=stored.value.changes | status.changes)
         if stored is not None and (
-            status == stored.value or not (self._quiet or _is_news(status, stored.value))
+            status == stored.value or not (self._idle or _is_news(status, stored.value))
         ):
             return
         try:
@@ -262,7 +273,7 @@ class BrokerAgent:
 
 
 def _is_news(status: Status, before: Status) -> bool:
-    """Whether somebody waits for it. What is over, or has only begun, waits until nothing else happens."""
+    """Whether others wait for it. Stages that they do not wait for are written when nothing else happens."""
     if (status.host, status.port, status.life) != (before.host, before.port, before.life):
         return True
     return any(
@@ -272,10 +283,10 @@ def _is_news(status: Status, before: Status) -> bool:
 
 
 def _first(do: Do) -> int:
-    """What is given up comes before what may need the same links."""
+    """Aborts come first, because a new change may need the same links."""
     return 0 if isinstance(do, Abort) else 1 if isinstance(do, Commit) else 2
 
 
-def _addresses(view: View, names: Iterable[str]) -> dict[str, Address]:
+def _addresses(view: AgentView, names: Iterable[str]) -> dict[str, Address]:
     statuses = {name: view.statuses.get(name, Status()) for name in names}
     return {name: (status.host, status.port) for name, status in statuses.items() if status.port}

@@ -1,18 +1,18 @@
 """What an agent does next: the decision core, without input or output.
 
-It compares what the journal says with how far its broker is, and names what is missing. All that it keeps is
+It compares what the journal says with how far its broker is, and returns what is to be done. It keeps only
 when it first heard of each change, so it can be asked again at any time: after a restart, after a lost
 session, or because something has changed.
 
 | the journal says | the broker is | the agent |
 |---|---|---|
-| preparing | not concerned | tells it to prepare; reports what it refuses |
+| preparing | not concerned | tells it to prepare; reports a refusal |
 | | prepared, ready | reports it |
 | | in doubt, and was never ready | decides: aborted |
-| | (all who take part are ready) | decides: committed |
+| | (all participants are ready) | decides: committed |
 | | (one refused, or it takes too long) | decides: aborted |
 | committed | ready, in doubt | tells it to commit |
-| | through with it | reports done |
+| | finished with it | reports done |
 | aborted | prepared, ready, in doubt | tells it to abort |
 | | not concerned any more | reports aborted |
 
@@ -26,12 +26,12 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from regraft.deploy.records import Change, Command, Doing, Stage, Status, run_number
+from regraft.deploy.records import Command, Doing, LinkChange, Stage, Status, run_number
 from regraft.deploy.states import IN_DOUBT, ActionState, Reported
 
 
 class Prepare(NamedTuple):
-    change: Change
+    change: LinkChange
 
 
 class Commit(NamedTuple):
@@ -69,20 +69,20 @@ RANK_SECONDS = 0.1
 long."""
 
 
-class Known(NamedTuple):
-    """An action as it was read; version −1: only what the command says of it."""
+class KnownAction(NamedTuple):
+    """An action as it was read. Version −1: its node has not been read, and this is what the command says."""
 
     doing: Doing
     version: int
 
 
 @dataclass
-class View:
+class AgentView:
     """What the agent sees at one moment; any of it may be out of date."""
 
     command: Command
-    actions: Mapping[str, Known]
-    """By their nodes: the commanded ones, and those of all changes that the broker knows."""
+    actions: Mapping[str, KnownAction]
+    """The commanded actions, and those of all changes that the broker knows, by their nodes."""
     statuses: Mapping[str, Status]
     """The statuses of all brokers that take part in these actions."""
     stages: Mapping[str, str] | None
@@ -90,9 +90,9 @@ class View:
     refused: Mapping[str, str] = field(default_factory=dict)
     """Changes that the broker refused to prepare, and why."""
     run: str = ""
-    """The run that is in the journal."""
+    """The id of the run in the journal."""
     commanded: int = 0
-    """Version of the command's node."""
+    """The version of the command's node."""
 
 
 class Agent:
@@ -104,7 +104,7 @@ class Agent:
         self._all_ready: dict[str, float] = {}
         """When all participants were first known to be ready."""
 
-    def react(self, view: View, now: float) -> list[Do]:
+    def react(self, view: AgentView, now: float) -> list[Do]:
         mine = view.statuses.get(self.broker, Status())
         out: list[Do] = []
         changes: dict[str, Stage] = {}
@@ -114,7 +114,7 @@ class Agent:
                 continue
             change = known.doing.change
             self.since.setdefault(change.id, now)
-            out += self._broker(known.doing, view, mine)
+            out += self._tell_broker(known.doing, view, mine)
             stage = self._stage(known.doing, view, mine)
             if stage.stage:
                 changes[change.id] = self._timed(stage, mine, change.id, now)
@@ -127,8 +127,8 @@ class Agent:
             out.append(Report(msgspec.structs.replace(mine, changes=changes)))
         return out
 
-    def _broker(self, doing: Doing, view: View, mine: Status) -> list[Do]:
-        """What the broker has to be told."""
+    def _tell_broker(self, doing: Doing, view: AgentView, mine: Status) -> list[Do]:
+        """What the broker has to be told about this action."""
         id = doing.change.id
         if view.stages is None:
             return []
@@ -142,8 +142,8 @@ class Agent:
             return [Abort(id)]
         return []
 
-    def _stage(self, doing: Doing, view: View, mine: Status) -> Stage:
-        """What is to be reported."""
+    def _stage(self, doing: Doing, view: AgentView, mine: Status) -> Stage:
+        """What is to be reported about this action."""
         id = doing.change.id
         before = mine.changes.get(id, Stage(stage=Reported.NOTHING))
         if view.stages is None:
@@ -153,7 +153,9 @@ class Agent:
         if doing.state == ActionState.PREPARING:
             if stage in (Reported.PREPARED, Reported.READY):
                 report = Stage(stage=Reported(stage))
-            elif id in view.refused and not stage and not before.stage:  # told twice, it refuses the second
+            elif (
+                id in view.refused and not stage and not before.stage
+            ):  # told twice, the broker refuses the second
                 report = Stage(stage=Reported.REFUSED, reason=view.refused[id])
         elif doing.state == ActionState.COMMITTED:
             was_ready = before.stage in (Reported.READY, Reported.COMMITTED, Reported.DONE)
@@ -172,7 +174,7 @@ class Agent:
         return msgspec.structs.replace(stage, milliseconds=round(1000 * (now - self.since[id]), 3))
 
     def _decide(
-        self, path: str, known: Known, view: View, changes: Mapping[str, Stage], now: float
+        self, path: str, known: KnownAction, view: AgentView, changes: Mapping[str, Stage], now: float
     ) -> list[Do]:
         doing, version = known
         if doing.state != ActionState.PREPARING or version < 0:
@@ -185,7 +187,7 @@ class Agent:
             rank = doing.change.brokers.index(self.broker)
             waited = now - self._all_ready.setdefault(id, now)
             if waited < rank * RANK_SECONDS:
-                return []  # one is enough, and the others would only be in its way
+                return []  # one decision is enough; those of the others would only fail
             return [Decide(path, version, doing.become(ActionState.COMMITTED), view.commanded)]
         refusals = [f"{name}: {s.reason}" for name, s in stages.items() if s.stage == Reported.REFUSED]
         reason = refusals[0] if refusals else ""
@@ -202,9 +204,9 @@ class Agent:
             return []
         return [Decide(path, version, doing.become(ActionState.ABORTED, reason=reason), view.commanded)]
 
-    def _strays(self, view: View) -> list[Do]:
-        """Abort changes that are over, but of which the broker was told too late. The journal continues only
-        when all participants have reported that they are through with a change."""
+    def _strays(self, view: AgentView) -> list[Do]:
+        """Abort changes that are over, but that the broker was told too late. That is safe: the journal
+        continues only when all participants have reported that they have finished a change."""
         commanded = {_id(view, path) for path in view.command.actions if path in view.actions}
         by_name = {known.doing.name: known.doing for known in view.actions.values()}
         out: list[Do] = []
@@ -222,5 +224,5 @@ class Agent:
         return out
 
 
-def _id(view: View, path: str) -> str:
+def _id(view: AgentView, path: str) -> str:
     return view.actions[path].doing.change.id

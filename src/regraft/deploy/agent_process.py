@@ -2,9 +2,9 @@
 
     python -m regraft.deploy.agent_process --broker ID --control HOST:PORT --zookeeper HOST:PORT,…
 
-The broker's token is in the variable REGRAFT_CONTROL_TOKEN. Or, with `--settings-from-stdin`, all secrets
-come as one line of JSON on standard input, which may name the brokers as well; the process then ends when
-its input does, so that it never outlives who started it.
+The broker's token is in the variable REGRAFT_CONTROL_TOKEN. With `--settings-from-stdin`, all secrets come as
+one line of JSON on standard input instead, which may name the brokers as well. The process then ends when its
+input ends, so that it never outlives the process that started it.
 """
 
 import argparse
@@ -41,8 +41,8 @@ class Driven(NamedTuple):
     token: str
 
 
-class Settings(msgspec.Struct, frozen=True):
-    """What is not for everybody's eyes, and so not on the command line."""
+class AgentSettings(msgspec.Struct, frozen=True):
+    """Settings with secrets, which must not be on the command line."""
 
     token: str
     hosts: str
@@ -54,7 +54,7 @@ class Settings(msgspec.Struct, frozen=True):
     timeout: float = 10.0
     session_timeout: float = 10.0
     brokers: dict[str, Driven] = msgspec.field(default_factory=dict)
-    """Several; none: the one on the command line."""
+    """The brokers to drive; if empty, the one on the command line."""
 
     @property
     def configuration(self) -> Configuration:
@@ -66,7 +66,7 @@ def settings(
     configuration: Configuration, layout: Layout, token: str = "", brokers: Mapping[str, Driven] | None = None
 ) -> bytes:
     auth = configuration.auth
-    told = Settings(
+    told = AgentSettings(
         token,
         configuration.hosts,
         layout.root,
@@ -81,8 +81,8 @@ def settings(
     return msgspec.json.encode(told, enc_hook=str)
 
 
-def read_settings(line: bytes) -> Settings:
-    return msgspec.json.decode(line, type=Settings, dec_hook=decode_path)
+def read_settings(line: bytes) -> AgentSettings:
+    return msgspec.json.decode(line, type=AgentSettings, dec_hook=decode_path)
 
 
 async def main(arguments: argparse.Namespace) -> int:
@@ -105,14 +105,16 @@ async def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-async def _settings(arguments: argparse.Namespace, until: AsyncExitStack, ended: asyncio.Event) -> Settings:
-    """From then on the end of the input is the end of the agent."""
+async def _settings(
+    arguments: argparse.Namespace, until: AsyncExitStack, ended: asyncio.Event
+) -> AgentSettings:
+    """The settings. If they come from standard input, `ended` is set when that ends."""
     if not arguments.settings_from_stdin:
         if not (token := os.environ.get("REGRAFT_CONTROL_TOKEN", "")):
             raise BadInput("REGRAFT_CONTROL_TOKEN", "holds the token of the broker, and is missing")
         if not arguments.zookeeper:
             raise BadInput("--zookeeper", "says where ZooKeeper is (HOST:PORT,...), and it is missing")
-        return Settings(token, arguments.zookeeper, arguments.zookeeper_root)
+        return AgentSettings(token, arguments.zookeeper, arguments.zookeeper_root)
     lines = asyncio.StreamReader(limit=LINE_BYTES)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
@@ -124,7 +126,7 @@ async def _settings(arguments: argparse.Namespace, until: AsyncExitStack, ended:
     until.callback(beating.cancel)
     input_ends = asyncio.create_task(_until_the_input_ends(lines))
     input_ends.add_done_callback(lambda task: ended.set())
-    until.callback(input_ends.cancel)  # which also keeps it: nobody else refers to a task that waits
+    until.callback(input_ends.cancel)  # also keeps a reference: asyncio holds none to a waiting task
     return told
 
 
@@ -145,7 +147,7 @@ async def _serve(arguments: argparse.Namespace, ended: asyncio.Event) -> None:
 
 
 async def _keep(id: str, driven: Driven, coord: Coord, layout: Layout, address: Address | None) -> None:
-    """One that fails is followed by another, and the others do not notice."""
+    """Run the agent of one broker; after a fault start another one, without disturbing the others."""
     while True:
         driver = ControlDriver(*driven)
         try:
@@ -158,9 +160,9 @@ async def _keep(id: str, driven: Driven, coord: Coord, layout: Layout, address: 
 
 
 async def _beat() -> None:
-    """Says that the event loop goes round, to whoever started the process."""
+    """Show the process that started this one that the event loop still runs."""
     while True:
-        with contextlib.suppress(OSError):  # nobody listens any more: the end of the input says so, too
+        with contextlib.suppress(OSError):  # the reader has gone: the input ends then, too
             os.write(1, b".")
         await asyncio.sleep(BEAT_SECONDS)
 

@@ -1,7 +1,7 @@
-"""The agents of the brokers on this machine: tasks of this process, of one beside it, or a process each; one
-that dies is followed by another.
+"""The agents of the brokers on this machine: in this process, in one other process, or in a process each.
 
-A new agent finds in ZooKeeper and in its broker all that the last one knew, so nothing is handed over.
+An agent that dies is replaced. The new one finds in ZooKeeper and in its broker all that the last one knew,
+so nothing is handed over.
 """
 
 import asyncio
@@ -21,12 +21,13 @@ from regraft.processes.children import close_input, end_all, send, start_module
 log = logging.getLogger("regraft.deploy")
 AGAIN_SECONDS = 0.2
 SILENT_SECONDS = 60.0
-"""A process of agents that does not beat for so long hangs, and is ended: all its brokers depend on it."""
+"""A process of agents that shows no sign of life for this long is killed: all its brokers depend on it."""
 
 
 Place = Literal["here", "beside", "each"]
-"""Beside: all in one other process. Where many brokers share a process, ZooKeeper's client and the event loop
-would take the interpreter from each other, and every answer of ZooKeeper would take ten times as long."""
+"""Beside: all in one other process. If agents ran in a process that many brokers share, ZooKeeper's client
+and the event loop would compete for the interpreter, and every answer of ZooKeeper would take ten times as
+long."""
 
 
 class Agents:
@@ -41,7 +42,7 @@ class Agents:
         place: Place = "here",
     ) -> None:
         self.running: dict[str, Process] = {}
-        """Of each broker, if it is not this one."""
+        """The process of each broker's agent, unless it is this process."""
         self._configuration = configuration
         self._layout = layout
         self._brokers = brokers
@@ -98,7 +99,7 @@ class Agents:
         finally:
             for id in ids:
                 del self.running[id]
-            if not self._over:  # otherwise all end together
+            if not self._over:  # otherwise `__aexit__` ends all processes together
                 await end_all([process], close_input)
 
 

@@ -1,6 +1,7 @@
-"""What is asked before a run begins: is this plan for the overlay that runs, and may it be carried out now?
+"""Checks before a run begins: is this plan for the running overlay, and may it be carried out now (IPITT
+§IV-C)?
 
-Every no is a `BadInput` of one line, and nothing has been touched when it comes (IPITT §IV-C).
+Every refusal is a `BadInput` of one line, and leaves everything as it was.
 """
 
 import secrets
@@ -11,11 +12,11 @@ from regraft.coord import Coord, Corrupt, Lease, Stored
 from regraft.coord.layout import Layout
 from regraft.coord.typed import read
 from regraft.deploy.journal import (
+    changes_made,
     deployer_of,
     doings_of,
     expanded,
-    made,
-    must,
+    read_required,
     topology_of,
     write_run,
 )
@@ -25,39 +26,38 @@ from regraft.model import BadInput, BrokenPlan, Plan, Topology
 from regraft.model.changes import taken_back
 
 MOST_AT_ONCE = 400
-"""Changes that one transaction of ZooKeeper can begin, with the commands of all who take part."""
+"""How many changes one transaction of ZooKeeper can begin, with the commands of all participants."""
 Verify = Callable[[Plan, Topology, Topology], None]
-"""Replays a plan from a topology to its goal, or raises `BrokenPlan`. Of another package: it is handed in."""
-
-
+"""Replays a plan from a topology to its goal, or raises `BrokenPlan`. Callers pass `plan.verify`, because
+`deploy` must not import `plan`."""
 PER_BROKER = 1
-"""Several at one broker wait for each other's tables: together they take as long, and buffer for longer."""
+"""Several changes at one broker wait for each other's tables: they take as long, and buffer for longer."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How carefully a run goes; 0 where it says how many: no limit."""
+class RunSettings:
+    """How carefully a run proceeds. A count of 0 means no limit, unless it says otherwise."""
 
     seconds: float = 10.0
-    """For a change to be ready."""
+    """How long a change may take to be ready."""
     attempts: int = 3
     at_once: int = 0
-    """Changes at a time, in all and at one broker."""
+    """Changes at a time, in the whole overlay; `per_broker`: at one broker."""
     per_broker: int = PER_BROKER
     queue_bytes: int = 0
-    """No change begins at a broker that holds more."""
+    """No change begins at a broker that holds more bytes."""
     latency_ms: float = 0.0
-    """No change begins while a canary takes, or has been on its way for, longer."""
+    """No change begins while canaries take longer."""
     canaries: int = 3
     """Subscribers that audit the run; 0: none."""
     token: str = ""
-    """That lets the canaries in."""
+    """The token with which the canaries connect."""
     gives_way: bool = False
-    """Healing may stop it."""
+    """Healing may stop the run."""
 
 
-async def checked(coord: Coord, layout: Layout, plan: Plan, verify: Verify) -> Current:
-    """The topology that the plan begins with, which is the current one; or why it cannot begin."""
+async def checked_topology(coord: Coord, layout: Layout, plan: Plan, verify: Verify) -> Current:
+    """The current topology, if the plan can begin with it; otherwise `BadInput`."""
     try:
         stored = await read(coord, layout.topology, Current)
         run = await read(coord, layout.plan, Run)
@@ -74,11 +74,11 @@ async def checked(coord: Coord, layout: Layout, plan: Plan, verify: Verify) -> C
 
 
 def _check_free(run: Run, deployer: str) -> None:
-    """A beginning of a plan that was interrupted has done nothing: it is written over."""
+    """A run that was interrupted while it was written has changed nothing: a new run may replace it."""
     if run.state == RunState.RUNNING or (run.state == RunState.BEGINNING and run.back):
         what = "is being taken back" if run.back else "is under way"
         at = f"step {run.step} of {len(run.steps)}"
-        who = f"the {deployer} is at it" if deployer else "continue with --resume or --rollback"
+        who = f"the {deployer} works on it" if deployer else "continue with --resume or --rollback"
         raise BadInput(f"run {run.id}", f"{what} ({at}): {who}")
 
 
@@ -121,10 +121,10 @@ async def check_agents(coord: Coord, layout: Layout, brokers: Iterable[str]) -> 
 def run_of(
     plan: Plan,
     current: Current,
-    settings: Settings = Settings(),  # noqa: B008 — a frozen value
+    settings: RunSettings = RunSettings(),  # noqa: B008 — a frozen value
     number: int = 0,
 ) -> Run:
-    """`number` is higher than that of any run before: the token of the lease is."""
+    """`number` must be higher than that of any earlier run: callers use the token of the lease."""
     return Run(
         id=f"{number}-{secrets.token_hex(4)}",
         sha256=plan.sha256,
@@ -139,10 +139,10 @@ def run_of(
     )
 
 
-async def begin_back(coord: Coord, layout: Layout, lease: Lease, run: Run) -> Run:
-    """A run that takes back what this one, which is at rest, has done."""
-    current = (await must(coord, layout.topology, Current)).value
-    done = [[made(doing) for doing in step] for step in await doings_of(coord, layout, run)]
+async def begin_rollback(coord: Coord, layout: Layout, lease: Lease, run: Run) -> Run:
+    """Write a run that undoes what this run, which has ended, has done."""
+    current = (await read_required(coord, layout.topology, Current)).value
+    done = [[changes_made(doing) for doing in step] for step in await doings_of(coord, layout, run)]
     count = sum(len(changes) for step in done for changes in step)
     if current.epoch != run.epoch + count:
         raise BadInput(f"run {run.id}", "the topology has changed since: it cannot be taken back any more")
@@ -163,7 +163,7 @@ async def begin_back(coord: Coord, layout: Layout, lease: Lease, run: Run) -> Ru
 
 
 async def run_in_journal(coord: Coord, layout: Layout) -> Stored[Run]:
-    """The run that can be continued or taken back."""
+    """The run in the journal; `BadInput` if there is none, or it cannot be read."""
     try:
         run = await read(coord, layout.plan, Run)
     except Corrupt as fault:

@@ -1,13 +1,13 @@
 """What the deployer does next: the decision core, without input or output (IPITT §IV-C).
 
-It goes step by step. The actions of a step begin together, as far as they share no link and the budget
+It proceeds step by step. The actions of a step begin together, as far as they share no link and the budget
 allows. Like the agent's core it compares what the journal says with what has been reported, and keeps
-nothing: a deployer that takes over continues where the last one was. Every transaction that it asks for
-happens only while it holds the lease, and only if what it was based on has not changed.
+nothing: a deployer that takes over continues where the last one was. Every transaction that it returns
+happens only while the deployer holds the lease, and only if what it was based on has not changed.
 
 | the action is | and | then |
 |---|---|---|
-| pending | nothing in its way | preparing: the brokers that take part are commanded |
+| pending | nothing prevents it | preparing: the brokers that take part are commanded |
 | committed | all of them report done | the topology has changed; the next change of the action, or done |
 | aborted | all of them report so | pending again, or after too many attempts the run has failed |
 
@@ -31,15 +31,15 @@ from regraft.model.changes import apply, concerned
 R = TypeVar("R", bound=Record)
 
 
-class Known(NamedTuple, Generic[R]):
-    """A record as it was read; version −1: there is none yet."""
+class KnownRecord(NamedTuple, Generic[R]):
+    """A record as it was read. Version −1: the node does not exist yet."""
 
     value: R
     version: int
 
 
 class Put(NamedTuple):
-    """Write the record if the node still has this version (−1: if there is none)."""
+    """Write the record if the node still has this version (−1: if it does not exist)."""
 
     path: str
     record: Record
@@ -54,31 +54,31 @@ class Same(NamedTuple):
 
 
 TOGETHER = 100
-"""Most actions that end in one transaction, because ZooKeeper wants it below 1 MiB."""
+"""How many actions may end in one transaction, because ZooKeeper limits it to 1 MiB."""
 Transaction = list[Put | Same]
-"""It happens as a whole or not at all."""
+"""It is written as a whole or not at all."""
 
 
 @dataclass
-class View:
+class RunView:
     """What the deployer sees at one moment; any of it may be out of date."""
 
-    run: Known[Run]
-    topology: Known[Current]
-    actions: Mapping[str, Known[Doing]]
+    run: KnownRecord[Run]
+    topology: KnownRecord[Current]
+    actions: Mapping[str, KnownRecord[Doing]]
     """The actions of the step under way, by their nodes."""
-    commands: Mapping[str, Known[Command]]
+    commands: Mapping[str, KnownRecord[Command]]
     statuses: Mapping[str, Status]
     queues: Mapping[str, int] = field(default_factory=dict)
-    """Bytes that each broker holds."""
+    """How many bytes each broker holds."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """When the deployer begins nothing new for a while."""
+    """The limit above which no change begins."""
 
     queue_bytes: int = 0
-    """When a broker that would take part holds more; 0: no limit."""
+    """No change begins while a broker that takes part in it holds more; 0: no limit."""
 
 
 class Deployer:
@@ -86,8 +86,8 @@ class Deployer:
         self.layout = layout
         self.budget = budget
 
-    def next(self, view: View, now: float) -> list[Transaction]:
-        """Transactions that can be carried out now, independent of each other; ask again after any change."""
+    def next(self, view: RunView, now: float) -> list[Transaction]:
+        """Transactions to write now, independent of each other. Ask again after any change."""
         run = view.run.value
         if run.state != RunState.RUNNING:
             return []
@@ -107,7 +107,7 @@ class Deployer:
 
     # Beginning
 
-    def _begin(self, view: View, now: float) -> list[Transaction]:
+    def _begin(self, view: RunView, now: float) -> list[Transaction]:
         run = view.run.value
         under_way = [
             each.value
@@ -137,29 +137,29 @@ class Deployer:
             self._command(path, change[1:], commands, preparing)
         if not begun:
             return []
-        # Not if the run was stopped, or has entered another step, in the meantime.
+        # `Same`: not if the run was stopped, or has entered another step, in the meantime.
         return [[*begun, Same(self.layout.plan, view.run.version), *self._changed(commands, view.commands)]]
 
     def _too_busy(self, run: Run, busy: Counter[str], brokers: Sequence[str]) -> bool:
         return bool(run.per_broker) and any(busy[each] >= run.per_broker for each in brokers)
 
-    def _held_up(self, brokers: Sequence[str], view: View) -> bool:
+    def _held_up(self, brokers: Sequence[str], view: RunView) -> bool:
         limit = self.budget.queue_bytes
         return bool(limit) and any(view.queues.get(each, 0) > limit for each in brokers)
 
     # Ending
 
-    def _end(self, view: View, now: float) -> Transaction:
-        """End all actions that are over at once; with the last one of a step, enter the next step."""
+    def _end(self, view: RunView, now: float) -> Transaction:
+        """End all actions that are over, in one transaction; with the last one of a step, enter the next."""
         run, current = view.run.value, view.topology.value
         commands = dict(view.commands)
         ended: dict[str, Doing] = {}
         for path, (doing, _) in sorted(view.actions.items()):
-            if len(ended) == TOGETHER or not _all_through(doing, view.statuses):
+            if len(ended) == TOGETHER or not _is_over(doing, view.statuses):
                 continue
             self._command(path, doing.change.brokers, commands, None)
             if doing.state == ActionState.COMMITTED:
-                ended[path], current = _succeeded(doing, now), _moved_on(doing, current)
+                ended[path], current = _succeeded(doing, now), _after_change(doing, current)
                 continue
             ended[path] = doing.become(ActionState.PENDING, attempt=doing.attempt + 1)
             if doing.attempt >= run.attempts and not run.reason:
@@ -179,19 +179,23 @@ class Deployer:
     # Commands
 
     def _command(
-        self, path: str, brokers: Iterable[str], commands: dict[str, Known[Command]], doing: Doing | None
+        self,
+        path: str,
+        brokers: Iterable[str],
+        commands: dict[str, KnownRecord[Command]],
+        doing: Doing | None,
     ) -> None:
-        """Command these brokers to take part in what is being done, or (None) no longer to."""
+        """Command these brokers to take part in the action, or (None) to take part no longer."""
         for name in brokers:
-            command, version = commands.get(name, Known(Command(), -1))
+            command, version = commands.get(name, KnownRecord(Command(), -1))
             actions = tuple(each for each in command.actions if each != path)
             begun = {each: other for each, other in command.begun.items() if each in actions}
             if doing is not None:
                 actions, begun = (*actions, path), begun | {path: doing}
-            commands[name] = Known(Command(actions=actions, begun=begun), version)
+            commands[name] = KnownRecord(Command(actions=actions, begun=begun), version)
 
     def _changed(
-        self, commands: Mapping[str, Known[Command]], before: Mapping[str, Known[Command]]
+        self, commands: Mapping[str, KnownRecord[Command]], before: Mapping[str, KnownRecord[Command]]
     ) -> list[Put]:
         return [
             Put(self.layout.command(name), known.value, known.version)
@@ -200,16 +204,16 @@ class Deployer:
         ]
 
 
-def _all_through(doing: Doing, statuses: Mapping[str, Status]) -> bool:
+def _is_over(doing: Doing, statuses: Mapping[str, Status]) -> bool:
     if doing.state not in (ActionState.COMMITTED, ActionState.ABORTED):
         return False
     done = doing.state == ActionState.COMMITTED
-    through = (Reported.DONE,) if done else (Reported.ABORTED, Reported.REFUSED)
+    finished = (Reported.DONE,) if done else (Reported.ABORTED, Reported.REFUSED)
     id = doing.change.id
-    return all(statuses.get(name, Status()).stage(id) in through for name in doing.change.brokers)
+    return all(statuses.get(name, Status()).stage(id) in finished for name in doing.change.brokers)
 
 
-def _moved_on(doing: Doing, current: Current) -> Current:
+def _after_change(doing: Doing, current: Current) -> Current:
     brokers, links = apply(doing.changes[doing.at], current.brokers, current.links)
     return _with(current, epoch=current.epoch + 1, brokers=brokers, links=links)
 

@@ -1,7 +1,7 @@
-"""How an agent drives its broker: the one small interface, and that of Regraft's own brokers.
+"""How an agent drives its broker: a small interface, and its implementation for Regraft's own brokers.
 
-An agent for another kind of broker is another `Driver`; nothing else has to know of it. That a broker can
-not be reached, or does not want something, is a value: the agent goes on and asks again.
+For another kind of broker it takes another `Driver`; nothing else depends on the kind. That a broker cannot
+be reached, or refuses a change, is a value: the agent continues and asks again.
 """
 
 import asyncio
@@ -10,44 +10,50 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from regraft.broker.io.control_messages import DRIVING, Answer, BrokerState, Hello, Request
-from regraft.deploy.records import Change
+from regraft.broker.io.control_messages import (
+    DRIVING,
+    BrokerState,
+    ControlAnswer,
+    ControlHello,
+    ControlRequest,
+)
+from regraft.deploy.records import LinkChange
 from regraft.wire.requests import Away, Caller
 
 Address = tuple[str, int]
 CALL_SECONDS = 10.0
 CONNECT_SECONDS = 2.0
 FRESH_SECONDS = 0.1
-"""A state that the broker told so recently is its state: it tells every change of a stage."""
+"""A state that the broker sent so recently is still valid: the broker sends every change of a stage."""
 
 
 class Unreachable(NamedTuple):
-    """The broker does not answer; what it was told may have been done."""
+    """The broker does not answer. It may or may not have done what it was told."""
 
     reason: str
 
 
-class Refused(NamedTuple):
-    """The broker does not want that, and has not done it."""
+class RefusedByBroker(NamedTuple):
+    """The broker refuses, and has not done it."""
 
     reason: str
 
 
-Result: TypeAlias = Refused | Unreachable | None
+Result: TypeAlias = RefusedByBroker | Unreachable | None
 
 
 class Driver(Protocol):
-    """What an agent needs from a broker. `commit` and `abort` may be said again at any time."""
+    """What an agent needs from a broker. `commit` and `abort` may be repeated at any time."""
 
     changed: asyncio.Event
-    """Set when the state may be another: a stage, or whether the broker can be reached."""
+    """Set when the state may have changed: a stage, or whether the broker can be reached."""
 
     async def state(self) -> BrokerState | Unreachable:
-        """Only what a crash of the broker does not undo."""
+        """Only what survives a crash of the broker."""
         ...
 
-    async def prepare(self, change: Change, addresses: Mapping[str, Address]) -> Result:
-        """Take part in a change of links; the addresses are of brokers that may have to be called."""
+    async def prepare(self, change: LinkChange, addresses: Mapping[str, Address]) -> Result:
+        """Take part in a change of links. The addresses are those of brokers that it may have to call."""
         ...
 
     async def commit(self, id: str) -> Result: ...
@@ -55,23 +61,23 @@ class Driver(Protocol):
     async def abort(self, id: str) -> Result: ...
 
     async def introduce(self, addresses: Mapping[str, Address]) -> Result:
-        """Where other brokers are now."""
+        """Tell the broker where other brokers are now."""
         ...
 
     async def close(self) -> None: ...
 
 
 class ControlDriver:
-    """Drives a broker by its control endpoint; connects when there is something to say, and again."""
+    """Drives a broker by its control endpoint. It connects, and reconnects, when there is a request."""
 
     def __init__(self, address: Address, token: str) -> None:
         self.changed = asyncio.Event()
         self._latest: tuple[float, BrokerState] | None = None
-        self._caller: Caller[Answer, Hello | Request] = Caller(
+        self._caller: Caller[ControlAnswer, ControlHello | ControlRequest] = Caller(
             address,
             DRIVING,
             lambda answer: answer.n,
-            hello=Hello(token),
+            hello=ControlHello(token),
             connect_seconds=CONNECT_SECONDS,
             heard=self._heard,
             ended=self._ended,
@@ -81,36 +87,36 @@ class ControlDriver:
         now = asyncio.get_running_loop().time()
         if self._latest is not None and now - self._latest[0] < FRESH_SECONDS:
             return self._latest[1]
-        answer = await self._ask(Request(0, "state"))
+        answer = await self._ask(ControlRequest(0, "state"))
         if isinstance(answer, Unreachable):
             return answer
         return answer.state if answer.state is not None else Unreachable(answer.refused or "it says nothing")
 
-    async def prepare(self, change: Change, addresses: Mapping[str, Address]) -> Result:
+    async def prepare(self, change: LinkChange, addresses: Mapping[str, Address]) -> Result:
         id, operation, brokers = change
-        return await self._tell(Request(0, "prepare", id, operation, brokers, dict(addresses)))
+        return await self._tell(ControlRequest(0, "prepare", id, operation, brokers, dict(addresses)))
 
     async def commit(self, id: str) -> Result:
-        return await self._tell(Request(0, "commit", id))
+        return await self._tell(ControlRequest(0, "commit", id))
 
     async def abort(self, id: str) -> Result:
-        return await self._tell(Request(0, "abort", id))
+        return await self._tell(ControlRequest(0, "abort", id))
 
     async def introduce(self, addresses: Mapping[str, Address]) -> Result:
-        return await self._tell(Request(0, "introduce", addresses=dict(addresses)))
+        return await self._tell(ControlRequest(0, "introduce", addresses=dict(addresses)))
 
     async def close(self) -> None:
         self._caller.close()
 
-    async def _tell(self, request: Request) -> Result:
-        self._latest = None  # from now on the state may be another
+    async def _tell(self, request: ControlRequest) -> Result:
+        self._latest = None  # the request may change the state
         answer = await self._ask(request)
         if isinstance(answer, Unreachable):
             return answer
-        return Refused(answer.refused) if answer.refused else None
+        return RefusedByBroker(answer.refused) if answer.refused else None
 
-    async def _ask(self, request: Request) -> Answer | Unreachable:
-        """The request gets its number here. An endpoint that does not answer is connected anew next time."""
+    async def _ask(self, request: ControlRequest) -> ControlAnswer | Unreachable:
+        """The request gets its number here. Without an answer in time, the next one connects anew."""
         try:
             return await self._caller.call(
                 lambda number: msgspec.structs.replace(request, n=number), CALL_SECONDS
@@ -121,7 +127,7 @@ class ControlDriver:
         except Away as fault:
             return Unreachable(str(fault))
 
-    def _heard(self, answer: Answer) -> None:
+    def _heard(self, answer: ControlAnswer) -> None:
         if answer.state is not None:
             self._latest = asyncio.get_running_loop().time(), answer.state
         if not answer.n:

@@ -1,4 +1,4 @@
-"""The entries of the package: carry out a plan, go on with a run, take one back. Each ends in an Outcome."""
+"""The entry points of the package: carry out a plan, resume a run, roll one back. Each returns an Outcome."""
 
 import time
 from contextlib import AsyncExitStack
@@ -6,19 +6,19 @@ from contextlib import AsyncExitStack
 from regraft.coord import Coord, Lease
 from regraft.coord.layout import Layout
 from regraft.coord.typed import read
-from regraft.deploy.audit import Canaries, places
-from regraft.deploy.begin import Settings, Verify, checked, run_in_journal, run_of
-from regraft.deploy.control import lease, set_going, set_going_back
+from regraft.deploy.begin import RunSettings, Verify, checked_topology, run_in_journal, run_of
+from regraft.deploy.canaries import Canaries, canary_places
+from regraft.deploy.control import deployer_lease, order_resume, order_rollback
 from regraft.deploy.deployer import Execution, Progress, Tell
 from regraft.deploy.deployer_core import Budget
-from regraft.deploy.journal import doings_of, must, topology_of, write_run
+from regraft.deploy.journal import doings_of, read_required, topology_of, write_run
 from regraft.deploy.records import Current, Doing, Run, Status
 from regraft.deploy.states import RunState
 from regraft.model import BadInput, Plan, RegraftError
 from regraft.model.outcome import ActionOutcome, CanaryOutcome, Outcome, StepOutcome
 
 TAKING_OVER = 1.5
-"""Timeouts of a session: so long the lease of a deployer that was killed is waited for."""
+"""How long to wait for the lease of a deployer that was killed, in timeouts of a session."""
 
 
 async def execute(
@@ -26,13 +26,14 @@ async def execute(
     coord: Coord,
     layout: Layout,
     verify: Verify,
-    settings: Settings = Settings(),  # noqa: B008 — a frozen value
+    settings: RunSettings = RunSettings(),  # noqa: B008 — a frozen value
     tell: Tell = lambda progress: None,
 ) -> Outcome:
-    """The plan on the overlay that runs; `BadInput` before anything is touched if it cannot be."""
-    await checked(coord, layout, plan, verify)
-    async with await lease(coord, layout) as held:
-        current = await checked(coord, layout, plan, verify)  # nobody else can change it from here on
+    """Carry out the plan on the running overlay; `BadInput`, with nothing changed, if it cannot begin."""
+    await checked_topology(coord, layout, plan, verify)
+    async with await deployer_lease(coord, layout) as held:
+        # Again: from here on, under the lease, no other deployer can change the topology.
+        current = await checked_topology(coord, layout, plan, verify)
         await write_run(coord, layout, held, run_of(plan, current, settings, held.token), current)
         return await _carried_out(coord, layout, held, settings, tell, plan.goal)
 
@@ -40,32 +41,32 @@ async def execute(
 async def resume(
     coord: Coord,
     layout: Layout,
-    settings: Settings,
+    settings: RunSettings,
     tell: Tell = lambda progress: None,
     plan: Plan | None = None,
 ) -> Outcome:
-    """The run in the journal, from where it is."""
+    """Continue the run in the journal from where it is."""
     return await _continued(coord, layout, settings, tell, plan, back=False)
 
 
 async def roll_back(
     coord: Coord,
     layout: Layout,
-    settings: Settings,
+    settings: RunSettings,
     tell: Tell = lambda progress: None,
     plan: Plan | None = None,
 ) -> Outcome:
-    """What the run in the journal has done, undone."""
+    """Undo what the run in the journal has done."""
     return await _continued(coord, layout, settings, tell, plan, back=True)
 
 
 async def _continued(
-    coord: Coord, layout: Layout, settings: Settings, tell: Tell, plan: Plan | None, *, back: bool
+    coord: Coord, layout: Layout, settings: RunSettings, tell: Tell, plan: Plan | None, *, back: bool
 ) -> Outcome:
     await _check_same(coord, layout, plan)
-    async with await lease(coord, layout, wait=TAKING_OVER * coord.session_timeout) as held:
-        going = set_going_back if back else set_going
-        await going(coord, layout, held, settings.attempts)
+    async with await deployer_lease(coord, layout, wait=TAKING_OVER * coord.session_timeout) as held:
+        order = order_rollback if back else order_resume
+        await order(coord, layout, held, settings.attempts)
         return await _carried_out(coord, layout, held, settings, tell, plan.goal if plan else "")
 
 
@@ -78,7 +79,7 @@ async def _check_same(coord: Coord, layout: Layout, plan: Plan | None) -> None:
 
 
 async def _carried_out(
-    coord: Coord, layout: Layout, held: Lease, settings: Settings, tell: Tell, goal: str
+    coord: Coord, layout: Layout, held: Lease, settings: RunSettings, tell: Tell, goal: str
 ) -> Outcome:
     seen = _Queues(tell)
     started = time.monotonic()
@@ -97,11 +98,11 @@ async def _carried_out(
 
 
 async def _canaries(
-    coord: Coord, layout: Layout, settings: Settings, stack: AsyncExitStack
+    coord: Coord, layout: Layout, settings: RunSettings, stack: AsyncExitStack
 ) -> tuple[Canaries | None, str]:
-    """Running canaries, or why there are none: an audit that cannot be made does not hold up the run."""
+    """Running canaries, or why there are none: a run does not wait for an audit that is not possible."""
     run = (await run_in_journal(coord, layout)).value
-    current = (await must(coord, layout.topology, Current)).value
+    current = (await read_required(coord, layout.topology, Current)).value
     if not settings.canaries:
         return None, "not wanted"
     if current.kind != "tree":
@@ -109,7 +110,7 @@ async def _canaries(
     named = {name for step in run.steps for _, *names in step for name in names}
     coming_or_going = {names[0] for step in run.steps for op, *names in step if op in ("append", "detach")}
     staying = [name for name in current.brokers if name not in coming_or_going]
-    chosen = places(staying, [name for name in staying if name in named], settings.canaries)
+    chosen = canary_places(staying, [name for name in staying if name in named], settings.canaries)
     addresses = {}
     for name in chosen:
         status = await read(coord, layout.status(name), Status)
@@ -124,7 +125,7 @@ async def _canaries(
 
 
 class _Queues:
-    """What the brokers of each step held, at its beginning and at the most."""
+    """How many bytes the brokers held in each step: at its beginning, and at most."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -149,7 +150,7 @@ async def _outcome(
     why_not: str,
     goal: str,
 ) -> Outcome:
-    current = (await must(coord, layout.topology, Current)).value
+    current = (await read_required(coord, layout.topology, Current)).value
     steps = await doings_of(coord, layout, run)
     topology = topology_of(current)
     reached = run.state == RunState.DONE and (run.back or not goal or topology.sha256 == goal)

@@ -1,8 +1,8 @@
-"""A run in ZooKeeper: how its nodes are written before it begins, read, and taken away (IPITT §IV-C).
+"""A run in ZooKeeper: how its nodes are written before it begins, read, and deleted (IPITT §IV-C).
 
-The plan node is written first, as `beginning`, and again as `running` when everything below it is there. It
-holds all that the nodes below it are made from, so a beginning that was interrupted can be repeated by
-anybody; and until it says `running`, nothing has been done.
+The plan node is written first, as `beginning`, and again as `running` when all nodes below it exist. It
+holds everything that these nodes are made from, so after an interruption any deployer can write them again.
+Until the plan node says `running`, no link has been changed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ from regraft.model import Broker, Kind, Link, Topology, ends
 from regraft.model.changes import Raw, apply
 
 MOST_BYTES, MOST_OPERATIONS = 900_000, 500
-"""Of one request; a server takes a little more."""
+"""Limits of one request; a server accepts a little more."""
 
 R = TypeVar("R", bound=Record)
 
@@ -33,7 +33,7 @@ def topology_of(current: Current) -> Topology:
 def expanded(run: Run, current: Current) -> tuple[list[list[Doing]], Current]:
     """The actions of each step as changes, and the topology that they lead to.
 
-    `BadInput` if one does not fit the links that the steps before it leave.
+    `BadInput` if an action does not fit the links that the actions before it leave.
     """
     brokers, links = list(current.brokers), list(current.links)
     steps: list[list[Doing]] = []
@@ -47,13 +47,13 @@ def expanded(run: Run, current: Current) -> tuple[list[list[Doing]], Current]:
     return steps, msgspec.structs.replace(current, brokers=brokers, links=links)
 
 
-def made(doing: Doing) -> list[Raw]:
-    """The changes of the action that have been made."""
+def changes_made(doing: Doing) -> list[Raw]:
+    """Those changes of the action that have been made."""
     return list(doing.changes if doing.state == ActionState.DONE else doing.changes[: doing.at])
 
 
-async def must(coord: Coord, path: str, type: type[R]) -> Stored[R]:
-    """What the node holds; a journal without it is damaged."""
+async def read_required(coord: Coord, path: str, type: type[R]) -> Stored[R]:
+    """What the node holds; `Corrupt` if the journal lacks it."""
     stored = await read(coord, path, type)
     if stored is None:
         raise missing(coord, path)
@@ -61,7 +61,7 @@ async def must(coord: Coord, path: str, type: type[R]) -> Stored[R]:
 
 
 def missing(coord: Coord, path: str) -> Corrupt:
-    """A journal that lacks a node cannot be carried on: the run is to be taken away as a whole."""
+    """The fault of a journal that lacks a node. The run cannot continue and has to be deleted as a whole."""
     whole = path.partition("/steps/")[0]
     return Corrupt(path, "is missing from the journal", corrupt(whole, "").repair).at(
         coord.configuration.hosts
@@ -69,10 +69,10 @@ def missing(coord: Coord, path: str) -> Corrupt:
 
 
 async def doings_of(coord: Coord, layout: Layout, run: Run) -> list[list[Doing]]:
-    """How far each action of each step is."""
+    """All actions of the run, step by step, as they are now."""
     return [
         [
-            (await must(coord, layout.action(step, number), Doing)).value
+            (await read_required(coord, layout.action(step, number), Doing)).value
             for number in range(1, len(actions) + 1)
         ]
         for step, actions in enumerate(run.steps, 1)
@@ -80,7 +80,7 @@ async def doings_of(coord: Coord, layout: Layout, run: Run) -> list[list[Doing]]
 
 
 async def deployer_of(coord: Coord, layout: Layout) -> str:
-    """Who holds the lease; empty if nobody does."""
+    """The name of the deployer that holds the lease; empty if none does."""
     queue = layout.lock("deployer")
     for place in await coord.children(queue):
         node = await coord.get(f"{queue}/{place}")
@@ -90,7 +90,7 @@ async def deployer_of(coord: Coord, layout: Layout) -> str:
 
 
 async def write_run(coord: Coord, layout: Layout, lease: Lease, run: Run, current: Current) -> None:
-    """All nodes of the run, whatever was there before; the last write sets it going."""
+    """Write all nodes of the run, whatever was there before; the last write starts it."""
     steps, _ = expanded(run, current)
     before = await coord.get(layout.plan)
     unwritten = msgspec.structs.replace(run, state=RunState.BEGINNING)
@@ -120,7 +120,7 @@ def _nodes(layout: Layout, steps: Sequence[Sequence[Doing]]) -> Iterator[Operati
 
 
 async def _below(coord: Coord, path: str) -> list[str]:
-    """The node and all below it, those deepest first; nothing if there is none."""
+    """The node and all nodes below it, the deepest first; empty if the node does not exist."""
     if await coord.get(path) is None:
         return []
     found: list[str] = []
@@ -130,7 +130,7 @@ async def _below(coord: Coord, path: str) -> list[str]:
 
 
 async def _free_commands(coord: Coord, layout: Layout, lease: Lease, brokers: Iterable[str]) -> None:
-    """Every broker has a command node, and none that names an action of an earlier run."""
+    """Give every broker a command node that names no action, so none of an earlier run."""
     operations: list[Operation] = []
     nothing = encode(Command())
     for name in sorted(brokers):
@@ -145,7 +145,7 @@ async def _free_commands(coord: Coord, layout: Layout, lease: Lease, brokers: It
 
 
 async def _write_all(lease: Lease, operations: Iterable[Operation]) -> None:
-    """In requests that a server takes; each for itself."""
+    """In requests of a size that a server accepts. Each request is atomic, all together are not."""
     part: list[Operation] = []
     size = 0
     for one in operations:

@@ -3,14 +3,14 @@
 | node | record | written by |
 |---|---|---|
 | topology | Current | the deployer, when a change is over |
-| plan | Run | the deployer; whoever wants it paused or stopped writes its `wanted` |
+| plan | Run | the deployer; anyone who wants it paused or stopped writes its `wanted` |
 | plan/steps/S/actions/A | Doing | the deployer; the decision, any agent that takes part |
 | brokers/ID/command | Command | the deployer |
 | brokers/ID/status | Status | the broker's agent |
 
 A decision is one compare-and-set of `Doing.state`, from preparing to committed or aborted. It is made once,
-by the first that sees a reason for it, and everybody who comes back from a crash finds it. The tables of the
-states are in `states`.
+by the first agent that sees a reason for it, and every agent or broker that restarts finds it there. The
+tables of the states are in `states`.
 """
 
 from typing import NamedTuple
@@ -22,8 +22,8 @@ from regraft.deploy.states import ACTION_STATES, RUN_STATES, ActionState, Report
 from regraft.model import Action
 
 
-class Change(NamedTuple):
-    """One elementary change of links; `id` names it for everybody and is never used again."""
+class LinkChange(NamedTuple):
+    """One elementary change of links; its `id` is the same for all processes and is never used again."""
 
     id: str
     operation: str
@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 
 class Current(Record, frozen=True, kw_only=True):
-    """The topology that the overlay has; `epoch` grows with every change."""
+    """The current topology of the overlay; `epoch` grows with every change."""
 
     epoch: int
     kind: str
@@ -58,7 +58,7 @@ class Run(Record, frozen=True, kw_only=True):
     epoch: int = 0
     """The epoch of the topology that it began with."""
     seconds: float = 10.0
-    """How long a change may take to be ready; then it is aborted and tried again."""
+    """How long a change may take to be ready; after that it is aborted and tried again."""
     attempts: int = 3
     at_once: int = 0
     """Changes at a time, 0: no limit."""
@@ -80,7 +80,7 @@ class Doing(Record, frozen=True, kw_only=True):
     changes: list[tuple[str, ...]]
     run: str
     name: str
-    """Step and number, e.g. 2.1."""
+    """Step and number in it, e.g. 2.1."""
     at: int = 0
     """Which of the changes is next or under way, from 0."""
     attempt: int = 1
@@ -91,9 +91,9 @@ class Doing(Record, frozen=True, kw_only=True):
     ended: float = 0.0
 
     @property
-    def change(self) -> Change:
+    def change(self) -> LinkChange:
         operation, *brokers = self.changes[self.at]
-        return Change(f"{self.run}:{self.name}:{self.at + 1}:{self.attempt}", operation, tuple(brokers))
+        return LinkChange(f"{self.run}:{self.name}:{self.at + 1}:{self.attempt}", operation, tuple(brokers))
 
     def become(self, state: ActionState, **fields: object) -> "Doing":
         """The action in another state; `IllegalTransition` if it cannot follow."""
@@ -102,7 +102,7 @@ class Doing(Record, frozen=True, kw_only=True):
 
 
 class Command(Record, frozen=True, kw_only=True):
-    """Nodes of the actions in which the broker takes part at present."""
+    """The nodes of the actions in which the broker takes part now."""
 
     actions: tuple[str, ...] = ()
     begun: dict[str, Doing] = msgspec.field(default_factory=dict)
@@ -113,7 +113,7 @@ class Stage(Record, frozen=True, kw_only=True):
     stage: Reported
     reason: str = ""
     milliseconds: float = 0.0
-    """Since the agent was told of the change."""
+    """The time since the agent first heard of the change."""
 
 
 class Status(Record, frozen=True, kw_only=True):

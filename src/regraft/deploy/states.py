@@ -1,7 +1,7 @@
 """The states of a run, of its actions, and of what agents report: Enums, tables and drawings (IPITT §IV-C).
 
 The strings are those in the journal. Every write of a state is a compare-and-set, so a transition that is not
-in the table is a fault of whoever computed it, and raises. Which transition is due is decided elsewhere
+in the table is a fault of the core that computed it, and raises. Which transition is due is decided elsewhere
 (`deployer_core`, `agent_core`).
 """
 
@@ -31,7 +31,7 @@ class RunState(StrEnum):
 
 
 class RunOrder(StrEnum):
-    """What somebody wants of a run. Any order may replace any other one while the run is RUNNING."""
+    """What a user or healing orders a run to do. While it is RUNNING, any order may replace any other."""
 
     RUN = "run"
     PAUSE = "pause"

@@ -13,13 +13,13 @@ from regraft.deploy.driver import Driver, Unreachable
 
 EVERY_SECONDS = 1.0
 RARELY_SECONDS = 10.0
-"""Rates alone are written so often: every write costs the whole ensemble one."""
+"""How often figures are written if only rates have changed: each write costs every server one."""
 MUCH_BYTES = 64 * 1024
 
 
 class Statistics(Record, frozen=True, kw_only=True):
     queue_bytes: int = 0
-    """Of publications that are held until they are confirmed."""
+    """The size of the publications that are held until they are confirmed."""
     sessions: int = 0
     clients: int = 0
     publications_per_second: float = 0.0
@@ -30,7 +30,7 @@ class Statistics(Record, frozen=True, kw_only=True):
 
 
 def statistics(now: BrokerState, before: BrokerState | None, seconds: float) -> Statistics:
-    """Rates since the state before, if that was of the same life."""
+    """Rates since the state before, unless the broker has restarted since."""
 
     def rate(count: int, count_before: int) -> float:
         return round(max(0, count - count_before) / seconds, 1) if seconds > 0 else 0.0
@@ -48,7 +48,7 @@ def statistics(now: BrokerState, before: BrokerState | None, seconds: float) -> 
 
 
 async def keep_statistics(coord: Coord, path: str, driver: Driver) -> NoReturn:
-    """Write the broker's figures when they have changed by much, or now and then; nobody waits for them."""
+    """Write the broker's figures when they have changed by much, and otherwise rarely."""
     loop = asyncio.get_running_loop()
     before: BrokerState | None = None
     at = loop.time()
@@ -69,7 +69,7 @@ async def keep_statistics(coord: Coord, path: str, driver: Driver) -> NoReturn:
 
 
 def differ(figures: Statistics, before: Statistics) -> bool:
-    """Whether somebody would act on it: links, clients, or much more or less that is held."""
+    """Whether the change matters to a reader: links, clients, or a much longer or shorter queue."""
     if (figures.links, figures.clients, figures.sessions) != (before.links, before.clients, before.sessions):
         return True
     change = abs(figures.queue_bytes - before.queue_bytes)

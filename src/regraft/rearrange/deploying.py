@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from regraft.coord import Coord, Held, Layout, Lease, acquire
 from regraft.coord.typed import read
-from regraft.deploy.begin import Settings, Verify
+from regraft.deploy.begin import RunSettings, Verify
 from regraft.deploy.execute import execute, resume, roll_back
 from regraft.deploy.journal import deployer_of, topology_of
 from regraft.deploy.records import Current, Run
@@ -18,7 +18,7 @@ from regraft.deploy.states import RunState
 from regraft.model import Action, BadInput, Bounds, Plan, Topology, ends
 
 POLL_SECONDS = 0.2
-SETTINGS = Settings(canaries=0)
+SETTINGS = RunSettings(canaries=0)
 """A master changes few links at a time, and often, so its runs are not audited by canaries."""
 
 
@@ -29,7 +29,7 @@ class LiveOverlay:
     coord: Coord
     layout: Layout
     verify: Verify
-    settings: Settings = SETTINGS
+    settings: RunSettings = SETTINGS
 
 
 async def deploy_shifts(live: LiveOverlay, actions: tuple[Action, ...], lease: Lease, patience: float) -> str:

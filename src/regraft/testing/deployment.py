@@ -11,7 +11,7 @@ from regraft.coord import Record
 from regraft.coord.layout import Layout
 from regraft.deploy import agent_core, deployer_core
 from regraft.deploy.agent_core import Abort, Agent, Commit, Decide, Do, Prepare, Report
-from regraft.deploy.deployer_core import Deployer, Known, Put, Same
+from regraft.deploy.deployer_core import Deployer, KnownRecord, Put, Same
 from regraft.deploy.records import Command, Current, Doing, Run, Status
 from regraft.model import BadInput
 from regraft.testing.broker_node import BrokerNode, World
@@ -84,7 +84,7 @@ class AgentNode(Shell):
         stages = self.broker.stages()
         named = [LAYOUT.action(*map(int, id.split(":")[1].split("."))) for id in stages or {}]
         actions = {
-            path: agent_core.Known(doing, seen[path].version)
+            path: agent_core.KnownAction(doing, seen[path].version)
             for path in dict.fromkeys((*command.actions, *named))
             if (doing := of_type(seen.get(path), Doing)) is not None
         }
@@ -93,7 +93,7 @@ class AgentNode(Shell):
         own = seen.get(LAYOUT.command(name))
         version = own.version if own is not None else -1
         id = run.id if run else ""
-        view = agent_core.View(command, actions, statuses, stages, self.refused, id, version)
+        view = agent_core.AgentView(command, actions, statuses, stages, self.refused, id, version)
         todo = self.core.react(view, self.world.clock.now)
         self._at_rest = -1 if todo or actions or stages != {} else writes
         for do in todo:
@@ -165,11 +165,11 @@ class DeployerNode(Shell):
         if run is None or topology is None:
             return
         prefix = LAYOUT.actions(run.step) + "/"
-        view = deployer_core.View(
-            Known(run, seen[LAYOUT.plan].version),
-            Known(topology, seen[LAYOUT.topology].version),
+        view = deployer_core.RunView(
+            KnownRecord(run, seen[LAYOUT.plan].version),
+            KnownRecord(topology, seen[LAYOUT.topology].version),
             {
-                path: Known(held.record, held.version)
+                path: KnownRecord(held.record, held.version)
                 for path, held in seen.items()
                 if path.startswith(prefix) and isinstance(held.record, Doing)
             },
@@ -179,10 +179,10 @@ class DeployerNode(Shell):
         for transaction in self.core.next(view, self.world.clock.now):
             self._later(lambda t=transaction: self.ensemble.commit(t, self.lease), 0.02)
 
-    def _of(self, seen: "Mapping[str, Held]", path: object, kind: type = Command) -> dict[str, Known]:  # type: ignore[type-arg]
+    def _of(self, seen: "Mapping[str, Held]", path: object, kind: type = Command) -> dict[str, KnownRecord]:  # type: ignore[type-arg]
         assert callable(path)
         return {
-            name: Known(held.record, held.version)
+            name: KnownRecord(held.record, held.version)
             for name in self.world.brokers
             if (held := seen.get(path(name))) is not None and isinstance(held.record, kind)
         }

@@ -16,13 +16,13 @@ from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.journal import Journal
 from regraft.broker.io.overlay import Overlay
 from regraft.broker.io.server import BrokerServer
-from regraft.deploy.driver import ControlDriver, Refused, Unreachable
-from regraft.deploy.records import Change
+from regraft.deploy.driver import ControlDriver, RefusedByBroker, Unreachable
+from regraft.deploy.records import LinkChange
 from regraft.model import BadInput, Topology
 
 TOKEN = "secret"
 BASE = Configuration("", control=("127.0.0.1", 0), control_token=TOKEN)
-SHIFT = Change("r:1.1:1:1", "shift", ("b0", "b1", "b2"))
+SHIFT = LinkChange("r:1.1:1:1", "shift", ("b0", "b1", "b2"))
 
 
 def driver(running: Overlay, id: str, token: str = TOKEN) -> ControlDriver:
@@ -107,11 +107,13 @@ def test_an_aborted_shift_leaves_the_links_as_they_were() -> None:
 def test_what_does_not_fit_is_refused_with_the_reason() -> None:
     async def scenario() -> None:
         async with drivers(chain(3)) as made:
-            away = Change("x", "shift", ("b0", "b2", "b1"))
+            away = LinkChange("x", "shift", ("b0", "b2", "b1"))
             refused = await made["b0"].prepare(away, {})
-            assert refused == Refused("shift(b0, b2, b1) does not fit the links of 'b0'")
-            assert await made["b0"].commit("x") == Refused("is not a change that this broker takes part in")
-            assert isinstance(await made["b0"].prepare(Change("y", "fly", ()), {}), Refused)
+            assert refused == RefusedByBroker("shift(b0, b2, b1) does not fit the links of 'b0'")
+            assert await made["b0"].commit("x") == RefusedByBroker(
+                "is not a change that this broker takes part in"
+            )
+            assert isinstance(await made["b0"].prepare(LinkChange("y", "fly", ()), {}), RefusedByBroker)
 
     finish(scenario())
 
@@ -127,7 +129,7 @@ def test_ready_is_told_only_when_it_is_on_the_disk(tmp_path: Path, monkeypatch: 
                 await synced(journal)
 
             monkeypatch.setattr(Journal, "sync", slow)
-            prepared = asyncio.create_task(made["b0"].prepare(Change("d", "detach", ("b0", "b1")), {}))
+            prepared = asyncio.create_task(made["b0"].prepare(LinkChange("d", "detach", ("b0", "b1")), {}))
             asked = asyncio.create_task(made["b0"].state())
             done, _ = await asyncio.wait([prepared, asked], timeout=0.2)
             assert not done
@@ -143,7 +145,7 @@ def test_ready_is_told_only_when_it_is_on_the_disk(tmp_path: Path, monkeypatch: 
 def test_addresses_are_learnt_from_the_agent() -> None:
     async def scenario() -> None:
         async with drivers(chain(1)) as made, overlay(chain(1), BASE) as other:
-            appended = Change("a", "append", ("b0", "b1"))
+            appended = LinkChange("a", "append", ("b0", "b1"))
             assert await made["b0"].prepare(appended, {"b1": other.addresses["b0"]}) is None
             # that address belongs to a broker of another name, which is no matter of this test
             assert (await state(made["b0"])).stages == {"a": "prepared"}
@@ -220,16 +222,18 @@ def test_a_control_endpoint_needs_a_token() -> None:
 def test_links_of_a_mesh_come_and_go_and_are_remembered(tmp_path: Path) -> None:
     ring = Topology.of([("a", "b"), ("b", "c"), ("a", "c")], kind="mesh")
     base = replace(BASE, state=tmp_path)
-    unlink, link = Change("u", "unlink", ("a", "b")), Change("l", "link", ("b", "a"))
+    unlink, link = LinkChange("u", "unlink", ("a", "b")), LinkChange("l", "link", ("b", "a"))
 
     async def scenario() -> None:
         async with drivers(ring, base) as made:
             await linked(made)
-            assert isinstance(await made["a"].prepare(link, {}), Refused)
+            assert isinstance(await made["a"].prepare(link, {}), RefusedByBroker)
             for id in "ab":
                 assert await made[id].prepare(unlink, {}) is None
                 assert (await state(made[id])).stages == {"u": "ready"}
-            assert isinstance(await made["a"].prepare(Change("v", "unlink", ("b", "a")), {}), Refused)
+            assert isinstance(
+                await made["a"].prepare(LinkChange("v", "unlink", ("b", "a")), {}), RefusedByBroker
+            )
             assert await made["a"].commit("u") is None
             assert (await state(made["a"])).links == {"c": "up"}
         async with drivers(ring, base) as made:  # b was ready in the life before
@@ -255,7 +259,7 @@ def test_links_of_the_journal_count_if_the_configuration_says_so(tmp_path: Path)
         async with drivers(chain(2), base) as made:
             await linked(made)
             for each in made.values():
-                await each.prepare(Change("d", "detach", ("b0", "b1")), {})
+                await each.prepare(LinkChange("d", "detach", ("b0", "b1")), {})
             await at_stage(made, "d", "ready")
             for each in made.values():
                 await each.commit("d")

@@ -32,14 +32,14 @@ from regraft.coord import (
 )
 from regraft.coord.layout import decoded, encoded
 from regraft.coord.typed import decode, encode, read, watch, write
-from regraft.heal.database.grants import Queue
+from regraft.heal.database.grants import GrantQueue
 from regraft.heal.database.records import Map
 
 ATTEMPTS = 100
 REFRESH_SECONDS = 0.5
 
 
-class Here(Record, frozen=True, kw_only=True):
+class RunningDatabase(Record, frozen=True, kw_only=True):
     """A running database, as it announces itself."""
 
     host: str
@@ -54,7 +54,7 @@ class Placement(Record, frozen=True, kw_only=True):
 
 
 class Grants(Record, frozen=True, kw_only=True):
-    queue: Queue = Queue()
+    queue: GrantQueue = GrantQueue()
 
 
 class Head(Record, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class Current(Record, frozen=True, kw_only=True):
 R = TypeVar("R", bound=Record)
 
 
-class Kept(Generic[R]):
+class WatchedNode(Generic[R]):
     """A node in ZooKeeper, and its value as it was seen last."""
 
     def __init__(self, path: str, type: type[R], default: R | None) -> None:
@@ -95,11 +95,11 @@ class Metadata:
 
     def __init__(self, coord: Coord, layout: Layout) -> None:
         self.root = f"{layout.root}/heal"
-        self.placement = Kept(f"{self.root}/placement", Placement, Placement())
-        self.grants = Kept(f"{self.root}/grants", Grants, Grants())
-        self.head = Kept(f"{self.root}/rules", Head, Head())
-        self.current = Kept(layout.topology, Current, None)
-        self.alive: dict[str, Here] = {}
+        self.placement = WatchedNode(f"{self.root}/placement", Placement, Placement())
+        self.grants = WatchedNode(f"{self.root}/grants", Grants, Grants())
+        self.head = WatchedNode(f"{self.root}/rules", Head, Head())
+        self.current = WatchedNode(layout.topology, Current, None)
+        self.alive: dict[str, RunningDatabase] = {}
         self.changes = 0
         self._changed = asyncio.Condition()
         self.faults: list[str] = []
@@ -125,15 +125,15 @@ class Metadata:
         await self._begin(self.head)
         await self._begin(self.current)
         await self._coord.ensure(f"{self.root}/alive")
-        self.alive = await living(self._coord, self.root)
+        self.alive = await running_databases(self._coord, self.root)
         self._tasks.append(asyncio.create_task(self._follow_alive()))
 
-    async def _begin(self, kept: Kept[R]) -> None:
+    async def _begin(self, kept: WatchedNode[R]) -> None:
         with contextlib.suppress(Corrupt):  # the watch reports it
             kept.stored = await read(self._coord, kept.path, kept.type)
         self._tasks.append(asyncio.create_task(self._follow(kept)))
 
-    async def announce(self, id: str, here: Here) -> None:
+    async def announce(self, id: str, here: RunningDatabase) -> None:
         """Makes this database known to others. The entry of an earlier start is replaced."""
         path = f"{self.root}/alive/{encoded(id)}"
         self._presence = Presence(self._coord, path, encode(here), replace=True)
@@ -147,7 +147,7 @@ class Metadata:
         if self._presence is not None:
             await self._presence.__aexit__(None, None, None)
 
-    async def change(self, kept: Kept[R], step: Callable[[R], R | None]) -> R:
+    async def change(self, kept: WatchedNode[R], step: Callable[[R], R | None]) -> R:
         """Compare-and-set: `step` is applied again until its result is stored; None changes nothing.
 
         The first attempt uses the value that was seen last: without a conflict, it is a single request.
@@ -171,7 +171,7 @@ class Metadata:
             return after
         raise CoordError(f"{kept.path}: {ATTEMPTS} attempts to write it came after another write")
 
-    async def refresh(self, kept: Kept[R]) -> None:
+    async def refresh(self, kept: WatchedNode[R]) -> None:
         """Reads the value with every write that was acknowledged before; while ZooKeeper is away, the last
         value stays."""
         if not self.fresh:
@@ -181,7 +181,7 @@ class Metadata:
                 await self._coord.sync()
                 kept.stored = await read(self._coord, kept.path, kept.type)
 
-    async def _follow(self, kept: Kept[R]) -> None:
+    async def _follow(self, kept: WatchedNode[R]) -> None:
         async for stored in watch(self._coord, kept.path, kept.type):
             if isinstance(stored, Corrupt):
                 self.note(str(stored))
@@ -193,7 +193,7 @@ class Metadata:
     async def _follow_alive(self) -> None:
         async for _ in self._coord.watch_children(f"{self.root}/alive"):
             with contextlib.suppress(CoordError):
-                self.alive = await living(self._coord, self.root)
+                self.alive = await running_databases(self._coord, self.root)
                 await self._notify()
 
     async def _notify(self) -> None:
@@ -215,13 +215,13 @@ class Metadata:
         self.faults = [*self.faults[-99:], fault]
 
 
-async def living(coord: Coord, root: str) -> dict[str, Here]:
+async def running_databases(coord: Coord, root: str) -> dict[str, RunningDatabase]:
     """The running databases by id, without those whose entry is garbage."""
-    found: dict[str, Here] = {}
+    found: dict[str, RunningDatabase] = {}
     for name in await coord.children(f"{root}/alive"):
         path = f"{root}/alive/{name}"
         node = await coord.get(path)
         with contextlib.suppress(Corrupt):
             if node is not None:
-                found[decoded(name, f"{root}/alive")] = decode(path, node.data, Here)
+                found[decoded(name, f"{root}/alive")] = decode(path, node.data, RunningDatabase)
     return found

@@ -14,8 +14,8 @@ from regraft.coord import Configuration, Layout
 from regraft.deploy.agent_process import AgentSettings as ZookeeperSettings
 from regraft.deploy.agent_process import read_settings, settings
 from regraft.heal.core import HealingSettings
-from regraft.heal.detection import Timing
-from regraft.heal.election import Settings as ElectionSettings
+from regraft.heal.detection import DetectionTiming
+from regraft.heal.election import ElectionSettings
 from regraft.heal.limits import RemovalLimits
 from regraft.heal.monitor import Overload
 from regraft.model.files import decode_path
@@ -35,7 +35,7 @@ class NodeSettings:
     """Where its manager listens, on the broker's host; 0: any free port."""
     token: str = field(default="", repr=False)
     """The secret that all managers know."""
-    timing: Timing = Timing()  # noqa: RUF009 — a frozen value
+    timing: DetectionTiming = DetectionTiming()  # noqa: RUF009 — a frozen value
     at_once: bool = False
     """A broker whose process is gone is suspected without waiting for the timer."""
     settle: float = 10.0

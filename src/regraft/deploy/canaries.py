@@ -1,8 +1,10 @@
-"""Canaries: numbered events through the overlay while it changes, counted end to end by the real client.
+"""Canaries audit a run: numbered events sent through the overlay while it changes, counted by the real
+client.
 
-One publisher at a broker, subscribers at a few others, far apart. What was acknowledged to the publisher has
-reached every subscriber, so at the end nothing may be missing. Trees only: in a mesh an event travels over
-brokers that are interested in its topic, and a few canaries' brokers need not be neighbours.
+One broker has a publisher, a few others, far apart, have subscribers. An event that was acknowledged to the
+publisher has reached every subscriber, so at the end nothing may be missing. Canaries work on trees only: in
+a mesh an event travels over brokers that are interested in its topic, and the canaries' brokers need not be
+neighbours.
 """
 
 import asyncio
@@ -40,11 +42,11 @@ class Canaries:
         self._publisher, *self._subscribers = places
         self._rate, self._token = rate, token
         self._published = 0
-        self._came: dict[str, list[int]] = {name: [] for name in self._subscribers}
+        self._received: dict[str, list[int]] = {name: [] for name in self._subscribers}
         self._sent: list[float] = []
         self._latencies: list[float] = []
         self._recent: deque[tuple[float, float]] = deque(maxlen=RECENT)
-        """When, and how late (ms)."""
+        """When each event arrived, and its latency (ms)."""
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._stop = asyncio.Event()
@@ -67,33 +69,37 @@ class Canaries:
     async def __aexit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Waits until the last one has arrived, or has had time to."""
+        """Waits until the last event has arrived, but not longer than `LATE_SECONDS`."""
         self._stop.set()
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LATE_SECONDS):
                     await self._publishing
                     await self._session.flush()
-                    while any(len(set(came)) < self._published for came in self._came.values()):
+                    while any(len(set(received)) < self._published for received in self._received.values()):
                         await asyncio.sleep(0.02)
         finally:
             self._publishing.cancel()
             await self._leave()
 
     def latency_ms(self) -> float:
-        """Of the latest canary of the last second, those still on their way included."""
+        """The highest latency of the last second. An event that is still on its way counts with its age."""
         now = time.monotonic()
         late = [ms for at, ms in self._recent if now - at < 1.0]
-        waiting = [self._sent[len(came)] for came in self._came.values() if len(came) < len(self._sent)]
+        waiting = [
+            self._sent[len(received)]
+            for received in self._received.values()
+            if len(received) < len(self._sent)
+        ]
         return max([*late, *(1000 * (now - sent) for sent in waiting)], default=0.0)
 
     @property
     def outcome(self) -> CanaryOutcome:
-        came = self._came.values()
-        lost = sum(self._published - len(set(each)) for each in came)
-        reordered = sum(map(_reordered, came))
-        duplicated = sum(len(each) - len(set(each)) for each in came)
-        delivered = sum(map(len, came))
+        received = self._received.values()
+        lost = sum(self._published - len(set(each)) for each in received)
+        reordered = sum(map(_reordered, received))
+        duplicated = sum(len(each) - len(set(each)) for each in received)
+        delivered = sum(map(len, received))
         late = sorted(self._latencies)
         p50, p99 = (round(late[int(len(late) * part)], 3) if late else None for part in (0.5, 0.99))
         return CanaryOutcome(
@@ -113,7 +119,7 @@ class Canaries:
         return connect(f"{host}:{port}", token=self._token, timeout=CONNECT_SECONDS)
 
     async def _publish(self) -> None:
-        """At an even pace; a full window holds it up, as it does any publisher."""
+        """Publish at an even rate. A full window delays it, like any publisher."""
         next_at = time.monotonic()
         while not self._stop.is_set():
             self._published += 1
@@ -132,7 +138,7 @@ class Canaries:
     async def _take(self, name: str, subscription: Subscription) -> None:
         async for event in subscription:
             number, now = int(event.attributes["number"]), time.monotonic()
-            self._came[name].append(number)
+            self._received[name].append(number)
             self._latencies.append(1000 * (now - self._sent[number - 1]))
             self._recent.append((now, self._latencies[-1]))
 
@@ -140,12 +146,12 @@ class Canaries:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        with contextlib.suppress(Exception):  # a broker may be away: its clients have nothing more to say
+        with contextlib.suppress(Exception):  # a broker may be down, and its clients need nothing more
             await self._stack.aclose()
 
 
 def _reordered(numbers: Sequence[int]) -> int:
-    """Those that came for the first time after a later one."""
+    """How many numbers arrived for the first time after a higher one."""
     highest, seen, count = 0, set[int](), 0
     for number in numbers:
         count += number < highest and number not in seen
@@ -154,8 +160,8 @@ def _reordered(numbers: Sequence[int]) -> int:
     return count
 
 
-def places(names: Sequence[str], first: Sequence[str], subscribers: int) -> list[str]:
-    """A publisher and subscribers, spread evenly: of `first` if there are enough, else of all names."""
+def canary_places(names: Sequence[str], first: Sequence[str], subscribers: int) -> list[str]:
+    """A broker for the publisher and for each subscriber: of `first` if those are enough, else of all."""
     chosen = list(dict.fromkeys([*sorted(first), *sorted(names)]))
     pool = sorted(first) if len(set(first)) > subscribers else chosen
     count = min(subscribers + 1, len(pool))
