@@ -1,6 +1,6 @@
 """How good an overlay is for its workload: one objective per file, pure functions over values.
 
-Knows no cluster, clock or network; what is too large for one machine is `measure`'s, with the same numbers.
+Knows no cluster, clock or network. `measure` computes the same numbers for what is too large for one machine.
 """
 
 from regraft.evaluate.assess import OBJECTIVES, assess, compare

@@ -1,4 +1,4 @@
-"""`assess`: all that is asked about one topology; `compare`: two, and which classes make the difference."""
+"""`assess` judges one topology by all objectives; `compare` judges two, and names the classes that differ."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
@@ -26,7 +26,7 @@ OBJECTIVES: Mapping[str, Objective] = {
     "topic-diameter": topic_diameter,
     "fault-tolerance": fault_tolerance,
 }
-"""What has nothing to say for a case (no traffic, no interest, another kind) says nothing."""
+"""An objective that does not apply to a case (no traffic, no interest, another kind) finds nothing."""
 
 
 def assess(
@@ -36,7 +36,7 @@ def assess(
     alpha: float = 1.0,
     beta: float = 1.0,
 ) -> Assessment:
-    """The topology seen by each objective. `BadInput` for an unknown objective, member or node."""
+    """What each objective finds. `BadInput` for an unknown objective, member or node."""
     return _assess(Case(topology, workload, alpha, beta), objectives)
 
 
@@ -49,7 +49,7 @@ def compare(
     beta: float = 1.0,
     most: int = 10,
 ) -> Comparison:
-    """Both, and the `most` classes that gain and lose most in routing cost from first to second."""
+    """Both assessments, and the `most` classes whose routing cost falls or rises most in the second."""
     names = tuple(objectives)
     cases = [Case(topology, workload, alpha, beta) for topology in (first, second)]
     assessed = [_assess(case, names) for case in cases]

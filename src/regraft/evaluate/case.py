@@ -1,4 +1,4 @@
-"""One topology and one workload, with what several objectives need of them computed once."""
+"""One topology and one workload; what several objectives need is computed once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Topic(NamedTuple):
     name: str
     brokers: tuple[str, ...]
     links: Any
-    """A symmetric sparse matrix over `brokers`: the number of each link's row in the topology, plus 1."""
+    """A symmetric sparse matrix over `brokers`: each link's place in the topology, plus 1 (0 is no link)."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Case:
 
     @cached_property
     def has_traffic(self) -> bool:
-        """OCBR's model is for trees; in a mesh, a class alone does not say which way its messages go."""
+        """OCBR's model is for trees; in a mesh, a class alone does not say which paths its messages take."""
         return self.topology.kind == "tree" and bool(self.workload.traffic)
 
     def topics(self) -> Iterator[Topic]:
-        """In order of name. `BadInput` if a node of the interest is no broker."""
+        """The topics by name. `BadInput` if a node of the interest is not a broker."""
         number = {id: place for place, id in enumerate(self.topology.ids)}
         for name, nodes in sorted(self.workload.interest.items()):
             brokers = tuple(sorted(nodes))

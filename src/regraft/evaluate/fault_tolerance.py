@@ -1,7 +1,7 @@
 """Which k holds: fewer than k failures on a topic never cut it (kTCO §IV, Definition 1).
 
-A topic's k is its sub-overlay's vertex connectivity, 0 if it is not connected. A clique holds every k:
-whoever is left is joined. The overlay's k is the least of its topics'.
+A topic's k is its sub-overlay's vertex connectivity, 0 if it is not connected. Every k holds for a clique:
+the brokers that are left are joined. The overlay's k is the least of its topics'.
 """
 
 import numpy as np

@@ -1,13 +1,13 @@
 """Expected delivery latency from the links' latencies.
 
-Of a tree: a message of class t is published at one of its members, each as likely (OCBR §2: who
-publishes does not matter), and delivered at all the others. The expectation is over deliveries, so a
-class counts d(t)·(|t| − 1) times. The way between two members is the sum of both ways from the root
-less twice that of their ancestor; over all pairs of a class, ancestors are the least of ranges of the
-joints between neighbours, which one pass with a stack adds up.
+In a tree, a message of class t is published at one of its members, all equally likely (OCBR §2: which one
+publishes does not matter), and delivered at all the others. The expectation is over deliveries, so a class
+counts d(t)·(|t| − 1) times. The latency between two members is the sum of both latencies from the root less
+twice that of their common ancestor. Over all pairs of a class, these ancestors are the minima of all ranges
+of the joints between neighbours, which one pass with a stack adds up.
 
-Of a mesh: within each topic, along the quickest path over brokers interested in it (kTCO §III); each
-pair of each topic counts once.
+In a mesh, a message takes the fastest path over brokers interested in its topic (kTCO §III); each pair of
+each topic counts once.
 """
 
 from collections.abc import Iterator
@@ -21,11 +21,11 @@ from regraft.evaluate.case import Case, Topic
 from regraft.model.assessment import Finding
 
 SOURCES = 256
-"""Searches at a time: their distances are in memory together."""
+"""How many searches run together: all their distances are in memory."""
 
 
 def latency(case: Case) -> Finding:
-    """`expected_latency_ms`; what each link adds is unknown if one of them has no latency."""
+    """`expected_latency_ms`; None, with a note, if a link states no latency."""
     if not case.has_traffic and (case.topology.kind == "tree" or not case.workload.interest):
         return Finding()
     silent = sum(link.latency_ms is None for link in case.topology.links)
@@ -41,7 +41,7 @@ def _of_tree(case: Case) -> Finding:
     spans, way = case.spans, case.index.from_root(latencies)
     count = len(spans)
     sizes = np.bincount(spans.member_class, minlength=count)
-    # Every member is in |t| − 1 pairs; every pair is two deliveries' ways, published at one or the other.
+    # Every member is in |t| − 1 pairs, so its latency from the root counts that often.
     ways = (sizes - 1) * np.bincount(spans.member_class, way[spans.members], count)
     joints = way[spans.joints].tolist()
     starts = np.concatenate(([0], np.cumsum(np.bincount(spans.joint_class, minlength=count)))).tolist()
@@ -57,7 +57,7 @@ def _of_tree(case: Case) -> Finding:
 
 
 def _least_of_all_ranges(values: list[float]) -> float:
-    """Σ over all ranges of their least value."""
+    """The sum over all ranges of values of the least value in each."""
     total = ending_here = 0.0
     stack: list[tuple[float, int]] = []
     for value in values:
@@ -92,7 +92,7 @@ def _distances(
     topic: Topic, latencies: np.typing.NDArray[np.float64]
 ) -> Iterator[np.typing.NDArray[np.float64]]:
     weighted = topic.links.copy()
-    # A sparse matrix takes 0 for no link at all; the least positive number adds nothing to a sum.
+    # In a sparse matrix 0 means no link; the least positive number changes no sum.
     weighted.data = np.maximum(latencies[weighted.data], np.finfo(np.float64).tiny)
     for start in range(0, len(topic.brokers), SOURCES):
         sources = np.arange(start, min(start + SOURCES, len(topic.brokers)))

@@ -1,7 +1,7 @@
-"""Topic diameters (kTCO §VIII-D): the longest shortest way within each topic's sub-overlay.
+"""Topic diameters (kTCO §VIII-D): the longest shortest path within each topic's sub-overlay.
 
 Diam is their maximum, diam̄ their average over all topics. A topic that is not connected has no
-diameter, and then neither has a maximum or an average a meaning.
+diameter; then there is neither a maximum nor an average.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from regraft.evaluate.case import Case, Topic
 from regraft.model.assessment import Finding
 
 SOURCES = 256
-"""Searches at a time: their distances are in memory together."""
+"""How many searches run together: all their distances are in memory."""
 
 
 def topic_diameter(case: Case) -> Finding:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Number = float | None
-"""None: cannot be said, such as a latency where a link has none; the reason is in `notes`."""
+"""None if there is no such number, such as a latency when a link states none; `notes` says why."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Assessment:
     notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Whole numbers without a fraction, as the files have them."""
+        """The numbers for a file: whole ones without a fraction."""
         return {name: plain(number) for name, number in self.numbers.items()}
 
 
@@ -47,7 +47,10 @@ class ClassChange:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two topologies for the same workload; classes by how much their cost changes, the most first."""
+    """Two topologies for the same workload.
+
+    `gains` and `losses` are the classes whose cost changes most, the largest change first.
+    """
 
     first: Assessment
     second: Assessment
@@ -58,7 +61,7 @@ class Comparison:
     same: int
 
     def differences(self) -> dict[str, float]:
-        """Second minus first, of what both say."""
+        """Second minus first, for the numbers that both have."""
         pairs = ((name, number, self.second.numbers.get(name)) for name, number in self.first.numbers.items())
         return {name: two - one for name, one, two in pairs if one is not None and two is not None}
 

@@ -1,4 +1,4 @@
-"""Actions as changes of links: what each concerns, what it does to the links, its inverse. Pure."""
+"""Actions as changes of links: which links each concerns and changes, and what undoes it. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,7 +19,7 @@ def removed_and_added(change: Raw) -> tuple[set[Ends], set[Ends]]:
 
 
 def concerned(change: Raw) -> frozenset[Ends]:
-    """Links that no other change may concern meanwhile."""
+    """The links that no other change may concern meanwhile: removed, added, and the guard of a shift."""
     operation, *brokers = change
     removed, added = removed_and_added(change)
     guard = {ends(brokers[1], brokers[2])} if operation == "shift" else set()
@@ -27,7 +27,7 @@ def concerned(change: Raw) -> frozenset[Ends]:
 
 
 def apply(change: Raw, brokers: Iterable[str], links: Iterable[Ends]) -> tuple[list[str], list[Ends]]:
-    """The topology after the change; an error if it does not fit."""
+    """Brokers and links after the change; `BadInput` if the change does not fit them."""
     removed, added = removed_and_added(change)
     now, there = set(brokers), {ends(*link) for link in links}
     guard = concerned(change) - removed - added
@@ -50,8 +50,10 @@ def inverse(change: Raw) -> Raw:
 
 
 def taken_back(steps: Sequence[Sequence[Sequence[Raw]]]) -> list[list[Raw]]:
-    """Steps that undo these, whose actions are lists of changes: the last first. Actions that consist of
-    several changes are taken back one change at a step."""
+    """Steps that undo the given ones, the last first. An action is a list of changes here.
+
+    An action of several changes is undone one change per step.
+    """
     back: list[list[Raw]] = []
     for step in reversed(steps):
         depth = max((len(changes) for changes in step), default=0)
@@ -61,7 +63,7 @@ def taken_back(steps: Sequence[Sequence[Sequence[Raw]]]) -> list[list[Raw]]:
 
 
 def changed(topology: Topology, added: Sequence[Ends], removed: Sequence[Ends]) -> Topology:
-    """The topology with these links instead of those."""
+    """The topology with the added links and without the removed ones."""
     gone = set(removed)
     kept = tuple(link for link in topology.links if link.ends not in gone)
     return Topology(topology.brokers, (*kept, *(Link(pair) for pair in added)), topology.kind)

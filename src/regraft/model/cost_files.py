@@ -2,8 +2,8 @@
 
     {"shift": 1, "append": 4, "actions": [{"action": ["shift", "b1", "b2", "b3"], "cost": 7}]}
 
-Costs are whole numbers. What is not said costs 1. An unknown name is refused here, not ignored: a
-mistyped operation would silently cost 1.
+Costs are whole numbers. An operation or action that the file does not mention costs 1. So an unknown name is
+refused, not ignored: a mistyped operation would silently cost 1.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Faults. An expected 'no' is a value (`Infeasible`), a fault is one of these.
 
-`BadInput` is the user's to mend: its text is one line that names the place and the rule, and the
-command line turns it into exit code 2. `BrokenPlan` is ours: a planner produced something that the
-independent replay refused; it must never reach a file. `IllegalTransition` is ours as well.
+`BadInput` is the user's fault: its text is one line that names the place and the rule, and the command line
+turns it into exit code 2. `BrokenPlan` is a fault of Regraft: a planner produced something that the
+independent replay refused; it must never reach a file. `IllegalTransition` is a fault of Regraft too.
 """
 
 

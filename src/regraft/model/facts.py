@@ -1,6 +1,6 @@
-"""What is known when rules are evaluated: the overlay, what happened, what was measured (seed §4.2).
+"""What is known when rules are evaluated: the overlay, what happened, what was measured (Mimosa Pudica §4.2).
 
-Mimosa Pudica's monitor counts threads, CPU and memory; queue and rates are those of the broker's telemetry.
+Its monitor counts threads, CPU and memory; queue and rates come from the broker's telemetry.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from regraft.model.topology import Topology
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one broker; None: not measured, which is never taken for zero.
+    """The load of one broker. None means not measured, and is never taken for zero.
 
     `cpu` and `memory` are shares of what there is, from 0 to 1; rates are messages per second.
-    `max_input_rate` is the most that it could take in lately, `min_output_rate` the least that had to leave
-    it.
+    `max_input_rate` is the most that the broker could take in lately, `min_output_rate` the least that had to
+    leave it.
     """
 
     cpu: float | None = None
@@ -37,8 +37,8 @@ Argument = float | str | bool | tuple[str, ...]
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """Something that rules may ask for with `on`. `broker` is the one it is about (B_j in Mimosa Pudica).
 
-    `brokers` are others that it names: where a new one is to stand, where components are to go. The rest is
-    in `arguments`, by the names of the vocabulary.
+    `brokers` are the others that it names: between which a new one is to stand, to which components are to
+    go. The rest is in `arguments`, by the names of the rules' vocabulary.
     """
 
     name: str
@@ -59,17 +59,17 @@ class Removal(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """One moment. `events` are in the order of their arrival."""
+    """What is known at one moment. `events` are in the order of their arrival."""
 
     overlay: Topology
     events: tuple[Event, ...] = ()
     loads: Mapping[str, Load] = field(default_factory=dict)
     components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By broker."""
+    """The components of each broker."""
     dead: frozenset[str] = frozenset()
     """Brokers of the overlay that do not answer."""
     removed: tuple[Removal, ...] = ()
-    """Not so long ago."""
+    """Brokers that were removed lately."""
     now: float = 0.0
 
     @property

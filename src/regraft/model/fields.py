@@ -18,7 +18,7 @@ _TYPES = {
 
 
 def named(value: Any) -> str:
-    """A value in an error message: its kind, and itself when short."""
+    """A value in an error message: its kind, and the value itself if it is not a list or an object."""
     if value is None:
         return "null"
     kind = _TYPES.get(type(value), type(value).__name__)
@@ -62,14 +62,16 @@ def only(document: Mapping[str, Any], known: Iterable[str], place: str = "", wha
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """A hint for a mistyped name; empty if none is like it."""
+    """A hint for a mistyped name; empty if no known name is similar."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f' (is "{close[0]}" meant?)' if close else ""
 
 
 def an_id(value: Any, place: str) -> str:
     """A broker id: non-empty text. Numbers are refused: 1 and "1" would be two brokers."""
-    if isinstance(value, str) and value and value.isascii():  # nearly all; a large file has many
+    if (
+        isinstance(value, str) and value and value.isascii()
+    ):  # the common case, first: a large file has many ids
         return value
     if not isinstance(value, str):
         raise BadInput(place, f"a broker id must be a string, not {named(value)}")

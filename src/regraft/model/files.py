@@ -1,9 +1,8 @@
-"""Bytes in and out of files, and JSON as a document whose every fault has a place.
+"""Read and write files, and parse JSON strictly; every fault names its place.
 
-What is refused here, for every format: a missing file, a folder, a file above `SIZE_LIMIT`, an
-empty file, text that is not UTF-8. For JSON also: a key that stands twice in one object, NaN and
-Infinity, nesting that no reader of ours needs. Writing is atomic: a reader sees the old file or the
-new one, never a half.
+Refused for every format: a missing file, a folder, a file above `SIZE_LIMIT`, an empty file, text that is not
+UTF-8. Refused for JSON also: a key that is twice in one object, NaN and Infinity, nesting that is too deep.
+Writing is atomic: a reader sees the old file or the new one, never a half.
 """
 
 import contextlib
@@ -56,7 +55,7 @@ def as_text(content: bytes) -> str:
 
 
 class _Doubled(dict[str, Any]):
-    """An object in which a key stands twice; kept until its place in the document is known."""
+    """An object in which `key` occurs twice; kept until its place in the document is known."""
 
     key: str
 
@@ -126,7 +125,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise BadInput(shown(path), f"cannot be written: there is no folder {shown(path.parent)}") from None
     except PermissionError:
         raise BadInput(shown(path), "cannot be written: permission denied") from None
-    except OSError as fault:  # a full disk, a name too long: the place is right, the machine says no
+    except OSError as fault:  # a full disk, a name too long: not the user's input
         raise RegraftError(f"{shown(path)}: cannot be written: {fault.strerror}") from None
 
 
@@ -155,7 +154,7 @@ def _mode(target: Path) -> int:
 
 
 def decode_path(kind: type, value: Any) -> Any:
-    """For msgspec, which knows no paths: its `dec_hook`. Of any other type it is no value that we write."""
+    """The `dec_hook` for msgspec, which cannot decode paths by itself. Settings have no other such type."""
     if kind is Path:
         return Path(value)
     raise TypeError(f"{kind.__name__} is not a type that settings have")

@@ -1,8 +1,9 @@
 """GML: text to `Graph` and back.
 
-GML is a tree of `key value` and `key [ … ]`. Node ids are whole numbers there, so a broker's id
-stands beside it as `broker "b0"`; a file without that (the Topology Zoo's) gives its numbers as ids.
-Text is ASCII with character references (`&#233;`), as the format asks; plain UTF-8 is read too.
+GML is a tree of `key value` and `key [ … ]`. Its node ids are whole numbers, so a broker's id is written
+beside them as `broker "b0"`; in a file without that (such as the Topology Zoo's) the numbers are the ids.
+Text is written as ASCII with character references (`&#233;`), as the format requires; plain UTF-8 is read
+too.
 """
 
 import re

@@ -4,8 +4,8 @@
 into a `Topology` and back. Node ids become broker ids, never labels: those of the Topology Zoo are
 not unique. Its `Country`, `Latitude` and `Longitude` become region, latitude and longitude.
 
-A graph attribute `kind` says that the file is a topology of ours, and then a self-loop or a second
-link between two brokers is refused as in JSON. Other people's graphs (the Topology Zoo has parallel
+A graph attribute `kind` says that Regraft wrote the file, and then a self-loop or a second link between two
+brokers is refused as in JSON. Other graphs (the Topology Zoo has parallel
 lines) are read as networks: parallel edges are merged into the first, self-loops are dropped,
 direction is ignored, and the kind is "tree" if it is one, else "mesh".
 """
@@ -114,7 +114,7 @@ def _typed(found: dict[str, Any], place: str) -> dict[str, Any]:
 
 
 def _at_line(fault: BadInput, lines: list[int]) -> BadInput:
-    """The topology counts links; a person looks for the line."""
+    """The same fault with a line: `Topology` names a link by its number, a user looks for the line."""
     counted = re.fullmatch(r"links\[(\d+)\]", fault.place)
     return BadInput(f"line {lines[int(counted[1])]}", fault.rule) if counted else fault
 

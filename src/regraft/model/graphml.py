@@ -1,4 +1,4 @@
-"""GraphML: text to `Graph` and back, on expat, which knows the line of everything.
+"""GraphML: text to `Graph` and back, on expat, which reports the line of everything.
 
 A document type declaration is refused: it is where entity bombs and references to other files live,
 and no GraphML needs one. Nested graphs and hyperedges have no meaning for an overlay.

@@ -1,7 +1,7 @@
-"""Intents: what healing wants to be done, as values (Mimosa Pudica §4.3). Plan and deploy do it.
+"""Intents: what healing wants to be done, as values (Mimosa Pudica §4.3). `plan` and `deploy` do it.
 
-An Intent names brokers and components, never links: which links a deletion or an insertion needs is decided
-by whoever plans it. They travel between brokers in the messages of an election and are kept in the log of
+An Intent names brokers and components, never links: the planner decides which links a deletion or an
+insertion needs. Intents travel between brokers in the messages of an election and are kept in the log of
 adaptations, hence msgspec Structs.
 """
 
@@ -11,7 +11,7 @@ import msgspec
 
 
 class _Wanted(msgspec.Struct, frozen=True, kw_only=True, tag_field="intent"):
-    """`rule` is the one that asked for it, empty if an operator did."""
+    """`rule` names the rule that asked for it; empty if an operator did."""
 
     rule: str = ""
     priority: int = 0
@@ -24,7 +24,7 @@ class Delete(_Wanted, frozen=True, kw_only=True, tag="delete"):
 
 
 class Add(_Wanted, frozen=True, kw_only=True, tag="add"):
-    """The broker joins, between these (one: beside it; two linked ones: in the middle of their link)."""
+    """The broker joins: beside the one in `between`, or in the middle of the link of the two in it."""
 
     broker: str
     between: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class MoveClients(_Wanted, frozen=True, kw_only=True, tag="move clients"):
 
 
 class Migrate(_Wanted, frozen=True, kw_only=True, tag="migrate"):
-    """Components go from a broker to others; none named: all that it has."""
+    """Components move from a broker to others; all that it has if none are named."""
 
     source: str
     targets: tuple[str, ...]

@@ -3,7 +3,8 @@
 CSV or Parquet with the columns `node` and `topic`; further columns are ignored, a pair may stand twice. The
 suffix `.parquet`, a folder as Spark writes it, or the first four bytes tell Parquet from CSV.
 
-The measured table `interest` is such a folder: there `broker` is the node, and what has an `until` is over.
+The measured table `interest` is such a folder: its column `broker` is the node, and a row with an `until` is
+over.
 Brokers whose clients publish on a topic count as well as those whose clients subscribe to it: in a mesh,
 events travel over such brokers alone. A filter that pins no topic cannot be served by a mesh.
 """
@@ -57,7 +58,7 @@ def _from_csv(text: str) -> Mapping[str, frozenset[str]]:
 
 
 def _from_parquet(path: Path) -> Mapping[str, frozenset[str]]:
-    import pyarrow as pa  # noqa: PLC0415 - a third of a second, for those who have such files
+    import pyarrow as pa  # noqa: PLC0415 - takes a third of a second, which CSV need not wait for
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:

@@ -1,11 +1,11 @@
 """How many failures a graph survives: its vertex connectivity, as kTCO's Definition 1 asks per topic.
 
-`Topology` owns what a valid tree is; this owns what a valid mesh is. A clique survives any number of
-failures: whoever is left is joined. Otherwise the connectivity is the least number of disjoint paths
-between two nodes that are not joined; by Esfahanian and Hakimi it is enough to look from one node of
-least degree to all it is not joined to, and between its neighbours. Paths are counted by augmenting a
-flow, never further than the bound at hand, in a sparse certificate: the union of k breadth-first
-forests, each in what the former left, has the same connectivity up to k (Cheriyan, Kao, Thurimella).
+`Topology` defines what a valid tree is; this module defines what a valid mesh is. A clique survives any
+number of failures: the nodes that are left are joined. Otherwise the connectivity is the least number of
+disjoint paths between two nodes that are not joined; by Esfahanian and Hakimi it is enough to look from one
+node of least degree to all it is not joined to, and between its neighbours. Paths are counted by augmenting a
+flow, never further than the bound at hand, in a sparse certificate: the union of k breadth-first forests,
+each in what the former left, has the same connectivity up to k (Cheriyan, Kao, Thurimella).
 """
 
 from typing import Any

@@ -27,9 +27,9 @@ class Limits:
     """Limits that every plan keeps; the planners must respect them and `verify` checks them.
 
     `max_degree` holds during the whole transformation, in whatever order the actions of a step
-    run: degree before the step plus links added in the step. `exclusive` forbids a broker to take
-    part in two actions of one step. `operations` are what a planner may use; a `move` is in the plan as
-    the shifts that carry it out.
+    run: degree before the step plus links added in the step. `exclusive` forbids that a broker takes part in
+    two actions of one step. `operations` are those that a planner may use; a plan holds a `move` as the
+    shifts that carry it out.
     """
 
     minimise: Minimise = "steps"

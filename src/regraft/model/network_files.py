@@ -4,9 +4,9 @@
      "cables": [["s1", "s2"], {"id": "c1", "ends": ["s2", "s3"], "weight": 4, "lower": 1, "upper": 50,
                                "one_way": false}]}
 
-In JSON a cable without an id is called `c` and its place. A parallel cable is one of its own, as in the
-other formats: the network is a multigraph. Weights of Topology Zoo files are 1; those of SNDlib the
-lengths of links (`dist`); those of Rocketfuel the third word of a line, there and back being two lines.
+In JSON a cable without an id is called `c` and its place in the list. Parallel cables are kept apart in all
+formats: the network is a multigraph. Weights of Topology Zoo files are 1, those of SNDlib are the lengths of
+links (`dist`), those of Rocketfuel are the third word of a line; the two directions are two lines there.
 """
 
 from pathlib import Path
@@ -91,7 +91,7 @@ def _cable(item: Any, number: int) -> list[Edge]:
 
 
 def _from_graph(graph: Graph) -> SwitchNetwork:
-    """A graph of other people: self-loops are no cables, parallel edges are several."""
+    """The network of a GraphML or GML file: self-loops are dropped, each parallel edge is a cable."""
     positions = {}
     for node in graph.nodes:
         longitude, latitude = node.fields.get("Longitude"), node.fields.get("Latitude")

@@ -1,6 +1,7 @@
-"""What became of a run: when each action happened, what it cost, and what canaries saw meanwhile.
+"""The result of a run: when each action happened, how long it took, and what canaries saw meanwhile.
 
-The file format is public: `as_json`. Times are seconds since 1970, durations seconds, latencies milliseconds.
+The file format (`as_json`) is public. Times are seconds since 1970, durations seconds, latencies
+milliseconds.
 """
 
 from dataclasses import asdict, dataclass
@@ -11,15 +12,15 @@ from regraft.model.topology import Topology
 
 @dataclass(frozen=True)
 class ActionOutcome:
-    """One action; `seconds` from its beginning, with all attempts, until everybody was through with it."""
+    """One action. `seconds` are from its beginning, with all attempts, until all brokers had finished it."""
 
     step: int
     action: tuple[str, ...]
     changes: int
-    """That it consists of."""
+    """How many changes of links the action consists of."""
     state: str
     attempts: int
-    """At its last change."""
+    """How many attempts its last change took."""
     begun: float | None
     seconds: float | None
     reason: str = ""
@@ -27,7 +28,7 @@ class ActionOutcome:
 
 @dataclass(frozen=True)
 class StepOutcome:
-    """`queue_bytes`: held by the brokers that took part, at the beginning and at the most."""
+    """One step. `queue_bytes` is what the brokers that took part held at its beginning."""
 
     step: int
     actions: int
@@ -44,7 +45,7 @@ class StepOutcome:
 
 @dataclass(frozen=True)
 class CanaryOutcome:
-    """Numbered events through the overlay while it changed, counted at every subscriber."""
+    """Numbered events that were sent through the overlay while it changed, counted at every subscriber."""
 
     publisher: str
     subscribers: tuple[str, ...]
@@ -63,7 +64,7 @@ class CanaryOutcome:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of one run. `goal` is whether the topology is the one that the run was to reach."""
+    """How one run ended. `goal`: whether the topology is the one that the run was to reach."""
 
     run: str
     plan: str
@@ -75,7 +76,7 @@ class Outcome:
     actions: tuple[ActionOutcome, ...]
     canaries: CanaryOutcome | None
     no_canaries: str
-    """Why there were none."""
+    """Why there were no canaries; empty if there were."""
     epoch: int
     topology: Topology
     goal: bool

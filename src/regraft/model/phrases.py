@@ -1,4 +1,4 @@
-"""How numbers are said to people. One place, so that "1 steps" is said nowhere."""
+"""Numbers in messages, in one place so that no message says "1 steps"."""
 
 
 def counted(number: int, name: str) -> str:

@@ -1,8 +1,8 @@
 """Plans as values: actions, steps, what is proven about them, and the 'no' that replaces them.
 
 The file format is the public one: `{"kind", "initial", "goal", "steps", "planner", "bounds",
-"sha256"}`. What is executed is what was approved: `sha256` covers everything that the deployer
-acts on (kind, initial, goal, steps).
+"sha256"}`. `sha256` covers everything that the deployer acts on (kind, initial, goal, steps), so that what is
+executed is what was approved.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ class Action(NamedTuple):
 
 
 Step = tuple[Action, ...]
-"""Actions that may run at once, in whatever order."""
+"""Actions that may run at the same time, in any order."""
 
 
 class Bounds(NamedTuple):

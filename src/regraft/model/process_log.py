@@ -1,4 +1,4 @@
-"""The log of a process that runs brokers or an agent: to standard error, as much as REGRAFT_LOG says."""
+"""The log of a process that runs brokers or an agent: to standard error, at the level of REGRAFT_LOG."""
 
 import logging
 import os
@@ -8,7 +8,7 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 def start_logging(format: str = "%(name)s: %(message)s") -> None:
-    """Ends the process if REGRAFT_LOG is no level: there is nobody yet to report a fault to."""
+    """Ends the process if REGRAFT_LOG is not a level: nothing is running yet that could report the fault."""
     level = os.environ.get("REGRAFT_LOG") or "WARNING"
     if level.upper() not in LEVELS:
         print(f"regraft: REGRAFT_LOG: must be one of {', '.join(LEVELS)}, not {level!r}", file=sys.stderr)

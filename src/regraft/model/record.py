@@ -4,6 +4,6 @@ import msgspec
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node holds. A subclass whose meaning changes gives `v` a higher default."""
+    """The content of a node. `v` is a version: a subclass whose meaning changes gives it a higher default."""
 
     v: int = 1

@@ -6,9 +6,8 @@
      "dz_length": 112}
 
 Only publishers and subscribers are required. A list of dz-expressions with one member may be that member.
-A file of SNDlib with demands is a workload too: each node publishes what it sends to all others together,
-and for each demand there is a subscriber at the other end, who wants that share of it (to the nearest
-256th).
+A file of SNDlib with demands is a workload too: each node publishes what it sends to all others together, and
+for each demand a subscriber at the other end wants that share of it (to the nearest 256th).
 """
 
 from pathlib import Path
@@ -110,7 +109,7 @@ def _limits(found: dict[str, Any]) -> RouteLimits:
 
 
 def _from_demands(demands: dict[str, Any]) -> RouteWorkload:
-    """A node's number in the first digits, then shares in proportion to its demands."""
+    """A dz-expression begins with a node's number; the digits after it divide its demands into shares."""
     publishers, subscribers = [], []
     digits = max(1, (len(demands) - 1).bit_length())
     for number, (node, given) in enumerate(demands.items()):

@@ -110,7 +110,7 @@ class Entry(NamedTuple):
 
 
 class RouteTree(NamedTuple):
-    """The edges that events of a part of the space take from these publishers to whoever wants them."""
+    """The edges that events of a part of the space take from these publishers to their subscribers."""
 
     publishers: tuple[str, ...]
     region: tuple[str, ...]
@@ -118,10 +118,10 @@ class RouteTree(NamedTuple):
 
 
 class RouteFigures(NamedTuple):
-    """What was reached: events per second summed over all edges, and how far that is from the least.
+    """How good routes are. `data_rate` is the events per second, summed over all edges.
 
     `cost` is the same sum with weights; `lower_bound` is proven for `cost`, whatever the tables look like.
-    `false_positives` are events per second that cross an edge behind which nobody wants them.
+    `false_positives` are events per second that cross an edge behind which no subscriber wants them.
     """
 
     flows: int
@@ -154,7 +154,7 @@ class Routes:
     trees: tuple[RouteTree, ...] = ()
     figures: RouteFigures | None = None
     initial: RouteFigures | None = None
-    """The same for plain shortest-path trees."""
+    """The figures of plain shortest-path trees for the same workload."""
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property

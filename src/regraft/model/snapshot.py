@@ -1,7 +1,7 @@
 """A reference to a snapshot: the folder of tables that the loop decides on, and what its manifest says.
 
-A snapshot never changes; a newer one stands in another folder. Who holds this value reads all tables of one
-and the same snapshot, whatever is written meanwhile.
+A snapshot never changes; a newer one is written to another folder. A process that holds this value reads all
+tables of one snapshot, whatever is written meanwhile.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ CURRENT = "current"
 
 @dataclass(frozen=True)
 class Counts:
-    """Of records. What was read is kept, rejected, a duplicate, or late."""
+    """Numbers of records. Each record that was read is kept, rejected, a duplicate, or late."""
 
     read: int = 0
     kept: int = 0

@@ -1,6 +1,6 @@
 """The spanning subtrees of many traffic classes in one tree, as arrays (OCBR §2: ST_t).
 
-Members are positions of a `TreeIndex`, all classes one after the other. A member may stand twice.
+Members are positions of a `TreeIndex`, class after class. A member may occur twice.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,10 @@ from regraft.model.tree_index import Floats, Ints, TreeIndex
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """`members` in depth-first order within each class; `joints` are the ancestors of two neighbours."""
+    """`members` are in depth-first order within each class.
+
+    `joints` are the common ancestors of each two neighbours in that order, `tops` those of whole classes.
+    """
 
     index: TreeIndex
     demand: Floats
@@ -42,7 +45,7 @@ class Spans:
         """From positions, class after class; every class has at least one member."""
         brokers = len(index.ids)
         member_class = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
-        # One sort of one key: classes stay in their order, members get the tree's.
+        # Sorting one combined key keeps the order of classes and sorts members by their position in the tree.
         members = np.sort(member_class * brokers + members) - member_class * brokers
         neighbours = np.flatnonzero(member_class[1:] == member_class[:-1])
         last = np.cumsum(sizes) - 1
@@ -60,21 +63,21 @@ class Spans:
         return len(self.demand)
 
     def weights(self, of_links: Floats) -> Floats:
-        """Of every class: the sum over the links of its subtree."""
+        """For every class: the sum over the links of its subtree."""
         way = self.index.from_root(of_links)
         ends = np.bincount(self.member_class, way[self.members], len(self))
         weights: Floats = ends - np.bincount(self.joint_class, way[self.joints], len(self)) - way[self.tops]
         return weights
 
     def broker_weights(self, of_brokers: Floats) -> Floats:
-        """Of every class: the sum over the brokers of its subtree.
+        """For every class: the sum over the brokers of its subtree.
 
-        Each is the lower end of one link of the subtree, except the top.
+        Each broker except the top is the lower end of one link of the subtree.
         """
         return self.weights(of_brokers) + of_brokers[self.tops]
 
     def link_loads(self) -> Floats:
-        """Of the link above each position: the demand of all classes whose subtree has it."""
+        """For the link above each position: the demand of all classes whose subtree has it."""
         brokers = len(self.index.ids)
         change: Floats = np.bincount(self.members, self.demand[self.member_class], brokers).astype(np.float64)
         change -= np.bincount(self.joints, self.demand[self.joint_class], brokers)
@@ -82,7 +85,7 @@ class Spans:
         return self.index.sums_below(change)
 
     def broker_loads(self) -> Floats:
-        """Of each position: the demand of all classes whose subtree has it."""
+        """For each position: the demand of all classes whose subtree has it."""
         return self.link_loads() + np.bincount(self.tops, self.demand, len(self.index.ids))
 
 

@@ -2,7 +2,7 @@
 
 A cable between two switches gives two directed edges, one per direction, or one if it is one-way. Edges
 are numbered by their place in `SwitchNetwork.edges`, and everything that names an edge names that number.
-A network cannot be built invalid; whether it is connected is asked separately.
+An invalid network cannot be built; `check_connected` checks separately that it is connected.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from regraft.model.errors import BadInput
 
 LOWER, UPPER = 1.0, 100.0
-"""B_l and B_u of (4.37) where a file says nothing."""
+"""B_l and B_u of (4.37), unless a file states others."""
 
 
 class Edge(NamedTuple):

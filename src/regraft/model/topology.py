@@ -1,8 +1,7 @@
 """The overlay as a value: brokers, links, and whether it is a tree or a mesh.
 
-A `Topology` cannot be built invalid: ids are unique, links join two different known brokers, no
-link stands twice, and a tree is connected and acyclic. Reading and writing files is the business
-of `topology_files`.
+An invalid `Topology` cannot be built: ids are unique, links join two different known brokers, no
+link occurs twice, and a tree is connected and acyclic. `topology_files` reads and writes files.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ def ends(one: str, other: str) -> Ends:
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker and what a file may say of it; `cost` is C_b of OCBR's cost function."""
+    """A broker and what a file may say about it; `cost` is C_b of OCBR's cost function."""
 
     id: str
     host: str | None = None
@@ -116,7 +115,7 @@ def check_links(ids: list[str], links: list[Ends]) -> None:
 
 
 def check_tree(ids: tuple[str, ...], links: list[Ends]) -> None:
-    """Connected and acyclic; names the first link that closes a cycle, or a broker cut off."""
+    """Connected and acyclic; `BadInput` names the first link that closes a cycle, or a broker cut off."""
     if not ids:
         raise BadInput("brokers", "a tree needs at least one broker")
     root = {id: id for id in ids}

@@ -1,6 +1,6 @@
 """Topologies in files: JSON (the public format), GraphML and GML.
 
-The format is told by the suffix (`.json`, `.graphml`, `.xml`, `.gml`), else by the content. Every
+The suffix tells the format (`.json`, `.graphml`, `.xml`, `.gml`), or else the content does. Every
 fault is a `BadInput` of one line: the file, the place in it, the rule.
 """
 
@@ -17,9 +17,9 @@ _SUFFIXES = {".json": "json", ".graphml": "graphml", ".xml": "graphml", ".gml": 
 def read_topology(path: str | Path) -> Topology:
     """The topology in a file.
 
-    Ids are strings: a number as id is refused in JSON, and so are unknown fields. GraphML and GML files
-    may have any. In those without a graph attribute `kind`, which are other people's, parallel edges are
-    merged, self-loops dropped, and the kind is "tree" if the graph is one, else "mesh".
+    Ids are strings: JSON with a number as id is refused, and so are unknown fields in JSON; GraphML and GML
+    may have any fields. In a graph without the attribute `kind`, which Regraft did not write, parallel edges
+    are merged, self-loops dropped, and the kind is "tree" if the graph is one, else "mesh".
     """
     path = Path(path)
     content = read_bytes(path)

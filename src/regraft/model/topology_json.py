@@ -4,8 +4,8 @@
      "links": [["b0", "b1"], {"ends": ["b0", "b2"], "latency_ms": 12, "cost": 3}],
      "kind": "tree"}
 
-`kind` is "tree" unless it says "mesh". Ids are strings. A field that is not known is refused: "knd" would
-silently be a tree.
+`kind` is "tree" by default. Ids are strings. An unknown field is refused: a mesh with the field "knd" would
+silently become a tree.
 """
 
 import json
@@ -97,7 +97,7 @@ def _ends_from(pair: list[Any], place: str) -> tuple[str, str]:
 
 
 def _said(item: dict[str, Any]) -> dict[str, Any]:
-    """A field that is null says nothing."""
+    """The fields that are not null: null means that a field is not stated."""
     return {key: value for key, value in item.items() if value is not None}
 
 

@@ -12,7 +12,7 @@ from regraft.model.errors import BadInput
 
 
 class TrafficClass(NamedTuple):
-    """Who exchanges messages, and how many."""
+    """The brokers whose clients exchange messages, and how many messages."""
 
     members: frozenset[str]
     demand: float

@@ -4,8 +4,8 @@
 
 A Parquet file, or a folder of them as Spark writes it, has the columns `members` (a list of text)
 and `demand` (a number); further columns are ignored. The suffix `.parquet`, a folder, or the first
-four bytes tell Parquet from JSON. A member may stand twice in a class (two clients at one broker),
-and a class may stand twice in a file (two windows): demands add up. Every fault is a `BadInput` of
+four bytes tell Parquet from JSON. A member may occur twice in a class (two clients at one broker),
+and a class may occur twice in a file (two windows): demands add up. Every fault is a `BadInput` of
 one line: the file, the place in it, the rule.
 """
 
@@ -71,7 +71,7 @@ def _checked(members: list[Any], demand: Any, place: str) -> TrafficClass:
 
 
 def _is_parquet(path: Path) -> bool:
-    """A file that cannot be opened is left to `read_bytes`, which says why."""
+    """False also for a file that cannot be opened: `read_bytes` will say why."""
     try:
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC or path.suffix.lower() == PARQUET
@@ -80,7 +80,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _from_parquet(path: Path) -> Traffic:
-    import pyarrow as pa  # noqa: PLC0415 - a third of a second, for those who have such files
+    import pyarrow as pa  # noqa: PLC0415 - takes a third of a second, which JSON need not wait for
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:

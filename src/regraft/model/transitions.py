@@ -4,8 +4,8 @@ A machine is an Enum of states, one `Transitions` table, and a `Machine` for eac
 states. The module that owns the table draws it in its docstring; a test compares the drawing with the table
 (`tests/diagrams.py` says how to draw).
 
-A transition that the table does not have is a fault of ours, so it raises `IllegalTransition` with the way
-that led there. The state stays as it was.
+A transition that the table does not have is a fault of Regraft, so it raises `IllegalTransition` with the
+states that led there. The state does not change.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from regraft.model.errors import IllegalTransition
 
 KEPT = 10
-"""States that a machine remembers, the current one included."""
+"""How many states a machine remembers, the current one included."""
 S = TypeVar("S", bound=Enum)
 
 
@@ -36,7 +36,7 @@ class Transitions(Generic[S]):
     def checked(self, history: tuple[S, ...], state: S, owner: str) -> S:
         """The state, if it may follow the last one of the history.
 
-        Records that are stored elsewhere have no history of their own: theirs is the state that was read.
+        For a record that is stored elsewhere, the history is the state that was read.
         """
         if state not in self.table[history[-1]]:
             path = " → ".join(str(each.value) for each in history)
@@ -45,7 +45,7 @@ class Transitions(Generic[S]):
 
 
 class Machine(Generic[S]):
-    """The state of one thing, and how it came there. `owner` names the thing in faults."""
+    """The state of one thing, and the states before it. `owner` names the thing in faults."""
 
     def __init__(self, transitions: Transitions[S], state: S, owner: str) -> None:
         if state not in transitions.start:

@@ -1,12 +1,12 @@
 """A tree as arrays in depth-first order: common ancestors and spanning subtrees for many sets at once.
 
 OCBR's cost function (§2, (1)) asks for the minimal subtree ST_t of every traffic class. Its weight is
-half the closed tour through the members in depth-first order. With D the weight of the way from the
-root, and neighbours of that order joined at their lowest common ancestors, that is
+half the closed tour through the members in depth-first order. With D the weight of the path from the root,
+and with the lowest common ancestors of neighbours in that order, the weight is
 
     Σ D(member) − Σ D(ancestor of two neighbours) − D(top)
 
-where the top is the ancestor of all. So no graph is walked per class: everything is sums over arrays.
+where the top is the common ancestor of all. So no graph is walked per class: everything is sums over arrays.
 Shared by `evaluate` and by its Spark counterpart in `measure`, which must not import each other.
 """
 
@@ -34,7 +34,7 @@ class TreeIndex:
     end: Ints
     """The subtree of position p is p … end[p] − 1."""
     _lowest: tuple[Ints, ...]
-    """Row i: the least parent among 2^i positions from here on."""
+    """Row i: for each position, the least parent among the 2^i positions that begin there."""
 
     @classmethod
     def of(cls, topology: Topology) -> "TreeIndex":
@@ -67,7 +67,7 @@ class TreeIndex:
         return found
 
     def from_root(self, weights: Floats) -> Floats:
-        """D: the sum of the weights on the way from the root to each position, without the root's own."""
+        """D: the sum of the weights on the path from the root to each position, without the root's own."""
         total = weights.tolist()
         total[0] = 0.0
         for place, above in enumerate(self.parent.tolist()[1:], start=1):
@@ -85,7 +85,7 @@ class TreeIndex:
         return self._of_links({link.ends: link.cost for link in topology.links})
 
     def link_latencies(self, topology: Topology) -> Floats | None:
-        """Milliseconds of the link above each position; None if a link does not say."""
+        """Milliseconds of the link above each position; None if a link states none."""
         latencies: dict[tuple[str, str], float] = {}
         for link in topology.links:
             if link.latency_ms is None:

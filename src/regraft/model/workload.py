@@ -1,4 +1,4 @@
-"""What an overlay is judged by: the traffic it carries and who is interested in what."""
+"""What an overlay is judged by: the traffic it carries, and which nodes are interested in which topics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
