@@ -9,17 +9,17 @@ from regraft.coord import Layout
 from regraft.deploy.deployer_core import Budget, Deployer, KnownRecord, Put, RunView, Same
 from regraft.deploy.records import Command, Current, Doing, Run, Stage, Status
 from regraft.deploy.states import ActionState, Reported, RunOrder
-from regraft.model.changes import Raw
+from regraft.model.changes import RawAction
 
 LAYOUT = Layout("/r")
 LINKS = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
-LEFT: Raw = ("shift", "a", "b", "c")
-RIGHT: Raw = ("shift", "e", "d", "c")
-GUARDED: Raw = ("shift", "d", "c", "b")
+LEFT: RawAction = ("shift", "a", "b", "c")
+RIGHT: RawAction = ("shift", "e", "d", "c")
+GUARDED: RawAction = ("shift", "d", "c", "b")
 """Concerns the guard b-c of LEFT."""
 
 
-def doing(*changes: Raw, number: int = 1, **fields: object) -> Doing:
+def doing(*changes: RawAction, number: int = 1, **fields: object) -> Doing:
     made = Doing(action=changes[0], changes=list(changes), run="1-x", name=f"1.{number}")
     return msgspec.structs.replace(made, **fields)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from regraft.model import BadInput, Ends
-from regraft.model.changes import Raw, apply, concerned, inverse, taken_back
+from regraft.model.changes import RawAction, apply, concerned, inverse, taken_back
 
 CHAIN: set[Ends] = {("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")}
 
@@ -18,7 +18,7 @@ CHAIN: set[Ends] = {("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")}
         (("unlink", "b", "a"), {("a", "b")}),
     ],
 )
-def test_a_change_concerns_its_links_and_its_guard(change: Raw, links: set[Ends]) -> None:
+def test_a_change_concerns_its_links_and_its_guard(change: RawAction, links: set[Ends]) -> None:
     assert concerned(change) == links
 
 
@@ -32,7 +32,7 @@ def test_a_change_concerns_its_links_and_its_guard(change: Raw, links: set[Ends]
         ("detach", "x", "a"),
     ],
 )
-def test_what_does_not_fit_is_not_applied(change: Raw) -> None:
+def test_what_does_not_fit_is_not_applied(change: RawAction) -> None:
     with pytest.raises(BadInput, match="does not fit the links that there are"):
         apply(change, "abcde", CHAIN)
 
@@ -45,15 +45,15 @@ def test_brokers_come_and_go() -> None:
 
 
 @pytest.mark.parametrize("change", [("shift", "a", "b", "c"), ("append", "x", "a"), ("unlink", "a", "b")])
-def test_the_inverse_undoes(change: Raw) -> None:
+def test_the_inverse_undoes(change: RawAction) -> None:
     after = apply(change, "abcde", CHAIN)
     assert apply(inverse(change), *after) == (list("abcde"), sorted(CHAIN))
     assert inverse(inverse(change)) == change
 
 
 def test_steps_are_taken_back_last_first_and_long_actions_a_change_at_a_step() -> None:
-    long: list[Raw] = [("shift", "a", "b", "c"), ("shift", "a", "c", "d")]
-    steps: list[list[list[Raw]]] = [[[("append", "x", "a")]], [long, [("link", "p", "q")]], [[]]]
+    long: list[RawAction] = [("shift", "a", "b", "c"), ("shift", "a", "c", "d")]
+    steps: list[list[list[RawAction]]] = [[[("append", "x", "a")]], [long, [("link", "p", "q")]], [[]]]
     assert taken_back(steps) == [
         [("shift", "a", "d", "c"), ("unlink", "p", "q")],
         [("shift", "a", "c", "b")],

@@ -16,7 +16,7 @@ from regraft.coord.typed import encode, read
 from regraft.deploy.records import Command, Current, Doing, Run
 from regraft.deploy.states import ActionState, RunState
 from regraft.model import Broker, Kind, Link, Topology, ends
-from regraft.model.changes import Raw, apply
+from regraft.model.changes import RawAction, apply
 
 MOST_BYTES, MOST_OPERATIONS = 900_000, 500
 """Limits of one request; a server accepts a little more."""
@@ -47,7 +47,7 @@ def expanded(run: Run, current: Current) -> tuple[list[list[Doing]], Current]:
     return steps, msgspec.structs.replace(current, brokers=brokers, links=links)
 
 
-def changes_made(doing: Doing) -> list[Raw]:
+def changes_made(doing: Doing) -> list[RawAction]:
     """Those changes of the action that have been made."""
     return list(doing.changes if doing.state == ActionState.DONE else doing.changes[: doing.at])
 

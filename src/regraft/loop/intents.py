@@ -16,7 +16,7 @@ from regraft.loop.state import State
 from regraft.loop.troubles import blocks, mark_working
 from regraft.loop.turn import Turn
 from regraft.loop.values import Proposal, Wanted
-from regraft.model.intents import said
+from regraft.model.intents import describe
 
 
 def raised(turn: Turn, event: events.IntentRaised) -> None:
@@ -28,7 +28,7 @@ def raised(turn: Turn, event: events.IntentRaised) -> None:
     if (why := _only_observes(turn.state)) is not None:
         _give_up(turn, why)
         return
-    turn.log("healing", f"{said(event.intent)}: taken up", acted=True)
+    turn.log("healing", f"{describe(event.intent)}: taken up", acted=True)
     _stop_run_for_traffic(turn)
     repair_if_wanted(turn)
 
@@ -52,7 +52,7 @@ def _give_up(turn: Turn, why: str) -> None:
         turn.set(repairing=())
         turn.go(Phase.WAITING)
     for each in left:
-        turn.log("healing", f"{said(each.intent)}: not done, {why}")
+        turn.log("healing", f"{describe(each.intent)}: not done, {why}")
     turn.do(AnswerIntents(intents=tuple(each.id for each in left), done=False, reason=why))
 
 
@@ -94,7 +94,7 @@ def repair_planned(turn: Turn, event: events.PlanMade) -> None:
     if reason is None:
         deploy(turn, proposal, by="healing")
         return
-    text = "; ".join(said(each.intent) for each in repairing)
+    text = "; ".join(describe(each.intent) for each in repairing)
     turn.log("proposed", f"healing: {text}", acted=True, plan=event.planned.plan)
     turn.set(proposal=proposal, repairing=())
     turn.go(Phase.WAITING)

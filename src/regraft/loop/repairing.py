@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from regraft.heal.repair import inserted, join, repaired
 from regraft.model import BadInput, Broker, Infeasible, Topology, ends
 from regraft.model.changes import changed
-from regraft.model.intents import Add, Delete, Intent, ShiftAway, said
+from regraft.model.intents import Add, Delete, Intent, ShiftAway, describe
 from regraft.model.traffic import Traffic
 
 
@@ -18,9 +18,9 @@ def wanted_topology(
         try:
             found = _after(goal, intent, traffic, max_degree)
         except BadInput as fault:
-            return f"{said(intent)}: {fault}"
+            return f"{describe(intent)}: {fault}"
         if isinstance(found, Infeasible):
-            return f"{said(intent)}: {found.reason}"
+            return f"{describe(intent)}: {found.reason}"
         goal = found
     return goal if goal.sha256 != topology.sha256 else "the topology is as it should be"
 

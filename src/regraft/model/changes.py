@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from regraft.model.errors import BadInput
 from regraft.model.topology import Ends, Link, Topology, ends
 
-Raw = tuple[str, ...]
+RawAction = tuple[str, ...]
 """An operation and its brokers."""
 
 
-def removed_and_added(change: Raw) -> tuple[set[Ends], set[Ends]]:
+def removed_and_added(change: RawAction) -> tuple[set[Ends], set[Ends]]:
     operation, *brokers = change
     if operation == "shift":
         i, j, k = brokers
@@ -18,7 +18,7 @@ def removed_and_added(change: Raw) -> tuple[set[Ends], set[Ends]]:
     return (set(), {ends(i, j)}) if operation in ("append", "link") else ({ends(i, j)}, set())
 
 
-def concerned(change: Raw) -> frozenset[Ends]:
+def concerned(change: RawAction) -> frozenset[Ends]:
     """The links that no other change may concern meanwhile: removed, added, and the guard of a shift."""
     operation, *brokers = change
     removed, added = removed_and_added(change)
@@ -26,7 +26,7 @@ def concerned(change: Raw) -> frozenset[Ends]:
     return frozenset(removed | added | guard)
 
 
-def apply(change: Raw, brokers: Iterable[str], links: Iterable[Ends]) -> tuple[list[str], list[Ends]]:
+def apply(change: RawAction, brokers: Iterable[str], links: Iterable[Ends]) -> tuple[list[str], list[Ends]]:
     """Brokers and links after the change; `BadInput` if the change does not fit them."""
     removed, added = removed_and_added(change)
     now, there = set(brokers), {ends(*link) for link in links}
@@ -40,7 +40,7 @@ def apply(change: Raw, brokers: Iterable[str], links: Iterable[Ends]) -> tuple[l
     return sorted(now), sorted(there - removed | added)
 
 
-def inverse(change: Raw) -> Raw:
+def inverse(change: RawAction) -> RawAction:
     operation, *brokers = change
     if operation == "shift":
         i, j, k = brokers
@@ -49,12 +49,12 @@ def inverse(change: Raw) -> Raw:
     return (other[operation], *brokers)
 
 
-def taken_back(steps: Sequence[Sequence[Sequence[Raw]]]) -> list[list[Raw]]:
+def taken_back(steps: Sequence[Sequence[Sequence[RawAction]]]) -> list[list[RawAction]]:
     """Steps that undo the given ones, the last first. An action is a list of changes here.
 
     An action of several changes is undone one change per step.
     """
-    back: list[list[Raw]] = []
+    back: list[list[RawAction]] = []
     for step in reversed(steps):
         depth = max((len(changes) for changes in step), default=0)
         for at in range(depth):

@@ -91,7 +91,7 @@ def as_json(intent: Intent) -> dict[str, Any]:
     return document
 
 
-def said(intent: Intent) -> str:
+def describe(intent: Intent) -> str:
     """One line for people."""
     match intent:
         case Delete(broker=broker):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from regraft.estate.protocol import Away, Estate, HealingRecord, HealingRules
 from regraft.model import BadInput
-from regraft.model.intents import said
+from regraft.model.intents import describe
 from regraft.serve import views as v
 from regraft.serve.stream import Stream
 
@@ -62,4 +62,4 @@ def _rules(found: HealingRules) -> v.RulesView:
 
 def _adaptation(record: HealingRecord) -> v.AdaptationView:
     fields = {name: getattr(record, name) for name in record.__dataclass_fields__}
-    return v.AdaptationView(**fields, said=tuple(map(said, record.intents)))
+    return v.AdaptationView(**fields, said=tuple(map(describe, record.intents)))

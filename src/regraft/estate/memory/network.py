@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from regraft.estate.protocol import Away, Known, RunProgress, TellProgress, WantedOfRun
 from regraft.model import BadInput, Broker, Link, Topology
-from regraft.model.changes import Raw, apply, taken_back
+from regraft.model.changes import RawAction, apply, taken_back
 from regraft.model.outcome import ActionOutcome, Outcome, StepOutcome
 
 LOOK_SECONDS = 0.002
@@ -26,12 +26,12 @@ class MemoryRun:
     id: str
     plan: str
     goal: str
-    steps: list[list[Raw]]
+    steps: list[list[RawAction]]
     back: bool = False
     state: str = "running"
     wanted: WantedOfRun = "run"
     reason: str = ""
-    made: list[list[Raw]] = field(default_factory=list)
+    made: list[list[RawAction]] = field(default_factory=list)
     began: float = field(default_factory=time.time)
 
     @property
@@ -50,7 +50,7 @@ class MemoryRun:
             step += 1
         return RunProgress(self.id, step, len(self.steps), self.actions, done, self.wanted == "pause")
 
-    def next_action(self) -> tuple[int, Raw] | None:
+    def next_action(self) -> tuple[int, RawAction] | None:
         """The next action with its step, counted from 0; None if all have been carried out."""
         for number, step in enumerate(self.steps):
             done = len(self.made[number]) if number < len(self.made) else 0
@@ -115,7 +115,7 @@ class MemoryNetwork:
             self._changed.remove(changed)
             self._failed.remove(failed)
 
-    def begin(self, plan: str, goal: str, steps: list[list[Raw]], *, back: bool = False) -> MemoryRun:
+    def begin(self, plan: str, goal: str, steps: list[list[RawAction]], *, back: bool = False) -> MemoryRun:
         if self.run is not None and self.run.state == "running":
             raise BadInput(f"run {self.run.id}", "has not ended")
         self._runs += 1
@@ -164,7 +164,7 @@ class MemoryNetwork:
             if run.wanted == "run" and not self.silent & set(action[1:]):
                 self._carry_out(run, step, action)
 
-    def _carry_out(self, run: MemoryRun, step: int, action: Raw) -> None:
+    def _carry_out(self, run: MemoryRun, step: int, action: RawAction) -> None:
         topology, epoch = self.known
         brokers, links = apply(action, topology.ids, topology.by_ends)
         while len(run.made) <= step:

@@ -18,7 +18,7 @@ from regraft.heal.reaction import Reaction, react
 from regraft.heal.wire.messages import AskReach, Cause
 from regraft.model import RegraftError
 from regraft.model.facts import Event, Facts, Removal
-from regraft.model.intents import Delete, said
+from regraft.model.intents import Delete, describe
 
 REACH_SECONDS = 0.05
 COMPONENT_ACTIONS = ("goBroker", "cloneBroker")
@@ -167,7 +167,7 @@ def _event_of(grant: Grant) -> Event | None:
 
 
 def _reason(reaction: Reaction) -> str:
-    refused = [f"{said(each.intent)} is refused: {each.reason}" for each in reaction.refused]
+    refused = [f"{describe(each.intent)} is refused: {each.reason}" for each in reaction.refused]
     silent = [f"rule {each.rule} needs {each.missing}, which was not measured" for each in reaction.silent]
     nothing = [] if reaction.intents or refused or silent else ["no rule applies"]
     return "; ".join([*refused, *silent, *nothing])
