@@ -16,11 +16,11 @@ from regraft.heal.election import (
     Decision,
     Effect,
     Elections,
+    ElectionSettings,
     GaveUp,
     Learned,
     Message,
     Send,
-    Settings,
 )
 from regraft.heal.election.messages import Decided, NewLeader, Vote, decode, encode
 from regraft.heal.grant import Grant, Member
@@ -56,12 +56,14 @@ class Outcome:
 class Run:
     """One group, one election."""
 
-    def __init__(self, seed: int, core: Callable[[str, int, Settings], Elections] = Elections) -> None:
+    def __init__(
+        self, seed: int, core: Callable[[str, int, ElectionSettings], Elections] = Elections
+    ) -> None:
         self.rng = rng = Random(f"{seed}/election")
         self.clock = Clock()
         self.outcome = Outcome(seed)
         self._core = core
-        self.settings = Settings(timer=0.1, resend=0.05, patience=END)
+        self.settings = ElectionSettings(timer=0.1, resend=0.05, patience=END)
         n = rng.choice((2, 3, 3, 4, 4, 4, 5, 5, 7, 9))
         names = [f"b{i}" for i in range(n)]
         self.asker = rng.choice(names)
@@ -253,5 +255,5 @@ class Run:
         return self.outcome
 
 
-def run(seed: int, core: Callable[[str, int, Settings], Elections] = Elections) -> Outcome:
+def run(seed: int, core: Callable[[str, int, ElectionSettings], Elections] = Elections) -> Outcome:
     return Run(seed, core).run()

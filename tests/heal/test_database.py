@@ -18,17 +18,16 @@ from tests.heal.postgres import Postgres, programs
 from regraft.coord import Configuration, Coord, Ensemble, Layout
 from regraft.coord.typed import encode
 from regraft.heal.database.client import DatabaseClient, DatabasesAway
-from regraft.heal.database.connection import Connection, DatabaseAway
-from regraft.heal.database.metadata import Current, living
-from regraft.heal.database.node import DatabaseNode, Timing
-from regraft.heal.database.protocol import GetBrokers
+from regraft.heal.database.metadata import Current, running_databases
+from regraft.heal.database.node import DatabaseNode, DatabaseTiming
+from regraft.heal.database.protocol import DatabaseAway, DatabaseConnection, GetBrokers
 from regraft.heal.database.records import Adaptation, BrokerRecord, RuleSet
 from regraft.heal.database.store import StoreFailed, store_of
 from regraft.heal.election import Act, Choose, Effect, Elections, Send
-from regraft.heal.grant import Denied, Grant, Request
+from regraft.heal.grant import Denied, Grant, GrantRequest
 from regraft.heal.reaction import react
 from regraft.heal.repair import Join, join, repaired
-from regraft.heal.rules import SEED_RULES, check, parse
+from regraft.heal.rules import PAPER_RULES, check, parse
 from regraft.model import BadInput, Topology
 from regraft.model.facts import Event, Facts
 from regraft.model.intents import Delete, Intent
@@ -36,8 +35,8 @@ from regraft.model.intents import Delete, Intent
 pytestmark = pytest.mark.xdist_group("destination database")  # one ZooKeeper, one PostgreSQL
 IDS = [f"b{i}" for i in range(9)]
 LINE = [(f"b{i}", f"b{i + 1}") for i in range(8)]
-QUICK = Timing(grant=1.0, sweep=0.3, lost=0.2, check=0.05)
-SEED = {rule.name: rule.source for rule in parse(SEED_RULES)}
+QUICK = DatabaseTiming(grant=1.0, sweep=0.3, lost=0.2, check=0.05)
+PAPER = {rule.name: rule.source for rule in parse(PAPER_RULES)}
 OPEN = {"User Defined": 3.0}
 NO_POSTGRES = "PostgreSQL is not installed: its tests are SKIPPED (as root: apt-get install postgresql)"
 
@@ -83,7 +82,9 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def world(hosts: str, layout: Layout, *stores: str, timing: Timing = QUICK) -> AsyncIterator[World]:
+async def world(
+    hosts: str, layout: Layout, *stores: str, timing: DatabaseTiming = QUICK
+) -> AsyncIterator[World]:
     async with await Coord.connect(hosts) as coord, contextlib.AsyncExitStack() as stack:
         current = Current(epoch=4, kind="tree", brokers=IDS, links=LINE)
         await coord.create(layout.topology, encode(current))
@@ -122,8 +123,8 @@ def files(place: Path, *names: str) -> list[str]:
     return [f"sqlite:{place / name}.db" for name in names]
 
 
-def delete(target: str, asker: str, **more: Any) -> Request:
-    return Request(kind="delete", asker=asker, target=target, **more)
+def delete(target: str, asker: str, **more: Any) -> GrantRequest:
+    return GrantRequest(kind="delete", asker=asker, target=target, **more)
 
 
 def test_each_broker_is_at_two_databases_and_any_of_them_answers_for_all(
@@ -159,7 +160,7 @@ def test_the_loss_of_any_one_database_changes_nothing_and_what_it_held_is_copied
             assert isinstance(await client.request(delete("b4", "b3")), Grant)
             assert await client.put_broker(BrokerRecord(id="b4", state="down", heir="b3")) == 2
             assert (await all.client(2).brokers(["b4"]))["b4"].heir == "b3"
-            assert isinstance(await client.put_rules(SEED, OPEN), RuleSet)
+            assert isinstance(await client.put_rules(PAPER, OPEN), RuleSet)
             await until(lambda: "d2" not in {each for holders in all.holders().values() for each in holders})
             async with asyncio.timeout(10):  # who is named as a holder may still be copying
                 for n in (0, 2):
@@ -195,7 +196,7 @@ def test_a_copy_that_was_left_behind_is_neither_read_nor_written_over_the_newest
     hosts: str, layout: Layout, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
-        patient = Timing(sweep=60.0)
+        patient = DatabaseTiming(sweep=60.0)
         async with world(hosts, layout, *files(tmp_path, "a", "b", "c"), timing=patient) as all:
             await all.fill(all.client())
             holders = all.holders()["b1"]
@@ -225,7 +226,7 @@ def test_a_database_that_was_away_gets_what_it_missed_before_it_answers(
             await all.fill(client)
             await all.nodes[1].stop()
             await client.put_broker(BrokerRecord(id="b1", life=7))
-            await client.put_rules(SEED, OPEN)
+            await client.put_rules(PAPER, OPEN)
             async with DatabaseNode(
                 "d2", store_of(stores[1]), Configuration(hosts), layout, timing=QUICK
             ) as back:
@@ -248,7 +249,7 @@ def test_one_server_of_the_metadata_is_lost_and_all_goes_on_without_any_what_is_
             found = await client.request(delete("b4", "b3", source="b2", destination="b6"))
             assert isinstance(found, Grant)
             await client.release(found.id)
-            assert isinstance(await client.put_rules(SEED, OPEN), RuleSet)
+            assert isinstance(await client.put_rules(PAPER, OPEN), RuleSet)
             assert await client.put_broker(BrokerRecord(id="new")) == 2
             for server in servers.nodes:
                 server.kill()
@@ -299,7 +300,7 @@ def test_overlapping_requests_are_granted_in_order_of_arrival_whichever_database
     hosts: str, layout: Layout, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
-        patient = Timing(grant=30.0, sweep=5.0, lost=5.0, check=0.05)
+        patient = DatabaseTiming(grant=30.0, sweep=5.0, lost=5.0, check=0.05)
         async with world(hosts, layout, *files(tmp_path, "a", "b"), timing=patient) as all:
             one, two = all.client(0), all.client(1)
             await all.fill(one)
@@ -321,7 +322,7 @@ def test_overlapping_requests_are_granted_in_order_of_arrival_whichever_database
             waiting = []
             for client, target, asker in [(two, "b5", "b6"), (one, "b3", "b2"), (two, "b2", "b1")]:
                 waiting.append(asyncio.create_task(wait(client, target, asker)))
-                await until(lambda: len(all.nodes[0]._answers.turns._queue.entries) == len(waiting) + 1)
+                await until(lambda: len(all.nodes[0]._answers.granting._queue.entries) == len(waiting) + 1)
             await asyncio.sleep(0.05)
             assert order == []
             await one.release(first.id)
@@ -369,22 +370,26 @@ def test_a_crash_is_healed_from_the_request_to_the_new_tree(
     def choose(effect: Choose) -> tuple[Intent, ...]:
         dead = effect.grant.target
         event = Event(name="deleteBrokerRequest", broker=dead)
-        return react(Facts(overlay, (event,), dead=frozenset({dead})), check(parse(SEED_RULES), OPEN)).intents
+        return react(
+            Facts(overlay, (event,), dead=frozenset({dead})), check(parse(PAPER_RULES), OPEN)
+        ).intents
 
     def elect(grant: Grant) -> list[Act]:
-        living = {each.id: Elections(each.id, each.life) for each in grant.members if each.id != grant.target}
+        managers = {
+            each.id: Elections(each.id, each.life) for each in grant.members if each.id != grant.target
+        }
         acts: list[Act] = []
         waiting: list[tuple[str, Effect]] = [
-            (grant.asker, each) for each in living[grant.asker].begin(grant, 0.0)
+            (grant.asker, each) for each in managers[grant.asker].begin(grant, 0.0)
         ]
         while waiting:
             name, effect = waiting.pop(0)
             match effect:
-                case Send() if effect.to in living:
-                    heard = living[effect.to].receive(name, effect.message, 0.0)
+                case Send() if effect.to in managers:
+                    heard = managers[effect.to].receive(name, effect.message, 0.0)
                     waiting += [(effect.to, each) for each in heard]
                 case Choose():
-                    done = living[name].chosen(effect.election, effect.view, choose(effect), 0.0)
+                    done = managers[name].chosen(effect.election, effect.view, choose(effect), 0.0)
                     waiting += [(name, each) for each in done]
                 case Act():
                     acts.append(effect)
@@ -404,7 +409,7 @@ def test_a_crash_is_healed_from_the_request_to_the_new_tree(
             log = Adaptation(id=grant.id, kind=grant.kind, cause="no answer", at=1.0, intents=act.decision)
             await client.release(grant.id, log)
             assert (await client.adaptations())[0].intents == act.decision
-            assert all.nodes[0]._answers.turns._queue.entries == ()
+            assert all.nodes[0]._answers.granting._queue.entries == ()
 
     run(scenario())
 
@@ -426,17 +431,17 @@ def test_rules_are_versioned_and_followed_while_they_change(
 
             following = asyncio.create_task(follow())
             await until(lambda: seen == [(0, 0)])
-            first = await one.put_rules(SEED, OPEN)
+            first = await one.put_rules(PAPER, OPEN)
             assert isinstance(first, RuleSet)
             await until(lambda: seen == [(0, 0), (1, 4)])
             name = "addBrokerRules"
-            changed = await one.put_rules({name: SEED[name].replace("do ", "priority 4; do ")}, {})
+            changed = await one.put_rules({name: PAPER[name].replace("do ", "priority 4; do ")}, {})
             assert isinstance(changed, RuleSet)
             assert [(rule.name == name, rule.version) for rule in changed.rules] == [
                 *((False, 1), (True, 2), (False, 1), (False, 1))
             ]
             await until(lambda: seen[-1] == (2, 4))
-            only = await two.put_rules({name: SEED[name]}, {}, instead=True)
+            only = await two.put_rules({name: PAPER[name]}, {}, instead=True)
             assert isinstance(only, RuleSet)
             assert (only.version, len(only.rules)) == (3, 1)
             following.cancel()
@@ -448,10 +453,10 @@ def test_a_rule_that_can_not_be_is_not_stored(hosts: str, layout: Layout, tmp_pa
     async def scenario() -> None:
         async with world(hosts, layout, *files(tmp_path, "a")) as all:
             client = all.client()
-            bad = await client.put_rules({"x": SEED["addBrokerRules"].replace("addBroker(", "explode(")}, {})
+            bad = await client.put_rules({"x": PAPER["addBrokerRules"].replace("addBroker(", "explode(")}, {})
             assert isinstance(bad, Denied)
             assert bad.reason.startswith("x:4:19: unknown action 'explode'")
-            assert await client.put_rules(SEED, {}) == Denied(
+            assert await client.put_rules(PAPER, {}) == Denied(
                 "taskTransferRules:5:36: `User Defined` is still open: define it when storing"
             )
             assert (await client.rules()).version == 0
@@ -467,7 +472,7 @@ def test_two_who_store_rules_at_once_do_not_overwrite_each_other(
             outcomes = await asyncio.gather(
                 *(
                     all.client(n % 2).put_rules({name: text}, OPEN)
-                    for n, (name, text) in enumerate(SEED.items())
+                    for n, (name, text) in enumerate(PAPER.items())
                 )
             )
             stored = [each for each in outcomes if isinstance(each, RuleSet)]
@@ -601,7 +606,7 @@ def test_databases_are_found_in_the_metadata_the_closest_first(
         async with world(hosts, layout, *files(tmp_path, "a", "b")) as all:
             client = await DatabaseClient.found(all.coord, layout, "r2")
             assert [each.port for each in client._connections] == [all.nodes[1].port, all.nodes[0].port]
-            assert (await living(all.coord, f"{layout.root}/heal"))["d1"].region == "r1"
+            assert (await running_databases(all.coord, f"{layout.root}/heal"))["d1"].region == "r1"
         async with await Coord.connect(hosts) as coord:
             with pytest.raises(BadInput, match="no destination database is running"):
                 await DatabaseClient.found(coord, layout)
@@ -614,10 +619,10 @@ def test_a_database_that_hangs_is_given_up_in_time() -> None:
         server = await asyncio.start_server(lambda reader, writer: asyncio.sleep(60), "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(DatabaseAway, match=r"no answer in 0\.05 s"):
-            await Connection("127.0.0.1", port).call(GetBrokers(), 0.05)
+            await DatabaseConnection("127.0.0.1", port).call(GetBrokers(), 0.05)
         server.close()
         with pytest.raises(DatabaseAway, match=r"refused|Connect"):
-            await Connection("127.0.0.1", 1).call(GetBrokers(), 1.0)
+            await DatabaseConnection("127.0.0.1", 1).call(GetBrokers(), 1.0)
 
     run(scenario())
 

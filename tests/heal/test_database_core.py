@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regraft.heal.database import grants
-from regraft.heal.database.grants import Queue
+from regraft.heal.database.grants import GrantQueue
 from regraft.heal.database.group import concerned, distances, grant_of, neighbours, path
-from regraft.heal.database.merge import merged
 from regraft.heal.database.placement import asked, lacking, placed
 from regraft.heal.database.protocol import PutRules
 from regraft.heal.database.records import (
@@ -23,21 +22,22 @@ from regraft.heal.database.records import (
     RuleText,
     broker_record,
     encoded,
+    merged,
 )
 from regraft.heal.database.rule_sets import RuleSets
-from regraft.heal.grant import Grant, Member, Request
+from regraft.heal.grant import Grant, GrantRequest, Member
 from regraft.model import BadInput
 
 LINE = Map(epoch=3, brokers=[f"b{i}" for i in range(9)], links=[(f"b{i}", f"b{i + 1}") for i in range(8)])
 STAR = Map(epoch=1, brokers=["hub", *(f"b{i}" for i in range(6))], links=[("hub", f"b{i}") for i in range(6)])
 
 
-def delete(target: str, asker: str = "b0", **more: str) -> Request:
-    return Request(kind="delete", asker=asker, target=target, **more)  # type: ignore[arg-type]
+def delete(target: str, asker: str = "b0", **more: str) -> GrantRequest:
+    return GrantRequest(kind="delete", asker=asker, target=target, **more)  # type: ignore[arg-type]
 
 
-def queue(*requests: tuple[str, set[str]]) -> tuple[Queue, list[str]]:
-    found, ids = Queue(), []
+def queue(*requests: tuple[str, set[str]]) -> tuple[GrantQueue, list[str]]:
+    found, ids = GrantQueue(), []
     for target, brokers in requests:
         added = grants.requested(found, delete(target), brokers)
         assert added is not None
@@ -51,17 +51,17 @@ def queue(*requests: tuple[str, set[str]]) -> tuple[Queue, list[str]]:
 
 def test_requests_about_the_same_brokers_wait_for_each_other_in_order_of_arrival() -> None:
     waiting, (a, b, c, d) = queue(("x", {"1", "2"}), ("y", {"2", "3"}), ("z", {"4"}), ("w", {"3"}))
-    assert [entry.id for entry in grants.turn(waiting)] == [a, c]
+    assert [entry.id for entry in grants.in_turn(waiting)] == [a, c]
     assert [getattr(grants.before(waiting, id), "id", None) for id in (a, b, c, d)] == [None, a, None, b]
     after = grants.released(waiting, a)
-    assert [entry.id for entry in grants.turn(after)] == [b, c]
-    assert [entry.id for entry in grants.turn(grants.released(after, b))] == [c, d]
+    assert [entry.id for entry in grants.in_turn(after)] == [b, c]
+    assert [entry.id for entry in grants.in_turn(grants.released(after, b))] == [c, d]
 
 
 def test_all_who_notice_one_crash_share_one_grant() -> None:
-    first, id = grants.requested(Queue(), delete("x", "b1"), {"b1"}) or (Queue(), "")
+    first, id = grants.requested(GrantQueue(), delete("x", "b1"), {"b1"}) or (GrantQueue(), "")
     assert grants.requested(first, delete("x", "b2"), {"b2"}) == (first, id)
-    other = grants.requested(first, Request(kind="migrate", asker="b1", target="x"), {"b1"})
+    other = grants.requested(first, GrantRequest(kind="migrate", asker="b1", target="x"), {"b1"})
     assert other is not None
     assert other[1] != id
 
@@ -95,7 +95,7 @@ def test_no_two_in_turn_share_a_broker_and_everybody_gets_a_turn(wanted: list[tu
     waiting, _ = queue(*((f"t{target}", {str(each) for each in brokers}) for target, brokers in wanted))
     served: list[str] = []
     while waiting.entries:
-        now = grants.turn(waiting)
+        now = grants.in_turn(waiting)
         assert now
         everybody = [broker for entry in now for broker in entry.brokers]
         assert len(everybody) == len(set(everybody))
@@ -144,17 +144,17 @@ def test_a_group_that_can_not_have_a_living_majority_is_refused() -> None:
     [
         (delete("x"), "'x' is no broker of the overlay"),
         (delete("b1", "x"), "the asker 'x' is no broker of the overlay"),
-        (Request(kind="add", asker="b0", target="b1"), "'b1' is in the overlay already"),
+        (GrantRequest(kind="add", asker="b0", target="b1"), "'b1' is in the overlay already"),
     ],
 )
-def test_a_request_about_brokers_that_are_not_there_is_refused(request_: Request, reason: str) -> None:
+def test_a_request_about_brokers_that_are_not_there_is_refused(request_: GrantRequest, reason: str) -> None:
     assert concerned(LINE, request_) == reason
     assert grant_of("1", LINE, request_, {}) == reason
 
 
 def test_a_request_of_another_kind_is_refused() -> None:
     with pytest.raises(BadInput, match="kind: must be one of delete, add"):
-        Request(kind="explode", asker="a", target="b")
+        GrantRequest(kind="explode", asker="a", target="b")
 
 
 def test_a_grant_has_the_members_lives_and_addresses_and_who_may_not_lead() -> None:
@@ -170,7 +170,7 @@ def test_a_grant_has_the_members_lives_and_addresses_and_who_may_not_lead() -> N
 
 
 def test_a_new_broker_is_decided_on_by_its_neighbours_to_be() -> None:
-    found = concerned(LINE, Request(kind="add", asker="b4", target="new", source="b3", destination="b4"))
+    found = concerned(LINE, GrantRequest(kind="add", asker="b4", target="new", source="b3", destination="b4"))
     assert found == ("b3", "b4", "b5")  # one of the three may crash
 
 

@@ -6,14 +6,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regraft.heal.detection import Detector, Effect, Evidence, Ping, Probe, Suspect, Timing, Trust, verdict
+from regraft.heal.detection import (
+    DetectionTiming,
+    Detector,
+    Effect,
+    Evidence,
+    Ping,
+    Probe,
+    Suspect,
+    Trust,
+    verdict,
+)
 from regraft.model import BadInput
 
 
 class Neighbour:
     """Answers questions after a while; the detector's clock goes from one event to the next."""
 
-    def __init__(self, timing: Timing, busy: bool = False) -> None:
+    def __init__(self, timing: DetectionTiming, busy: bool = False) -> None:
         self.detector = Detector(timing)
         self.detector.watch("b", 0.0)
         self.detector.busy("b", busy)
@@ -50,7 +60,7 @@ def suspicions(effects: list[Effect]) -> list[Suspect]:
 @settings(max_examples=25)
 @given(st.floats(0.0001, 0.029), st.booleans())
 def test_who_answers_within_the_timer_is_never_suspected(trip: float, busy: bool) -> None:
-    effects = Neighbour(Timing(), busy).run(3.0, trip)
+    effects = Neighbour(DetectionTiming(), busy).run(3.0, trip)
     assert not suspicions(effects)
     assert len(effects) >= (250 if busy else 12)
 
@@ -58,7 +68,7 @@ def test_who_answers_within_the_timer_is_never_suspected(trip: float, busy: bool
 @settings(max_examples=25)
 @given(st.floats(0.0, 2.0), st.booleans())
 def test_a_crash_is_noticed_within_one_question_and_the_timer(crash: float, busy: bool) -> None:
-    timing = Timing()
+    timing = DetectionTiming()
     peer = Neighbour(timing, busy)
     assert not suspicions(peer.run(crash, 0.001))
     peer.answers = []
@@ -71,7 +81,7 @@ def test_a_crash_is_noticed_within_one_question_and_the_timer(crash: float, busy
 
 
 def test_a_lost_connection_starts_the_timer_and_a_look_at_the_address() -> None:
-    detector = Detector(Timing(timer=0.03))
+    detector = Detector(DetectionTiming(timer=0.03))
     detector.watch("b", 0.0)
     detector.tick(0.0)
     detector.heard("b", 1, 0.001)
@@ -85,7 +95,7 @@ def test_a_lost_connection_starts_the_timer_and_a_look_at_the_address() -> None:
 
 
 def test_where_messages_go_the_timer_runs_from_the_last_word() -> None:
-    detector = Detector(Timing(timer=0.03, busy=0.01))
+    detector = Detector(DetectionTiming(timer=0.03, busy=0.01))
     detector.watch("b", 0.0)
     detector.busy("b", True)
     detector.tick(0.0)
@@ -122,7 +132,7 @@ def test_evidence_against_one_that_answers_counts_for_nothing() -> None:
 
 
 def test_recovery_is_noticed_and_the_next_crash_too() -> None:
-    peer = Neighbour(Timing())
+    peer = Neighbour(DetectionTiming())
     peer.run(1.0, 0.001)
     assert suspicions(peer.run(2.0, None))
     assert [each for each in peer.run(3.0, 0.001) if isinstance(each, Trust)] == [Trust("b")]
@@ -154,11 +164,11 @@ def test_answers_of_a_connection_that_is_no_more_do_not_count() -> None:
 @given(st.floats(0.05, 0.2))
 def test_slow_is_not_dead_for_the_adaptive_timer(trip: float) -> None:
     """Whatever the bound of its answers is, mistakes end."""
-    peer = Neighbour(Timing(adaptive=True), busy=True)
+    peer = Neighbour(DetectionTiming(adaptive=True), busy=True)
     mistakes = suspicions(peer.run(5.0, trip))
     assert 0 < len(mistakes) < 6
     assert not suspicions(peer.run(10.0, trip))
-    assert len(suspicions(Neighbour(Timing(adaptive=False)).run(5.0, trip))) > 12
+    assert len(suspicions(Neighbour(DetectionTiming(adaptive=False)).run(5.0, trip))) > 12
 
 
 def test_who_has_slept_suspects_nobody_for_it() -> None:
@@ -174,13 +184,13 @@ def test_who_has_slept_suspects_nobody_for_it() -> None:
 
 
 def test_busy_neighbours_are_asked_more_often() -> None:
-    calm, busy = Neighbour(Timing()), Neighbour(Timing(), busy=True)
+    calm, busy = Neighbour(DetectionTiming()), Neighbour(DetectionTiming(), busy=True)
     assert len(calm.run(2.0, 0.001)) < 12
     assert len(busy.run(2.0, 0.001)) > 150
 
 
 def test_who_speaks_by_itself_is_not_asked_but_a_question_that_waits_counts() -> None:
-    detector = Detector(Timing(idle=0.25))
+    detector = Detector(DetectionTiming(idle=0.25))
     detector.watch("b", 0.0)
     detector.tick(0.0)
     detector.heard("b", 1, 0.001)
@@ -212,4 +222,4 @@ def test_the_group_tells_a_broken_link_from_a_dead_broker() -> None:
 @pytest.mark.parametrize("timing", [{"timer": 0.0}, {"busy": -1.0}, {"timer": 3.0, "longest": 2.0}])
 def test_times_that_can_not_be_are_refused(timing: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="timing"):
-        Timing(**timing)
+        DetectionTiming(**timing)

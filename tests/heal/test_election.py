@@ -13,12 +13,12 @@ from regraft.heal.election import (
     Decided,
     Effect,
     Elections,
+    ElectionSettings,
     GaveUp,
     GroupInfo,
     Learned,
     NewLeader,
     Send,
-    Settings,
     Vote,
     decode,
     encode,
@@ -90,7 +90,7 @@ class StaysWithADeadLeader(Ballot):
         return self.grant.candidates[0]
 
 
-def planted(ballot: type[Ballot]) -> Callable[[str, int, Settings], Elections]:
+def planted(ballot: type[Ballot]) -> Callable[[str, int, ElectionSettings], Elections]:
     return type("Planted", (Elections,), {"ballot": ballot})
 
 
@@ -102,11 +102,11 @@ class HearsStrangers(Elections):
 class VotesAfterLosingItsMemory(Elections):
     """Comes back under its old life."""
 
-    def __init__(self, me: str, life: int = 0, settings: Settings | None = None) -> None:
+    def __init__(self, me: str, life: int = 0, settings: ElectionSettings | None = None) -> None:
         super().__init__(me, 1, settings)
 
 
-BUGS: dict[str, tuple[Callable[[str, int, Settings], Elections], int]] = {
+BUGS: dict[str, tuple[Callable[[str, int, ElectionSettings], Elections], int]] = {
     "half is enough": (planted(HalfIsEnough), 100),
     "forgets the earlier views": (planted(ForgetsTheEarlierViews), 1000),
     "acts at once": (planted(ActsAtOnce), 0),
@@ -129,7 +129,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
 def follow(ballot: type[Ballot]) -> Elections:
     """b3, which has gone on to view 1."""
-    core = planted(ballot)("b3", 1, Settings())
+    core = planted(ballot)("b3", 1, ElectionSettings())
     core.begin(grant(), 0.0)
     core.receive("b4", vote(1, "b1"), 0.1)
     return core
@@ -183,7 +183,7 @@ def test_of_four_members_two_are_no_majority() -> None:
 
 
 def test_when_the_timer_ends_without_the_leader_the_next_one_is_voted_for() -> None:
-    core = Elections("b3", 1, Settings(timer=0.03, resend=0.01))
+    core = Elections("b3", 1, ElectionSettings(timer=0.03, resend=0.01))
     core.begin(grant(), 0.0)
     assert core.next_due() == 0.01
     again = core.tick(0.01)
@@ -230,7 +230,7 @@ def test_when_the_leader_dies_with_the_decision_the_next_one_carries_it_out() ->
 
 
 def test_a_partitioned_minority_does_nothing_and_gives_up() -> None:
-    cores = {name: Elections(name, 1, Settings(patience=2.0)) for name in ("b0", "b1")}
+    cores = {name: Elections(name, 1, ElectionSettings(patience=2.0)) for name in ("b0", "b1")}
     effects: list[Effect] = []
     waiting = [(name, core.begin(grant(), 0.0)) for name, core in cores.items()]
     now = 0.0
@@ -281,7 +281,7 @@ def test_votes_that_come_before_the_group_is_known_count() -> None:
 
 
 def test_what_is_decided_is_told_to_who_missed_it_and_in_the_end_forgotten_for_good() -> None:
-    core = Elections("b3", 1, Settings(keep=5.0))
+    core = Elections("b3", 1, ElectionSettings(keep=5.0))
     core.begin(grant(), 0.0)
     decided = Decided(election="e1", life=1, leader="b0", view=0, decision=DECISION)
     assert Learned("e1", 0, "b0", DECISION) in core.receive("b0", decided, 0.1)
@@ -310,4 +310,4 @@ def test_messages_survive_the_wire() -> None:
 
 def test_settings_that_make_no_sense_are_refused() -> None:
     with pytest.raises(BadInput, match="election"):
-        Settings(timer=0)
+        ElectionSettings(timer=0)

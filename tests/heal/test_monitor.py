@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regraft.heal.monitor import WINDOW, Measured, Monitor, Overload, Sample, process_figures
+from regraft.heal.monitor import WINDOW, Monitor, MonitorResult, Overload, Sample, process_figures
 from regraft.heal.rules.vocabulary import EVENTS
 from regraft.model import BadInput
 from regraft.model.facts import Load
@@ -14,7 +14,7 @@ def sample(cpu: float = 0.0, queue: float = 0.0, came: int = 0, left: int = 0, m
     return Sample(cpu, memory, 3, queue, came, left, 2)
 
 
-def names(measured: Measured) -> list[str]:
+def names(measured: MonitorResult) -> list[str]:
     return [event.name for event in measured.events]
 
 

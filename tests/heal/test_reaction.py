@@ -5,7 +5,7 @@ import pytest
 
 from regraft.heal.limits import RemovalLimits, permitted
 from regraft.heal.reaction import Reaction, Silent, react
-from regraft.heal.rules import SEED_RULES, check, parse
+from regraft.heal.rules import PAPER_RULES, check, parse
 from regraft.model import BadInput, Topology
 from regraft.model.facts import Event, Facts, Load, Removal
 from regraft.model.intents import (
@@ -19,13 +19,13 @@ from regraft.model.intents import (
     ShiftAway,
     as_json,
     brokers_of,
-    said,
+    describe,
 )
 
 PATH = Topology.of([("b0", "b1"), ("b1", "b2"), ("b2", "b3"), ("b3", "b4")])
 """Figure 2 of the seed."""
 STAR = Topology.of([("hub", f"b{i}") for i in range(6)])
-SEED = check(parse(SEED_RULES), {"User Defined": 2})
+PAPER = check(parse(PAPER_RULES), {"User Defined": 2})
 
 
 def rules(*texts: str) -> str:
@@ -39,14 +39,14 @@ def reaction(text: str, *events: Event, overlay: Topology = STAR, **facts: objec
 
 def test_rule_1_deletes_the_broker() -> None:
     facts = Facts(PATH, (Event(name="deleteBrokerRequest", broker="b2"),), dead=frozenset({"b2"}))
-    assert react(facts, SEED) == Reaction(
+    assert react(facts, PAPER) == Reaction(
         (Delete(broker="b2", rule="deleteBrokerRules"),), (), ("deleteBrokerRules",)
     )
 
 
 def test_rule_2_adds_the_broker_between_the_neighbours_of_the_one_that_it_replaces() -> None:
     facts = Facts(PATH, (Event(name="addBrokerRequest", broker="b5", brokers=("b1", "b3")),))
-    assert react(facts, SEED).intents == (Add(broker="b5", between=("b1", "b3"), rule="addBrokerRules"),)
+    assert react(facts, PAPER).intents == (Add(broker="b5", between=("b1", "b3"), rule="addBrokerRules"),)
 
 
 def test_rule_3_migrates_the_components_before_the_failure_and_then_deletes_by_rule_1() -> None:
@@ -56,7 +56,7 @@ def test_rule_3_migrates_the_components_before_the_failure_and_then_deletes_by_r
     loads = {"b1": Load(cpu=0.7), "b3": Load(cpu=0.2)}
     facts = Facts(PATH, (failing,), loads, components={"b2": ("chat", "search", "update")})
     by = {"rule": "failureJudgmentRules"}
-    assert react(facts, SEED).intents == (
+    assert react(facts, PAPER).intents == (
         Migrate(source="b2", targets=("b3",), components=("chat", "update"), **by),  # type: ignore[arg-type]
         Migrate(source="b2", targets=("b1",), components=("search",), **by),  # type: ignore[arg-type]
         Delete(broker="b2", rule="deleteBrokerRules"),
@@ -94,22 +94,22 @@ def test_rule_3_does_not_apply_while_the_broker_takes_in_more_than_must_leave_it
     healthy = Event(
         name="migrateBrokerRequest", broker="b2", arguments={"max_input_rate": 10, "min_output_rate": 9}
     )
-    assert react(Facts(PATH, (healthy,)), SEED) == Reaction()
+    assert react(Facts(PATH, (healthy,)), PAPER) == Reaction()
 
 
 def test_what_came_with_the_event_is_missing_and_was_measured() -> None:
     failing = Event(name="migrateBrokerRequest", broker="b2")
     load = Load(max_input_rate=1, min_output_rate=2)
-    assert len(react(Facts(PATH, (failing,), {"b2": load}), SEED).intents) == 2
+    assert len(react(Facts(PATH, (failing,), {"b2": load}), PAPER).intents) == 2
 
 
 def test_what_was_never_measured_is_not_zero_and_the_rule_says_nothing() -> None:
     failing = Event(name="migrateBrokerRequest", broker="b2")
-    silent = react(Facts(PATH, (failing,)), SEED)
+    silent = react(Facts(PATH, (failing,)), PAPER)
     missing = Silent("failureJudgmentRules", "migrateBrokerRequest", "max_input_rate of b2")
     assert silent == Reaction(silent=(missing,))
     wrong = Event(name="migrateBrokerRequest", broker="b2", arguments={"max_input_rate": "much"})
-    assert react(Facts(PATH, (wrong,)), SEED).intents == ()
+    assert react(Facts(PATH, (wrong,)), PAPER).intents == ()
 
 
 def test_rule_4_sends_the_components_to_as_many_brokers_as_allowed() -> None:
@@ -117,11 +117,11 @@ def test_rule_4_sends_the_components_to_as_many_brokers_as_allowed() -> None:
         name="transferBrokerRequest", broker="b0", brokers=("b2", "b4"), components=("app.Update",)
     )
     by = {"components": ("app.Update",), "rule": "taskTransferRules"}
-    assert react(Facts(PATH, (update,)), SEED).intents == (
+    assert react(Facts(PATH, (update,)), PAPER).intents == (
         Migrate(source="b0", targets=("b2", "b4"), **by),  # type: ignore[arg-type]
     )
     many = Event(name="transferBrokerRequest", broker="b0", brokers=("b1", "b2", "b3"))
-    assert react(Facts(PATH, (many,)), SEED) == Reaction()
+    assert react(Facts(PATH, (many,)), PAPER) == Reaction()
 
 
 def test_users_rules_read_every_measurement() -> None:
@@ -173,7 +173,7 @@ def test_the_higher_priority_wins_then_the_earlier_arrival() -> None:
         Event(name="deleteBrokerRequest", broker="b2"),
     )
     facts = Facts(STAR, (second, first))
-    assert [each.intent for each in react(facts, SEED).refused] == [
+    assert [each.intent for each in react(facts, PAPER).refused] == [
         Delete(broker="b1", rule="deleteBrokerRules")
     ]
 
@@ -181,7 +181,7 @@ def test_the_higher_priority_wins_then_the_earlier_arrival() -> None:
 def test_the_same_thing_asked_for_twice_is_done_once() -> None:
     twice = Event(name="deleteBrokerRequest", broker="b1")
     facts = Facts(STAR, (twice, twice), dead=frozenset({"b1"}))
-    assert react(facts, SEED) == Reaction(
+    assert react(facts, PAPER) == Reaction(
         (Delete(broker="b1", rule="deleteBrokerRules"),), (), ("deleteBrokerRules",)
     )
 
@@ -293,7 +293,7 @@ def test_intents_say_what_they_are() -> None:
         Migrate(source="a", targets=("b",)): "migrate all from a to b",
         Clone(source="a", targets=("b", "c"), components=("x",)): "clone x from a to b, c",
     }
-    assert [said(each) for each in every] == list(every.values())
+    assert [describe(each) for each in every] == list(every.values())
     assert as_json(Delete(broker="a", rule="r")) == {
         "intent": "delete",
         "rule": "r",

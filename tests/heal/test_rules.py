@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regraft.heal.rules import SEED_RULES, check, conflicts, parse
+from regraft.heal.rules import PAPER_RULES, check, conflicts, parse
 from regraft.heal.rules.check import Checked
-from regraft.heal.rules.faults import BadRule
 from regraft.heal.rules.parser import MAX_LENGTH
-from regraft.heal.rules.syntax import Binary, Name
+from regraft.heal.rules.syntax import BadRule, Binary, Name
 
 
 def rule(
@@ -36,7 +35,7 @@ def refused(text: str, **definitions: float) -> str:
 
 
 def test_the_four_rules_of_the_seed_parse_as_printed() -> None:
-    rules = parse(SEED_RULES)
+    rules = parse(PAPER_RULES)
     assert [(each.name, each.on.name, each.do[0].action) for each in rules] == [
         ("deleteBrokerRules", "deleteBrokerRequest", "deleteBroker"),
         ("addBrokerRules", "addBrokerRequest", "addBroker"),
@@ -52,15 +51,15 @@ def test_the_four_rules_of_the_seed_parse_as_printed() -> None:
 
 
 def test_each_rule_keeps_its_own_text_and_reads_the_same_again() -> None:
-    rules = parse(SEED_RULES)
-    assert "\n\n".join(each.source for each in rules) == SEED_RULES.rstrip()
+    rules = parse(PAPER_RULES)
+    assert "\n\n".join(each.source for each in rules) == PAPER_RULES.rstrip()
     for each in rules:
         assert parse(each.source)[0].source == each.source
 
 
 def test_a_value_that_the_seed_leaves_open_must_be_given_and_may_differ_by_rule() -> None:
-    assert refused(SEED_RULES) == "my.ponder:21:36: `User Defined` is still open: define it when storing"
-    rules = check(parse(SEED_RULES), {"User Defined": 9, "taskTransferRules.User Defined": 3})
+    assert refused(PAPER_RULES) == "my.ponder:21:36: `User Defined` is still open: define it when storing"
+    rules = check(parse(PAPER_RULES), {"User Defined": 9, "taskTransferRules.User Defined": 3})
     assert rules.rules[3].open == 3
 
 
@@ -124,9 +123,9 @@ def test_more_nested_brackets_than_the_interpreter_could_take_are_read() -> None
     assert len(checked(rule(when="(" * deep + "cpu > 1" + ")" * deep)).rules) == 1
 
 
-@given(st.text(max_size=60), st.integers(0, len(SEED_RULES)), st.integers(0, 40))
+@given(st.text(max_size=60), st.integers(0, len(PAPER_RULES)), st.integers(0, 40))
 def test_whatever_is_written_is_read_or_refused(text: str, at: int, cut: int) -> None:
-    damaged = SEED_RULES[:at] + text + SEED_RULES[at + cut :]
+    damaged = PAPER_RULES[:at] + text + PAPER_RULES[at + cut :]
     with contextlib.suppress(BadRule):
         check(parse(damaged), {"User Defined": 3})
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regraft.heal.wire import Cause, Connections, Message, Ping, Pong
-from regraft.heal.wire.messages import FORMAT, Hello
+from regraft.heal.wire.connections import Connections
+from regraft.heal.wire.messages import FORMAT, Cause, Hello, Message, Ping, Pong
 from regraft.model import BadInput
 from regraft.model.facts import Event, Load
 from regraft.wire.frames import LENGTH, Frames

@@ -17,7 +17,7 @@ PATIENCE = 20.0
 """Seconds that one component may take."""
 
 
-class CarriedOut(NamedTuple):
+class IntentResult(NamedTuple):
     done: tuple[tuple[str, str], ...]
     """Component and place."""
     refused: tuple[tuple[str, str], ...]
@@ -25,7 +25,7 @@ class CarriedOut(NamedTuple):
     ms: float
 
 
-async def carry_out(intent: Migrate | Clone, calls: Calls, directory: Directory) -> CarriedOut:
+async def carry_out(intent: Migrate | Clone, calls: Calls, directory: Directory) -> IntentResult:
     """With several targets, every component goes to each of them (Mimosa Pudica Fig. 2b): as clones, and in a
     migration the component itself goes to the first target, after its clones."""
     begun = time.monotonic()
@@ -53,8 +53,8 @@ async def carry_out(intent: Migrate | Clone, calls: Calls, directory: Directory)
     return _ended(done, refused, begun)
 
 
-def _ended(done: list[tuple[str, str]], refused: list[tuple[str, str]], begun: float) -> CarriedOut:
-    return CarriedOut(tuple(done), tuple(refused), 1000 * (time.monotonic() - begun))
+def _ended(done: list[tuple[str, str]], refused: list[tuple[str, str]], begun: float) -> IntentResult:
+    return IntentResult(tuple(done), tuple(refused), 1000 * (time.monotonic() - begun))
 
 
 def clone_name(name: str, target: str) -> str:

@@ -44,7 +44,7 @@ class Evidence(IntEnum):
 
 
 @dataclass(frozen=True)
-class Timing:
+class DetectionTiming:
     """Seconds. `timer` is the paper's; with `adaptive` it is the least."""
 
     timer: float = 0.03
@@ -121,8 +121,8 @@ class Detector:
     """The detector of one manager: `watch` and `forget` name peers, the others say what happened and return
     effects."""
 
-    def __init__(self, timing: Timing | None = None) -> None:
-        self.timing = timing or Timing()
+    def __init__(self, timing: DetectionTiming | None = None) -> None:
+        self.timing = timing or DetectionTiming()
         self._peers: dict[str, _Peer] = {}
         self._ticked: float | None = None
         self._due = NEVER

@@ -21,7 +21,7 @@ class Member(msgspec.Struct, frozen=True):
     port: int = 0
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class GrantRequest(msgspec.Struct, frozen=True, kw_only=True):
     """[LE, o, B_i, B_j, nd]: `asker` is B_i, `target` is B_j; nd is the path of a message, source to
     destination.
 

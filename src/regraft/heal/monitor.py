@@ -64,7 +64,7 @@ class Sample(NamedTuple):
     clients: int = 0
 
 
-class Measured(NamedTuple):
+class MonitorResult(NamedTuple):
     load: Load
     events: tuple[Event, ...]
 
@@ -82,7 +82,7 @@ class Monitor:
         self._told = False
         self._failing = False
 
-    def take(self, sample: Sample, now: float) -> Measured:
+    def take(self, sample: Sample, now: float) -> MonitorResult:
         load = self._load(sample, now)
         self._before = now, sample
         figures = {
@@ -92,7 +92,7 @@ class Monitor:
         events = tuple(
             Event(name=name, broker=self.broker, arguments=dict(figures), at=now) for name in names
         )
-        return Measured(load, events)
+        return MonitorResult(load, events)
 
     def _load(self, sample: Sample, now: float) -> Load:
         sizes = {

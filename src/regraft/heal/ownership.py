@@ -40,7 +40,7 @@ from regraft.heal.owner import NotTaken, Owner, Why
 NOTHING = b""
 
 
-class Look(NamedTuple):
+class TakeoverBasis(NamedTuple):
     """What a takeover is based on: it fails if any of this has changed meanwhile."""
 
     owner: Stored[Owner] | None
@@ -77,17 +77,17 @@ async def all_owners(coord: Coord, layout: Layout) -> dict[str, Stored[Owner]]:
     }
 
 
-async def look(coord: Coord, layout: Layout, id: str) -> Look:
+async def look(coord: Coord, layout: Layout, id: str) -> TakeoverBasis:
     places = Places(layout, id)
     owner, alive, *buckets = await asyncio.gather(
         *[coord.get(path) for path in (places.owner, places.alive, *places.buckets)]
     )
     known = Stored(decode(places.owner, owner.data, Owner), owner) if owner is not None else None
-    return Look(known, alive, tuple(buckets))
+    return TakeoverBasis(known, alive, tuple(buckets))
 
 
 async def take(
-    coord: Coord, layout: Layout, id: str, claim: Owner, seen: Look, why: Why, *, empty: bool = False
+    coord: Coord, layout: Layout, id: str, claim: Owner, seen: TakeoverBasis, why: Why, *, empty: bool = False
 ) -> FencedJournal | NotTaken:
     """Takes the broker over, in its next life; returns its journal. `empty`: what it remembered is
     dropped."""

@@ -20,7 +20,7 @@ from regraft.model.record import Record
 TAKEN_SECONDS = 10.0
 
 
-class Raised(Record, frozen=True, kw_only=True):
+class RaisedEvent(Record, frozen=True, kw_only=True):
     event: Event
 
 
@@ -34,7 +34,7 @@ async def raise_event(
     """Leaves the event for the node of `at`, or of the event's broker; returns whether it was judged in time.
     If not, the event is withdrawn."""
     path = await coord.create(
-        f"{place(layout, at or event.broker)}/event-", encode(Raised(event=event)), sequence=True
+        f"{place(layout, at or event.broker)}/event-", encode(RaisedEvent(event=event)), sequence=True
     )
     return await taken(coord, path, seconds)
 
@@ -58,6 +58,6 @@ async def raised(coord: Coord, layout: Layout, broker: str) -> AsyncIterator[Eve
         for name in names:
             path = f"{top}/{name}"
             with contextlib.suppress(Corrupt):
-                if (stored := await read(coord, path, Raised)) is not None:
+                if (stored := await read(coord, path, RaisedEvent)) is not None:
                     yield stored.value.event
             await coord.delete(path)

@@ -35,7 +35,7 @@ from regraft.heal.ownership import Places, all_owners, look
 from regraft.model import BadInput, RegraftError, Topology
 from regraft.node.healing.hosting import Hosted
 from regraft.node.healing.settings import NodeSettings, from_json
-from regraft.node.healing.shell import Shell
+from regraft.node.healing.shell import HealingShell
 from regraft.node.healing.whereabouts import examine
 
 log = logging.getLogger("regraft.heal")
@@ -47,7 +47,7 @@ MANY_FILTERS = 24
 class Node:
     """`async with Node(settings) as node`: it runs when its broker does; `ended` says why it has to stop."""
 
-    shell: Shell
+    shell: HealingShell
 
     def __init__(self, settings: NodeSettings) -> None:
         self.settings = settings
@@ -71,7 +71,7 @@ class Node:
 
     async def _start(self) -> None:
         coord = await self._stack.enter_async_context(await Coord.open(self.settings.zookeeper.configuration))
-        shell = Shell(self.settings, coord, self._say_joined, self._end)
+        shell = HealingShell(self.settings, coord, self._say_joined, self._end)
         self.shell = await self._stack.enter_async_context(shell)
         shell.start(*await self._begin())
         shell.begin(self._prepare_for_many_filters())
@@ -144,11 +144,11 @@ class SpeakingNode(Node):
 
 
 async def main() -> int:
-    care = asyncio.create_task(set_aside())
+    collecting = asyncio.create_task(set_aside())
     try:
         return await _run()
     finally:
-        care.cancel()
+        collecting.cancel()
 
 
 async def _run() -> int:

@@ -6,14 +6,14 @@ from itertools import pairwise
 from random import Random
 from typing import Any, TypeVar
 
-from regraft.heal.core import HealingSettings, Here
+from regraft.heal.core import HealingSettings, LocalBroker
 from regraft.heal.core.effects import Broken, Do, Effect, Forget, Note, Tell
 from regraft.heal.core.knowledge import Knowledge
 from regraft.heal.core.tasks import Request, Task, Work
 from regraft.heal.grant import Grant, Member
 from regraft.heal.limits import RemovalLimits
 from regraft.heal.owner import Owner
-from regraft.heal.rules import SEED_RULES, check, parse
+from regraft.heal.rules import PAPER_RULES, check, parse
 from regraft.heal.wire.messages import Cause, Message
 from regraft.model import RegraftError, Topology
 from regraft.model.facts import Event
@@ -21,7 +21,7 @@ from regraft.model.facts import Event
 T = TypeVar("T")
 R = TypeVar("R", bound=Request[Any])
 LINE = Topology.of(pairwise(["b0", "b1", "b2", "b3", "b4"]))
-RULES = check(parse(SEED_RULES), {"User Defined": 3.0})
+RULES = check(parse(PAPER_RULES), {"User Defined": 3.0})
 GRANT = Grant(
     id="1-delete-b2",
     kind="delete",
@@ -45,7 +45,7 @@ def b1(limits: RemovalLimits | None = None, **owners: Owner) -> Knowledge:
     return Knowledge(
         HealingSettings(id="b1", life=0, removals=limits or RemovalLimits()),
         Random(1),
-        {"b1": Here(owner(0), LINE.neighbours["b1"])},
+        {"b1": LocalBroker(owner(0), LINE.neighbours["b1"])},
         topology=LINE,
         rules=RULES,
         owners=owners,

@@ -3,17 +3,17 @@
 import pytest
 from tests.heal.core.driving import CAUSE, GRANT, LINE, Driven, b1, owner
 
-from regraft.heal.core.acting import Acting, Others
+from regraft.heal.core.acting import Acting, ActingCallbacks
 from regraft.heal.core.effects import SendClientsAway
 from regraft.heal.core.recording import Recording
 from regraft.heal.core.repairs import Repairs
 from regraft.heal.core.requests import (
-    Bury,
     Claim,
     Examine,
     Look,
     ReadComponents,
     Release,
+    RemoveDeadDeployer,
     Retire,
     StandIn,
     Sync,
@@ -22,7 +22,7 @@ from regraft.heal.database.client import DatabasesAway
 from regraft.heal.detection import Evidence
 from regraft.heal.election import Act
 from regraft.heal.owner import NotTaken, Seen
-from regraft.heal.wire.messages import Here, Message
+from regraft.heal.wire.messages import Message, NewOwner
 from regraft.model import RegraftError
 from regraft.model.intents import Delete, Intent, Migrate, MoveClients
 
@@ -35,13 +35,13 @@ class Leader:
         self.deputies: list[str] = []
         self.leaving: list[str] = []
         self.told: list[tuple[str, Message]] = []
-        others = Others(lambda id, owner: False, self.deputies.append, self.leaving.append)
+        others = ActingCallbacks(lambda id, owner: False, self.deputies.append, self.leaving.append)
         self.acting = kind(known, Repairs(known), others)
         answers = {
             Look: Seen(owner(), 7, "what was seen"),
             Examine: found,
             StandIn: owner(2, by="b1"),
-            Bury: None,
+            RemoveDeadDeployer: None,
             Sync: None,
             Claim: "",
             Retire: None,
@@ -94,10 +94,10 @@ def test_a_dead_broker_gets_a_deputy_which_its_neighbours_are_told_of() -> None:
     assert leader.known.node_of("b2") == "b1"
     assert leader.known.here["b2"].neighbours == LINE.neighbours["b2"]
     ((node, here),) = leader.told
-    assert isinstance(here, Here)
+    assert isinstance(here, NewOwner)
     assert (node, here.broker, here.by, here.life) == ("b3", "b2", "b1", 2)
     leader.driven.pass_time(1.0)
-    assert leader.driven.asked(Bury) == [Bury(7)]
+    assert leader.driven.asked(RemoveDeadDeployer) == [RemoveDeadDeployer(7)]
     assert leader.driven.asked(Retire) == []
 
 

@@ -10,11 +10,11 @@ from regraft.heal.core.recording import Recording
 from regraft.heal.core.requests import AskGrant, Examine, FindOwner, ReadComponents, Release
 from regraft.heal.core.states import WishState
 from regraft.heal.core.tasks import Request
-from regraft.heal.core.watching import Told, Watching
+from regraft.heal.core.watching import WatchCallbacks, Watching
 from regraft.heal.database.client import DatabasesAway
 from regraft.heal.detection import Evidence, Suspect
 from regraft.heal.grant import Denied
-from regraft.heal.rules import SEED_RULES, check, parse
+from regraft.heal.rules import PAPER_RULES, check, parse
 from regraft.model.facts import Event
 
 GONE = Suspect("b2", Evidence.REFUSED, 0.03)
@@ -33,7 +33,7 @@ class Checker:
     def __init__(self) -> None:
         self.known = known = b1(b2=owner(), b4=owner(by="b3"))
         self.begun: list[str] = []
-        watching = Watching(known, Told(*[lambda _: None] * 4))
+        watching = Watching(known, WatchCallbacks(*[lambda _: None] * 4))
         self.checking = Checking(
             known,
             watching,
@@ -188,7 +188,7 @@ def test_who_is_about_to_fail_lets_others_lead_because_it_is_deleted_in_the_end(
 
 def test_relief_for_an_overload_does_not_hush_that_the_broker_fails() -> None:
     checker = Checker()
-    checker.known.rules = check(parse(RELIEVE + SEED_RULES), {"User Defined": 3.0})
+    checker.known.rules = check(parse(RELIEVE + PAPER_RULES), {"User Defined": 3.0})
     for _ in range(2):
         checker.driven.result(checker.checking.happened(Event(name="brokerOverloaded", broker="b1")))
     checker.driven.result(checker.checking.happened(FAILING))

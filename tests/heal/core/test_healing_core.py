@@ -8,16 +8,27 @@ from typing import Any, TypeVar
 from tests.diagrams import assert_drawn
 from tests.heal.core.driving import GRANT, LINE, RULES, owner
 
-from regraft.heal.core import Healing, HealingSettings, Here, events
-from regraft.heal.core.effects import Call, Do, Drop, Effect, Follow, Joined, Judged, Keep, Left, Tell
+from regraft.heal.core import Healing, HealingSettings, LocalBroker, events
+from regraft.heal.core.effects import (
+    DialBroker,
+    Do,
+    DropConnection,
+    Effect,
+    Follow,
+    Joined,
+    Judged,
+    KeepConnection,
+    Left,
+    Tell,
+)
 from regraft.heal.core.requests import (
     AskGrant,
     Examine,
     Look,
-    PutBroker,
     Reinstate,
     Release,
     StandIn,
+    WriteBroker,
 )
 from regraft.heal.core.states import DUTIES, WISHES, DutyState, WishState
 from regraft.heal.core.tasks import Request
@@ -40,7 +51,9 @@ class Node:
         self.open: dict[int, Request[Any]] = {}
         owners = {each: owner() for each in LINE.ids}
         near = LINE.neighbours.get(id, frozenset())
-        self.core = Healing(HealingSettings(id=id, life=0), Here(owner(0), near), Random(1), topology, owners)
+        self.core = Healing(
+            HealingSettings(id=id, life=0), LocalBroker(owner(0), near), Random(1), topology, owners
+        )
         self.effects = self._noted(self.core.start(self.now))
         if topology is not None:
             self.tell(events.TopologySeen(topology))
@@ -91,23 +104,23 @@ def test_the_drawings_of_an_adaptation_are_the_tables() -> None:
 
 def test_neighbours_are_watched_and_owners_nearby_followed() -> None:
     node = Node()
-    assert {each.node for each in node.effects if isinstance(each, Keep)} == {"b0", "b2"}
+    assert {each.node for each in node.effects if isinstance(each, KeepConnection)} == {"b0", "b2"}
     assert Follow(frozenset(LINE.ids)) in node.effects
     node.tell(events.LinksSeen({"b1": frozenset({"b0", "b3"})}))
-    assert {each.node for each in node.effects if isinstance(each, Drop)} == {"b2"}
-    assert Keep("b3") in node.effects, "links that have changed are watched at once"
+    assert {each.node for each in node.effects if isinstance(each, DropConnection)} == {"b2"}
+    assert KeepConnection("b3") in node.effects, "links that have changed are watched at once"
 
 
 def test_a_broker_in_the_overlay_has_joined_when_its_record_is_written() -> None:
     node = Node()
     assert not any(isinstance(each, Joined) for each in node.effects)
-    assert Joined() in node.answer(PutBroker)
+    assert Joined() in node.answer(WriteBroker)
     assert not any(isinstance(each, Reinstate) for each in node.open.values())
 
 
 def test_a_broker_outside_asks_one_after_the_other_until_it_is_in_the_overlay() -> None:
     node = Node("b9")
-    node.answer(PutBroker)
+    node.answer(WriteBroker)
     ((first, _),) = told(node.effects, wire.AskJoin)
     node.wait(1.0)
     (_, (second, asked)) = told(node.effects, wire.AskJoin)
@@ -135,14 +148,14 @@ def test_a_deputy_that_is_here_no_longer_does_not_answer() -> None:
     assert told(node.tell(ping), wire.Pong)
     other = events.Heard("b0", wire.Ping(number=1, broker="b2"))
     assert not told(node.tell(other), wire.Pong)
-    node.core.known.here["b2"] = Here(owner(2, by="b1"), LINE.neighbours["b2"])
+    node.core.known.here["b2"] = LocalBroker(owner(2, by="b1"), LINE.neighbours["b2"])
     assert told(node.tell(other), wire.Pong)
-    node.tell(events.Deposed("b2"))
+    node.tell(events.DeputyLost("b2"))
     assert not told(node.tell(other), wire.Pong)
 
 
 def _ballots(effects: Iterable[Effect]) -> list[tuple[str, Any]]:
-    return [(to, decode(ballot.data)) for to, ballot in told(effects, wire.Ballot)]
+    return [(to, decode(ballot.data)) for to, ballot in told(effects, wire.PackedBallot)]
 
 
 def _vote_for(node: Node, leader: str, view: int) -> list[Effect]:
@@ -150,14 +163,14 @@ def _vote_for(node: Node, leader: str, view: int) -> list[Effect]:
     effects: list[Effect] = []
     for voter in ("b0", "b3"):
         vote = Vote(election=GRANT.id, life=0, leader=leader, view=view, accepted=None)
-        effects += node.tell(events.Heard(voter, wire.Ballot(data=encode(vote))))
+        effects += node.tell(events.Heard(voter, wire.PackedBallot(data=encode(vote))))
     return effects
 
 
 def test_from_a_lost_connection_to_the_deputy() -> None:
     """What was asked for while the timer ran is used, and given back when it was not needed after all."""
     node = Node()
-    node.answer(PutBroker)
+    node.answer(WriteBroker)
     node.connected("b2")
     node.wait(0.001)
     node.tell(events.Disconnected("b2"))
@@ -179,16 +192,16 @@ def test_from_a_lost_connection_to_the_deputy() -> None:
     assert proposed[0].decision == (Delete(broker="b2", rule="deleteBrokerRules"),), "the refusal is fresh"
     for member in ("b0", "b3"):
         accepted = Accepted(election=GRANT.id, life=0, view=view)
-        node.tell(events.Heard(member, wire.Ballot(data=encode(accepted))))
+        node.tell(events.Heard(member, wire.PackedBallot(data=encode(accepted))))
     assert any(isinstance(each, Decided) for _, each in _ballots(node.effects))
     (stand_in,) = [each for each in node.open.values() if isinstance(each, StandIn)]
     assert stand_in.seen.basis == "what was seen"
     effects = node.answer(StandIn, owner(2, by="b1"))
-    assert Call("b2") in effects
-    assert Keep("b3") in effects, "the neighbours of the deputy are ours now"
+    assert DialBroker("b2") in effects
+    assert KeepConnection("b3") in effects, "the neighbours of the deputy are ours now"
     far = Follow(frozenset(LINE.ids))
     assert far in effects, "whoever is around it is followed from now on"
-    assert told(effects, wire.Here) == [("b3", told(effects, wire.Here)[0][1])]
+    assert told(effects, wire.NewOwner) == [("b3", told(effects, wire.NewOwner)[0][1])]
     node.wait(0.2)
     (released,) = [each for each in node.open.values() if isinstance(each, Release)]
     assert released.adaptation is not None
@@ -217,17 +230,17 @@ def test_a_grant_that_was_asked_for_early_goes_back_when_another_has_become_the_
     node.tell(events.Disconnected("b2"))
     node.answer(Examine, Evidence.REFUSED)
     node.answer(AskGrant, GRANT)
-    here = wire.Here(broker="b2", life=2, host="127.0.0.1", port=7001, by="b3")
+    here = wire.NewOwner(broker="b2", life=2, host="127.0.0.1", port=7001, by="b3")
     effects = node.tell(events.Heard("b3", here))
-    assert Call("b2") in effects
+    assert DialBroker("b2") in effects
     assert [each.grant for each in node.open.values() if isinstance(each, Release)] == [GRANT.id]
-    assert Keep("b3") in effects, "b2 is watched where its deputy is"
+    assert KeepConnection("b3") in effects, "b2 is watched where its deputy is"
 
 
 def test_a_grant_that_was_asked_for_early_goes_back_when_this_node_is_the_deputy_itself() -> None:
     """Another's grant was first, and this node leads that group."""
     node = Node()
-    node.answer(PutBroker)
+    node.answer(WriteBroker)
     node.connected("b2")
     node.wait(0.001)
     node.tell(events.Disconnected("b2"))
@@ -242,5 +255,5 @@ def test_a_grant_that_was_asked_for_early_goes_back_when_this_node_is_the_deputy
 
 def test_garbage_from_another_node_is_noted_and_changes_nothing() -> None:
     node = Node()
-    effects = node.tell(events.Heard("b0", wire.Ballot(data=b"garbage")))
+    effects = node.tell(events.Heard("b0", wire.PackedBallot(data=b"garbage")))
     assert [type(each).__name__ for each in effects] == ["Note"]

@@ -5,7 +5,7 @@ from tests.heal.core.driving import CAUSE, GRANT, LINE, Driven, b1, owner
 
 from regraft.heal.core.judging import Judgement, Judging
 from regraft.heal.core.requests import Examine, FindOwner
-from regraft.heal.core.watching import Told, Watching
+from regraft.heal.core.watching import WatchCallbacks, Watching
 from regraft.heal.detection import Evidence
 from regraft.heal.election import Learned
 from regraft.heal.limits import RemovalLimits
@@ -26,7 +26,7 @@ class Judge:
     ) -> None:
         known = b1(limits, b2=of_b2 or owner())
         self.driven = Driven(known, {Examine: found}, self._said)
-        self.judging = Judging(known, Watching(known, Told(*[lambda _: None] * 4)))
+        self.judging = Judging(known, Watching(known, WatchCallbacks(*[lambda _: None] * 4)))
         self.asked: list[str] = []
         self._reached = reached or {}
 

@@ -11,7 +11,7 @@ from regraft.heal.core.effects import Broken, Do
 from regraft.heal.core.events import Answered, Failed
 from regraft.heal.core.knowledge import Knowledge
 from regraft.heal.core.tasks import Work
-from regraft.node.healing.answering import Answering, World
+from regraft.node.healing.answering import RequestHandlers, RequestTasks
 from regraft.node.healing.settings import NodeSettings, reaching
 
 T = TypeVar("T")
@@ -24,8 +24,8 @@ class Running:
         self.known = Knowledge(HealingSettings(id="a", life=0), Random(1), {})
         settings = NodeSettings(BrokerConfiguration("a"), reaching(Configuration(hosts), layout))
         nobody: Any = None
-        world = World(settings, coord, nobody, nobody, nobody)
-        self._answering = Answering(world.answer, self._told)
+        world = RequestHandlers(settings, coord, nobody, nobody, nobody)
+        self._answering = RequestTasks(world.answer, self._told)
         self._news = asyncio.Event()
 
     def _told(self, told: Answered | Failed) -> None:

@@ -6,7 +6,7 @@ from tests.deploy.fake_agents import within
 
 from regraft.coord import Coord, Create, Delete, Layout
 from regraft.coord.typed import encode
-from regraft.heal.database.metadata import Here
+from regraft.heal.database.metadata import RunningDatabase
 from regraft.node.healing.databases import Databases
 
 
@@ -18,7 +18,7 @@ def test_a_database_that_is_started_again_is_found_at_its_new_address_though_its
         path = f"{layout.root}/heal/alive/d1"
 
         def here(port: int) -> bytes:
-            return encode(Here(host="127.0.0.1", port=port))
+            return encode(RunningDatabase(host="127.0.0.1", port=port))
 
         async with await Coord.connect(hosts) as coord:
             await coord.create(path, here(1001))

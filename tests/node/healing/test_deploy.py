@@ -13,7 +13,7 @@ from tests.node.healing.running import Running
 from regraft.coord import Coord
 from regraft.deploy.execute import execute
 from regraft.heal.core.repairs import Repairs
-from regraft.heal.core.requests import Care
+from regraft.heal.core.requests import ExecutionLimits
 from regraft.heal.repair_plan import shifting
 from regraft.model import Plan, Topology
 
@@ -48,8 +48,8 @@ def test_a_run_of_the_loop_gives_way_to_a_repair_and_one_of_a_person_is_waited_f
             while not agents.prepared:
                 await asyncio.sleep(0.01)
             node = Running(own, hosts, layout)
-            care = Care(QUIET.seconds, QUIET.attempts)
-            assert await node.result(Repairs(node.known).carry_out(once([]), care, 30.0)) == ""
+            limits = ExecutionLimits(QUIET.seconds, QUIET.attempts)
+            assert await node.result(Repairs(node.known).carry_out(once([]), limits, 30.0)) == ""
             outcome = await running
             assert outcome.state == ends
             assert (len(outcome.topology.links), outcome.goal) == (4, not gives_way)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from regraft.node.healing import hosting
-from regraft.node.healing.hosting import let_go
+from regraft.node.healing.hosting import collect_garbage
 
 
 class Ended:
@@ -37,7 +37,7 @@ def test_cycles_that_were_set_aside_are_collected_and_the_rest_is_set_aside_agai
     left = set_aside()
     gc.collect()
     assert left() is not None, "what is set aside is not looked at"
-    assert let_go()
+    assert collect_garbage()
     assert left() is None
     assert gc.get_freeze_count() > 1000
 
@@ -45,5 +45,5 @@ def test_cycles_that_were_set_aside_are_collected_and_the_rest_is_set_aside_agai
 def test_very_much_is_left_for_a_quiet_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosting, "GARBAGE_OBJECTS", 100)
     left = set_aside()
-    assert not let_go()
+    assert not collect_garbage()
     assert left() is not None

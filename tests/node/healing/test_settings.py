@@ -6,7 +6,7 @@ from pathlib import Path
 from regraft.broker.io.configuration import Configuration as BrokerConfiguration
 from regraft.coord import Configuration, Digest, Layout
 from regraft.heal.core import HealingSettings
-from regraft.heal.detection import Timing
+from regraft.heal.detection import DetectionTiming
 from regraft.heal.limits import RemovalLimits
 from regraft.heal.monitor import Overload
 from regraft.node.healing.settings import NodeSettings, from_json, reaching, to_json
@@ -20,7 +20,7 @@ def test_settings_come_through_as_they_are(tmp_path: Path) -> None:
         broker,
         reaching(zookeeper, Layout("/elsewhere")),
         token="secret",
-        timing=Timing(timer=0.05, adaptive=True),
+        timing=DetectionTiming(timer=0.05, adaptive=True),
         removals=RemovalLimits(removals=3),
         overload=Overload(cpu=0.5),
         traffic=tmp_path / "traffic.json",
@@ -54,7 +54,7 @@ def test_the_core_is_told_all_that_concerns_it() -> None:
         beside=("b0",),
         at_once=True,
         settle=3.0,
-        timing=Timing(timer=0.05),
+        timing=DetectionTiming(timer=0.05),
         removals=RemovalLimits(removals=3),
         overload=Overload(cpu=0.5),
     )

@@ -13,11 +13,11 @@ from regraft.heal.core import effects, events, requests
 from regraft.heal.core.events import Answered, Failed
 from regraft.heal.core.tasks import Request
 from regraft.heal.owner import Owner
-from regraft.heal.wire import Here
+from regraft.heal.wire.messages import NewOwner
 from regraft.model import RegraftError
-from regraft.node.healing.answering import Answering, World
+from regraft.node.healing.answering import RequestHandlers, RequestTasks
 from regraft.node.healing.settings import NodeSettings, reaching
-from regraft.node.healing.shell import Shell
+from regraft.node.healing.shell import HealingShell
 
 SETTINGS = NodeSettings(BrokerConfiguration("b1"), reaching(Configuration("127.0.0.1:1"), Layout()))
 NOBODY: Any = None
@@ -25,7 +25,7 @@ NOBODY: Any = None
 
 def test_there_is_an_answer_to_every_request_of_the_core() -> None:
     known = {each for each in vars(requests).values() if isinstance(each, type) and issubclass(each, Request)}
-    assert World(SETTINGS, NOBODY, NOBODY, NOBODY, NOBODY).answers.keys() == known - {Request}
+    assert RequestHandlers(SETTINGS, NOBODY, NOBODY, NOBODY, NOBODY).answers.keys() == known - {Request}
 
 
 def test_a_request_is_answered_refused_or_broken_but_never_forgotten(
@@ -44,7 +44,7 @@ def test_a_request_is_answered_refused_or_broken_but_never_forgotten(
         raise ValueError("a mistake")
 
     async def scenario() -> None:
-        answering = Answering(answer, told.append)
+        answering = RequestTasks(answer, told.append)
         b2 = (requests.Look("b2"), requests.Claim("b2"), requests.Retire("b2"))
         asked: list[Request[Any]] = [requests.Sync(), *b2]
         for number, request in enumerate(asked):
@@ -89,11 +89,11 @@ class Core:
         return self.due
 
 
-async def shell_of(core: Core) -> tuple[Shell, list[str]]:
+async def shell_of(core: Core) -> tuple[HealingShell, list[str]]:
     said: list[str] = []
-    shell = Shell(SETTINGS, NOBODY, lambda: said.append("joined"), said.append)
+    shell = HealingShell(SETTINGS, NOBODY, lambda: said.append("joined"), said.append)
     shell.core = core  # type: ignore[assignment]
-    shell._answering = Answering(lambda request: asyncio.sleep(0), shell.tell)
+    shell._answering = RequestTasks(lambda request: asyncio.sleep(0), shell.tell)
     return shell, said
 
 
@@ -108,7 +108,7 @@ def test_what_effects_cause_is_handled_after_them_in_the_same_callback() -> None
             shell.tell(events.Disconnected(node))
 
         shell._connections.send = send  # type: ignore[method-assign, assignment]
-        message = Here(broker="b2", life=1, host="", port=0)
+        message = NewOwner(broker="b2", life=1, host="", port=0)
         core.wanted[events.Connected] = [effects.Tell("b2", message), effects.Tell("b3", message)]
         core.wanted[events.Disconnected] = [effects.Joined()]
         shell.tell(events.Connected("b0"))
@@ -162,7 +162,7 @@ def test_a_message_of_a_new_owner_is_known_to_whoever_dials_before_the_core_hear
     async def scenario() -> None:
         core = Core()
         shell, _ = await shell_of(core)
-        here = Here(broker="b2", life=2, host="h", port=7, by="b3", heal_host="h", heal_port=8)
+        here = NewOwner(broker="b2", life=2, host="h", port=7, by="b3", heal_host="h", heal_port=8)
         shell._heard("b3", here)
         assert shell.whereabouts.addresses == {"b2": ("h", 7)}
         assert shell.whereabouts.owners["b2"] == Owner(

@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from regraft.heal.core.effects import SendClientsAway
-from regraft.heal.core.knowledge import Here, Knowledge
+from regraft.heal.core.knowledge import Knowledge, LocalBroker
 from regraft.heal.core.repairs import Repairs
 from regraft.heal.core.requests import (
-    Bury,
-    Care,
     Claim,
     Examine,
+    ExecutionLimits,
     Look,
     MoveComponents,
     ReadComponents,
+    RemoveDeadDeployer,
     Retire,
     StandIn,
     Start,
@@ -44,11 +44,11 @@ PLAN_SECONDS = 30.0
 AWAY_SECONDS = 10.0
 LATER_SECONDS = 0.1
 """Delays what can wait, so that the neighbours of a new deputy are served first."""
-CAREFUL = Care(seconds=5.0, attempts=3)
+PLAN_LIMITS = ExecutionLimits(seconds=5.0, attempts=3)
 
 
 @dataclass(frozen=True)
-class Others:
+class ActingCallbacks:
     """`refused`: whether that owner's address has just refused us. `deputy` is called for each deputy that
     has begun, `leaving` for each living broker that is to leave."""
 
@@ -58,10 +58,10 @@ class Others:
 
 
 class Acting:
-    def __init__(self, known: Knowledge, repairs: Repairs, others: Others) -> None:
+    def __init__(self, known: Knowledge, repairs: Repairs, callbacks: ActingCallbacks) -> None:
         self._known = known
         self._repairs = repairs
-        self._others = others
+        self._callbacks = callbacks
         self._looks: dict[str, Task[Seen | None]] = {}
 
     def expect(self, id: str) -> None:
@@ -131,10 +131,10 @@ class Acting:
             if owner is None:
                 return f"{id} has never been there"
             evidence = Evidence.REFUSED
-            if not self._others.refused(id, owner):
+            if not self._callbacks.refused(id, owner):
                 evidence = await Examine(id, owner)
-            if not evidence.hard:
-                return "" if owner.by or crash else await self._let_go(id)  # it, or its deputy, answers
+            if not evidence.hard:  # it, or its deputy, answers
+                return "" if owner.by or crash else await self._remove_living(id)
             why = Why.PROCESS_GONE if evidence is Evidence.REFUSED else Why.VACANT
             taken = await StandIn(id, topology.neighbours[id], seen, why)
             if not isinstance(taken, NotTaken):
@@ -147,14 +147,14 @@ class Acting:
     def _begun(self, id: str, owner: Owner, near: frozenset[str], session: int, crash: bool) -> None:
         known = self._known
         known.note(f"is the deputy of {id}, life {owner.life}")
-        known.here[id] = Here(owner, near)
+        known.here[id] = LocalBroker(owner, near)
         known.learn(id, owner)
         self._announce(id, owner, near)
         if not crash:
             known.begin(self._later(Retire(id), 0.0))
         if session:
-            known.begin(self._later(Bury(session), LATER_SECONDS))
-        self._others.deputy(id)
+            known.begin(self._later(RemoveDeadDeployer(session), LATER_SECONDS))
+        self._callbacks.deputy(id)
 
     async def _later(self, request: Request[None], seconds: float) -> None:
         try:
@@ -164,11 +164,11 @@ class Acting:
         except RegraftError as fault:
             self._known.note(f"{request}: {fault}", warning=True)
 
-    async def _let_go(self, id: str) -> str:
+    async def _remove_living(self, id: str) -> str:
         reason = await Claim(id)
         if not reason:
             await Retire(id)
-            self._others.leaving(id)
+            self._callbacks.leaving(id)
         return reason
 
     async def _seen(self, id: str) -> Seen:
@@ -180,7 +180,7 @@ class Acting:
 
     def _announce(self, id: str, owner: Owner, near: frozenset[str]) -> None:
         """Tells the neighbours, which have to dial it; they would see it in ZooKeeper a little later."""
-        here = wire.Here(
+        here = wire.NewOwner(
             broker=id,
             life=owner.life,
             host=owner.host,
@@ -227,7 +227,7 @@ class Acting:
             return inserting(topology, intent.broker, between)
 
         reason = await Start(intent.broker, intent.between)
-        return reason or await self._repairs.carry_out(make, CAREFUL, PLAN_SECONDS)
+        return reason or await self._repairs.carry_out(make, PLAN_LIMITS, PLAN_SECONDS)
 
     async def _shift(self, intent: ShiftAway) -> str:
         one, away, to = intent.neighbour, intent.broker, intent.to
@@ -236,7 +236,7 @@ class Acting:
             near = topology.neighbours.get(away, frozenset())
             return shifting(topology, one, away, to) if {one, to} <= near else None
 
-        return await self._repairs.carry_out(make, CAREFUL, PLAN_SECONDS)
+        return await self._repairs.carry_out(make, PLAN_LIMITS, PLAN_SECONDS)
 
 
 async def _looked(id: str) -> Seen | None:

@@ -17,7 +17,7 @@ from regraft.heal.core.states import WISHES, WishState
 from regraft.heal.core.tasks import Signal, Task, sleep
 from regraft.heal.core.watching import Watching
 from regraft.heal.detection import Suspect
-from regraft.heal.grant import Denied, Grant, Request
+from regraft.heal.grant import Denied, Grant, GrantRequest
 from regraft.heal.wire.messages import Cause
 from regraft.model import RegraftError
 from regraft.model.facts import Event
@@ -249,7 +249,9 @@ class Checking:
         deputies = {id for id, owner in self._known.owners.items() if owner.by}
         suspects = tuple(sorted((self._watching.detector.suspected | deputies | silent) - {target}))
         try:
-            return await AskGrant(Request(kind=kind, asker=self._known.id, target=target, suspects=suspects))
+            return await AskGrant(
+                GrantRequest(kind=kind, asker=self._known.id, target=target, suspects=suspects)
+            )
         except RegraftError as fault:
             return Denied(str(fault))
 

@@ -15,18 +15,18 @@ from collections.abc import Mapping
 from random import Random
 
 from regraft.heal.core import events
-from regraft.heal.core.acting import LATER_SECONDS, Acting, Others
+from regraft.heal.core.acting import LATER_SECONDS, Acting, ActingCallbacks
 from regraft.heal.core.checking import Checking
 from regraft.heal.core.effects import Effect, Follow, Joined, Judged, Left
 from regraft.heal.core.judging import Judging
-from regraft.heal.core.knowledge import HealingSettings, Here, Knowledge
+from regraft.heal.core.knowledge import HealingSettings, Knowledge, LocalBroker
 from regraft.heal.core.leading import Leading
 from regraft.heal.core.recording import Recording
 from regraft.heal.core.repairs import Repairs
 from regraft.heal.core.requests import Reinstate
 from regraft.heal.core.tasks import Signal
 from regraft.heal.core.tidying import Tidying
-from regraft.heal.core.watching import Told, Watching
+from regraft.heal.core.watching import WatchCallbacks, Watching
 from regraft.heal.database.group import distances
 from regraft.heal.detection import Suspect
 from regraft.heal.monitor import Monitor, Sample
@@ -47,7 +47,7 @@ class Healing:
     def __init__(
         self,
         settings: HealingSettings,
-        own: Here,
+        own: LocalBroker,
         random: Random,
         topology: Topology | None = None,
         owners: Mapping[str, Owner] | None = None,
@@ -57,12 +57,12 @@ class Healing:
         self.known = known
         known.owners[settings.id] = own.owner
         known.moved = self._moved
-        told = Told(self._suspected, self._trusted, self._doubted, self._expected)
-        self.watching = Watching(known, told)
+        noticed = WatchCallbacks(self._suspected, self._trusted, self._doubted, self._expected)
+        self.watching = Watching(known, noticed)
         self.repairs = Repairs(known)
         self.tidying = Tidying(known, self.repairs, self._removed)
-        others = Others(self.watching.refused, self._deputy, self.tidying.add)
-        self.acting = Acting(known, self.repairs, others)
+        done = ActingCallbacks(self.watching.refused, self._deputy, self.tidying.add)
+        self.acting = Acting(known, self.repairs, done)
         self.recording = Recording(known)
         self.judging = Judging(known, self.watching)
         self.leading = Leading(known, self.judging, self.acting, self.recording, self._settled, self._watch)
@@ -103,7 +103,7 @@ class Healing:
                 self.known.begin(self._measured(event.sample))
             case events.Raised():
                 self.known.begin(self._raised(event.number, event.event))
-            case events.Deposed():
+            case events.DeputyLost():
                 self.known.here.pop(event.broker, None)
                 self.tidying.drop(event.broker)
         return self._effects(now)
@@ -137,15 +137,15 @@ class Healing:
                 self.watching.ping(node, message)
             case wire.Pong():
                 self.watching.pong(node, message)
-            case wire.Ballot():
+            case wire.PackedBallot():
                 try:
                     self.leading.heard(node, message)
                 except BadInput as fault:
                     known.note(f"{node} says {fault}", warning=True)
             case wire.Cause():
                 self.recording.caused(message)
-            case wire.Here():
-                self._here(message)
+            case wire.NewOwner():
+                self._new_owner(message)
             case wire.CarriedOut():
                 self.leading.is_done(message.election)
             case wire.AskReach():
@@ -162,17 +162,17 @@ class Healing:
             case wire.Answer():
                 known.answered(message.number, message.refused)
 
-    def _here(self, here: wire.Here) -> None:
+    def _new_owner(self, news: wire.NewOwner) -> None:
         owner = Owner(
-            life=here.life,
-            host=here.host,
-            port=here.port,
-            by=here.by,
-            heal_host=here.heal_host,
-            heal_port=here.heal_port,
+            life=news.life,
+            host=news.host,
+            port=news.port,
+            by=news.by,
+            heal_host=news.heal_host,
+            heal_port=news.heal_port,
         )
-        self.known.learn(here.broker, owner)
-        self.known.call(here.broker)
+        self.known.learn(news.broker, owner)
+        self.known.call(news.broker)
 
     # Owners, links and the overlay
 

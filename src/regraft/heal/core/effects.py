@@ -16,14 +16,14 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class KeepConnection:
     """Keep a connection to the manager of this node from now on."""
 
     node: str
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class DropConnection:
     node: str
 
 
@@ -35,7 +35,7 @@ class Follow:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class DialBroker:
     """The brokers of this process dial this one now, if it is their neighbour."""
 
     broker: str
@@ -98,10 +98,10 @@ class Broken:
 
 Effect = (
     Tell
-    | Keep
-    | Drop
+    | KeepConnection
+    | DropConnection
     | Follow
-    | Call
+    | DialBroker
     | SendClientsAway
     | Do
     | Forget

@@ -72,7 +72,7 @@ class Raised:
 
 
 @dataclass(frozen=True, slots=True)
-class Deposed:
+class DeputyLost:
     """This deputy does not run here any longer."""
 
     broker: str
@@ -105,7 +105,7 @@ Event = (
     | LinksSeen
     | Measured
     | Raised
-    | Deposed
+    | DeputyLost
     | Answered
     | Failed
     | Tick

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from regraft.heal.core.effects import Broken, Call, Do, Effect, Forget, Note, Tell
+from regraft.heal.core.effects import Broken, DialBroker, Do, Effect, Forget, Note, Tell
 from regraft.heal.core.tasks import Signal, Task, Tasks, Work
-from regraft.heal.detection import Timing
-from regraft.heal.election import Settings as ElectionSettings
+from regraft.heal.detection import DetectionTiming
+from regraft.heal.election import ElectionSettings
 from regraft.heal.limits import RemovalLimits
 from regraft.heal.monitor import Overload
 from regraft.heal.owner import Owner
@@ -27,7 +27,7 @@ class HealingSettings:
     region: str = ""
     beside: tuple[str, ...] = ()
     """Where it asks to join, if it is not in the overlay; empty: anywhere."""
-    timing: Timing = Timing()  # noqa: RUF009 — a frozen value
+    timing: DetectionTiming = DetectionTiming()  # noqa: RUF009 — a frozen value
     at_once: bool = False
     """A broker whose process is gone is suspected without waiting for the timer."""
     settle: float = 10.0
@@ -38,7 +38,7 @@ class HealingSettings:
 
 
 @dataclass
-class Here:
+class LocalBroker:
     """A broker that runs in this process."""
 
     owner: Owner
@@ -51,7 +51,7 @@ class Knowledge:
 
     settings: HealingSettings
     random: Random
-    here: dict[str, Here]
+    here: dict[str, LocalBroker]
     topology: Topology | None = None
     rules: Checked = field(default_factory=Checked)
     owners: dict[str, Owner] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Knowledge:
         self.effects.append(Tell(node, message))
 
     def call(self, broker: str) -> None:
-        self.effects.append(Call(broker))
+        self.effects.append(DialBroker(broker))
 
     def note(self, text: str, *, warning: bool = False) -> None:
         self.effects.append(Note(f"{self.id}: {text}", warning))

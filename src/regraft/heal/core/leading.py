@@ -24,7 +24,7 @@ from regraft.heal.election import (
     encode,
 )
 from regraft.heal.grant import Grant
-from regraft.heal.wire.messages import Ballot, CarriedOut
+from regraft.heal.wire.messages import CarriedOut, PackedBallot
 from regraft.model import RegraftError
 from regraft.model.transitions import Machine
 
@@ -61,7 +61,7 @@ class Leading:
     def begin(self, grant: Grant) -> None:
         self._do(self.elections.begin(grant, self._known.now))
 
-    def heard(self, node: str, ballot: Ballot) -> None:
+    def heard(self, node: str, ballot: PackedBallot) -> None:
         self._do(self.elections.receive(node, decode(ballot.data), self._known.now))
 
     def suspect(self, id: str) -> None:
@@ -87,7 +87,7 @@ class Leading:
             match effect:
                 case Send():
                     if effect.to not in self.elections.suspected or effect.to in self._known.connected:
-                        self._known.tell(effect.to, Ballot(data=encode(effect.message)))
+                        self._known.tell(effect.to, PackedBallot(data=encode(effect.message)))
                 case Choose():
                     duty = self._begin_duty(effect.election, DutyState.JUDGING)
                     self._known.begin(self._decide(effect, duty))

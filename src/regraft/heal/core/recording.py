@@ -5,10 +5,11 @@ for it.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from regraft.heal.core.knowledge import Here, Knowledge
-from regraft.heal.core.requests import MarkLeft, PutBroker, Release
+from regraft.heal.core.knowledge import Knowledge, LocalBroker
+from regraft.heal.core.requests import MarkLeft, Release, WriteBroker
 from regraft.heal.core.tasks import Request, sleep
 from regraft.heal.database.records import Adaptation, BrokerRecord
 from regraft.heal.election import Act
@@ -98,26 +99,26 @@ class Recording:
         record = record_of(id, here, self._known)
         if later:
             await sleep(later)
-        reason = ""
-        for _ in range(ATTEMPTS):
+
+        def ours() -> bool:
             now = self._known.here.get(id)
-            if now is None or now.owner.life != record.life:
-                return
-            try:
-                return await PutBroker(record)
-            except RegraftError as fault:
-                reason = str(fault)
-            await sleep(PAUSE)
-        self._known.note(f"the record of {id} was not written: {reason}", warning=True)
+            return now is not None and now.owner.life == record.life
+
+        await self._written(WriteBroker(record), f"the record of {id}", ours)
 
     async def left(self, id: str) -> None:
         """Records that the broker has left the overlay; where it was and its notes stay."""
         record = BrokerRecord(id=id, state="left", heir=self._known.id)
         await self._written(MarkLeft(record), f"the record of {id}")
 
-    async def _written(self, request: Request[None], what: str) -> None:
+    async def _written(
+        self, request: Request[None], what: str, wanted: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Tries again for a while, or until the write is not `wanted` any more."""
         reason = ""
         for _ in range(ATTEMPTS):
+            if not wanted():
+                return
             try:
                 return await request
             except RegraftError as fault:
@@ -126,7 +127,7 @@ class Recording:
         self._known.note(f"{what} was not written: {reason}", warning=True)
 
 
-def record_of(id: str, here: Here, known: Knowledge) -> BrokerRecord:
+def record_of(id: str, here: LocalBroker, known: Knowledge) -> BrokerRecord:
     """`heir`: where a deputy runs, and the clients find it."""
     owner = here.owner
     return BrokerRecord(

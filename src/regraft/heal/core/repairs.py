@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from regraft.heal.core.knowledge import Knowledge
-from regraft.heal.core.requests import Care, Execute, FinishOthers, ReadTopology
+from regraft.heal.core.requests import Execute, ExecutionLimits, FinishOthers, ReadTopology
 from regraft.heal.core.tasks import Signal, sleep
 from regraft.model import Plan, RegraftError, Topology
 
@@ -22,7 +22,7 @@ class Repairs:
         self._known = known
         self._busy: Signal[None] | None = None
 
-    async def carry_out(self, make: Make, care: Care, seconds: float) -> str:
+    async def carry_out(self, make: Make, limits: ExecutionLimits, seconds: float) -> str:
         """Repeats until `make` has nothing left to do (None) or the time is over; returns why it is not
         done."""
         deadline = self._known.now + seconds
@@ -31,7 +31,7 @@ class Repairs:
                 await self._busy.within()
             ours = self._busy = Signal()
             try:
-                reason = await self._once(make, care)
+                reason = await self._once(make, limits)
             finally:
                 self._busy = None
                 ours.give(None)
@@ -42,14 +42,14 @@ class Repairs:
             if reason:
                 await sleep(PAUSE * (0.5 + self._known.random.random()))
 
-    async def _once(self, make: Make, care: Care) -> str | None:
+    async def _once(self, make: Make, limits: ExecutionLimits) -> str | None:
         """None: there is nothing to do. Empty: a plan was carried out. Otherwise why it was not."""
         try:
             topology = await ReadTopology()
             plan = make(topology) if topology is not None else None
-            return await Execute(plan, care) if plan is not None else None
+            return await Execute(plan, limits) if plan is not None else None
         except RegraftError as fault:
             reason = str(fault)
         with suppress(RegraftError):  # the reason is known, and it is tried again
-            await FinishOthers(care)
+            await FinishOthers(limits)
         return reason

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from regraft.heal.core.tasks import Request
 from regraft.heal.database.records import Adaptation, BrokerRecord
 from regraft.heal.detection import Evidence
-from regraft.heal.grant import Denied, Grant
-from regraft.heal.grant import Request as GrantRequest
+from regraft.heal.grant import Denied, Grant, GrantRequest
 from regraft.heal.owner import NotTaken, Owner, Seen, Why
 from regraft.model import Ends, Plan, Topology
 from regraft.model.intents import Clone, Migrate
@@ -59,7 +58,7 @@ class EndDeputy(Request[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class Bury(Request[None]):
+class RemoveDeadDeployer(Request[None]):
     """Remove the deployer that had this session from the queue of deployers: its process is gone."""
 
     session: int
@@ -119,7 +118,7 @@ class Release(Request[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class PutBroker(Request[None]):
+class WriteBroker(Request[None]):
     record: BrokerRecord
 
 
@@ -138,8 +137,8 @@ class ReadTopology(Request[Topology | None]):
     """The current topology, which the watch may not have shown yet."""
 
 
-class Care(NamedTuple):
-    """How a plan is carried out: seconds for a change to be ready, and attempts."""
+class ExecutionLimits(NamedTuple):
+    """Of a run: the seconds that a change may take to get ready, and how often it is attempted."""
 
     seconds: float
     attempts: int
@@ -150,14 +149,14 @@ class Execute(Request[str]):
     """Carry the plan out."""
 
     plan: Plan
-    care: Care
+    limits: ExecutionLimits
 
 
 @dataclass(frozen=True, slots=True)
 class FinishOthers(Request[None]):
     """Finish a run whose deployer has died; ask one that gives way to stop."""
 
-    care: Care
+    limits: ExecutionLimits
 
 
 class Demand(NamedTuple):

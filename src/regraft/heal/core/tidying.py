@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable
 from regraft.heal.core.effects import SendClientsAway
 from regraft.heal.core.knowledge import Knowledge
 from regraft.heal.core.repairs import Repairs
-from regraft.heal.core.requests import Care, Demand, EndDeputy, ReadDemand, ReadTopology
+from regraft.heal.core.requests import Demand, EndDeputy, ExecutionLimits, ReadDemand, ReadTopology
 from regraft.heal.core.tasks import Signal, sleep
 from regraft.heal.repair import Join, join
 from regraft.heal.repair_plan import detaching, isolating
 from regraft.model import Plan, RegraftError, Topology
 
-JOINING = Care(seconds=5.0, attempts=3)
-LEAVING = Care(seconds=3.0, attempts=1)
+JOINING = ExecutionLimits(seconds=5.0, attempts=3)
+LEAVING = ExecutionLimits(seconds=3.0, attempts=1)
 TURN_SECONDS = 2.0
 PAUSE, LONGEST = 0.2, 2.0
 LEISURE = 0.7

@@ -8,7 +8,7 @@ that it has never reached: when many start at once, some are slower.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from regraft.heal.core.effects import Drop, Keep
+from regraft.heal.core.effects import DropConnection, KeepConnection
 from regraft.heal.core.knowledge import Knowledge
 from regraft.heal.core.requests import Examine
 from regraft.heal.detection import Detector, Effect, Evidence, Ping, Probe, Suspect
@@ -22,7 +22,7 @@ FRESH_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class Told:
+class WatchCallbacks:
     """What the watch reports. Before a timer has ended: `doubted`, when a connection is lost; `expected`,
     when an address refuses us."""
 
@@ -33,13 +33,13 @@ class Told:
 
 
 class Watching:
-    def __init__(self, known: Knowledge, told: Told) -> None:
+    def __init__(self, known: Knowledge, callbacks: WatchCallbacks) -> None:
         self.detector = Detector(known.settings.timing)
         self.loads: dict[str, Load] = {}
         """As neighbours have reported them."""
         self.own_load: Load | None = None
         self._known = known
-        self._told = told
+        self._callbacks = callbacks
         self._settled: float | None = None
         self._looked = 0.0
         self._refused: dict[str, tuple[float, Owner]] = {}
@@ -63,8 +63,8 @@ class Watching:
         nodes = {known.node_of(id) for id in self._wanted} - {known.id}
         for id in sorted(self.detector.peers - self._wanted):
             self.detector.forget(id)
-        known.effects += [Drop(node) for node in sorted(self._kept - nodes)]
-        known.effects += [Keep(node) for node in sorted(nodes - self._kept)]
+        known.effects += [DropConnection(node) for node in sorted(self._kept - nodes)]
+        known.effects += [KeepConnection(node) for node in sorted(nodes - self._kept)]
         self._kept = nodes
         self._begin_others()
 
@@ -110,7 +110,7 @@ class Watching:
 
     def down(self, node: str) -> None:
         for id in self._at(node):
-            self._told.doubted(id)
+            self._callbacks.doubted(id)
             self._do(self.detector.lost(id, self._known.now))
 
     def _at(self, node: str) -> list[str]:
@@ -149,9 +149,9 @@ class Watching:
                 case Probe():
                     self._known.begin(self._probe(effect.peer))
                 case Suspect():
-                    self._told.suspected(effect)
+                    self._callbacks.suspected(effect)
                 case _:
-                    self._told.trusted(effect.peer)
+                    self._callbacks.trusted(effect.peer)
 
     async def _probe(self, id: str) -> None:
         known = self._known
@@ -166,7 +166,7 @@ class Watching:
             return
         if found is Evidence.REFUSED:
             self._refused[id] = known.now, owner
-            self._told.expected(id)
+            self._callbacks.expected(id)
         if found.hard and id in self.detector.peers and known.settings.at_once:
-            self._told.suspected(Suspect(id, found, 0.0))
+            self._callbacks.suspected(Suspect(id, found, 0.0))
         self._do(self.detector.evidence(id, found, known.now))

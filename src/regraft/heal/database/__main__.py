@@ -11,7 +11,7 @@ import signal
 import sys
 
 from regraft.coord import Configuration, Layout
-from regraft.heal.database.node import DatabaseNode, Timing
+from regraft.heal.database.node import DatabaseNode, DatabaseTiming
 from regraft.heal.database.store import store_of
 from regraft.model import BadInput, RegraftError
 from regraft.processes.orphans import end_with_parent
@@ -27,7 +27,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--region", default="")
     parser.add_argument("--guarded", action="store_true", help="end when standard input, a pipe, does")
-    parser.add_argument("--grant-seconds", type=float, default=Timing().grant)
+    parser.add_argument("--grant-seconds", type=float, default=DatabaseTiming().grant)
     return parser.parse_args()
 
 
@@ -43,7 +43,7 @@ async def serve(given: argparse.Namespace) -> None:
         Layout(given.root),
         address=(given.host, given.port),
         region=given.region,
-        timing=Timing(grant=given.grant_seconds),
+        timing=DatabaseTiming(grant=given.grant_seconds),
     )
     async with node:
         print(json.dumps({"id": node.id, "host": node.host, "port": node.port}), flush=True)

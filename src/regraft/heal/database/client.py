@@ -8,22 +8,23 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from regraft.coord import Coord, Layout
-from regraft.heal.database.connection import Connection, DatabaseAway
-from regraft.heal.database.metadata import Here, living
+from regraft.heal.database.metadata import RunningDatabase, running_databases
 from regraft.heal.database.protocol import (
-    Answer,
     Ask,
-    AskGrant,
+    DatabaseAnswer,
+    DatabaseAway,
+    DatabaseConnection,
     GetAdaptations,
     GetBrokers,
+    GetGrant,
     GetRules,
     PutAdaptation,
     PutBroker,
     PutRules,
-    Release,
+    ReleaseGrant,
 )
 from regraft.heal.database.records import Adaptation, BrokerRecord, RuleSet, RuleText
-from regraft.heal.grant import Denied, Grant, Request
+from regraft.heal.grant import Denied, Grant, GrantRequest
 from regraft.heal.rules import Checked, check, parse
 from regraft.model import BadInput, RegraftError
 
@@ -43,14 +44,14 @@ class DatabaseClient:
     def __init__(self, addresses: Sequence[tuple[str, int]], seconds: float = SECONDS) -> None:
         if not addresses:
             raise BadInput("destination database", "no address is known")
-        self._connections = [Connection(host, port) for host, port in addresses]
+        self._connections = [DatabaseConnection(host, port) for host, port in addresses]
         self._seconds = seconds
         self._away: dict[int, float] = {}
 
     @classmethod
     async def found(cls, coord: Coord, layout: Layout, region: str = "") -> "DatabaseClient":
         """A client of all running databases, those of our region first."""
-        databases = await living(coord, f"{layout.root}/heal")
+        databases = await running_databases(coord, f"{layout.root}/heal")
         if not databases:
             raise BadInput(f"{layout.root}/heal/alive", "no destination database is running")
         return cls(closest(databases, region))
@@ -59,14 +60,14 @@ class DatabaseClient:
         for connection in self._connections:
             connection.close()
 
-    async def request(self, request: Request, patience: float = 30.0) -> Grant | Denied:
+    async def request(self, request: GrantRequest, patience: float = 30.0) -> Grant | Denied:
         """Waits for the grant; `Denied` if it cannot be given, or not within `patience` seconds."""
         deadline = asyncio.get_running_loop().time() + patience
         while True:
             try:
-                answer = await self._call(AskGrant(request=request))
+                answer = await self._call(GetGrant(request=request))
             except DatabasesAway as fault:
-                answer = Answer(number=0, refused=str(fault), again=True)
+                answer = DatabaseAnswer(number=0, refused=str(fault), again=True)
                 await asyncio.sleep(PAUSE)
             if answer.grant is not None:
                 return answer.grant
@@ -79,7 +80,7 @@ class DatabaseClient:
         """Records the adaptation, if one is given, and gives the grant back: the next one may begin."""
         if adaptation is not None:
             await self._done(PutAdaptation(adaptation=adaptation))
-        await self._done(Release(grant=grant))
+        await self._done(ReleaseGrant(grant=grant))
 
     async def put_broker(self, record: BrokerRecord) -> int:
         """Returns how many databases have stored it."""
@@ -131,17 +132,17 @@ class DatabaseClient:
                 version = answer.rules.version
                 yield checked_rules(answer.rules)
 
-    async def _done(self, ask: Ask) -> Answer:
+    async def _done(self, ask: Ask) -> DatabaseAnswer:
         """For requests that are refused only if something fails."""
         answer = await self._call(ask)
         if answer.refused:
             raise DatabasesAway(f"the destination database refuses: {answer.refused}")
         return answer
 
-    async def _call(self, ask: Ask, wait: float = 0.0) -> Answer:
+    async def _call(self, ask: Ask, wait: float = 0.0) -> DatabaseAnswer:
         """The first answer that is not `again`; only if every database answers so, the last of those."""
         reasons: list[str] = []
-        trouble: Answer | None = None
+        trouble: DatabaseAnswer | None = None
         for place in self._order():
             try:
                 answer = await self._connections[place].call(ask, self._seconds + wait)
@@ -164,7 +165,7 @@ class DatabaseClient:
         return sorted(range(len(self._connections)), key=lambda place: (place in late, place))
 
 
-def closest(databases: Mapping[str, Here], region: str) -> list[tuple[str, int]]:
+def closest(databases: Mapping[str, RunningDatabase], region: str) -> list[tuple[str, int]]:
     order = sorted(databases, key=lambda id: (databases[id].region != region, id))
     return [(databases[id].host, databases[id].port) for id in order]
 

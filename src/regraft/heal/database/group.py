@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from regraft.heal.database.records import BrokerRecord, Map
-from regraft.heal.grant import Grant, Member, Request
+from regraft.heal.grant import Grant, GrantRequest, Member
 
 Near = Mapping[str, frozenset[str]]
 
@@ -51,7 +51,7 @@ def path(near: Near, source: str, destination: str) -> tuple[str, ...]:
     return tuple(way)
 
 
-def concerned(map: Map, request: Request) -> tuple[str, ...] | str:
+def concerned(map: Map, request: GrantRequest) -> tuple[str, ...] | str:
     """The ids of the group, the closest to the publisher first; or why there is none."""
     near = neighbours(map)
     known = request.target in near
@@ -79,7 +79,7 @@ def concerned(map: Map, request: Request) -> tuple[str, ...] | str:
     return tuple(id for id, _ in by_distance if id in chosen)
 
 
-def grant_of(id: str, map: Map, request: Request, records: Mapping[str, BrokerRecord]) -> Grant | str:
+def grant_of(id: str, map: Map, request: GrantRequest, records: Mapping[str, BrokerRecord]) -> Grant | str:
     """The group as it is when the request's turn comes; or why there is none."""
     ids = concerned(map, request)
     if isinstance(ids, str):
@@ -105,7 +105,7 @@ def _member(id: str, records: Mapping[str, BrokerRecord]) -> Member:
     return Member(id, record.life, record.host, record.port) if record else Member(id)
 
 
-def _deleted(request: Request) -> Iterable[str]:
+def _deleted(request: GrantRequest) -> Iterable[str]:
     return (request.target,) if request.kind == "delete" else ()
 
 

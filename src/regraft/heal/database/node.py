@@ -10,21 +10,42 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from regraft.coord import Configuration, Coord, CoordError, CoordUnreachable, Layout
-from regraft.heal.database.answers import Answers
-from regraft.heal.database.metadata import Here, Metadata
-from regraft.heal.database.protocol import ASKED, Answer, Call
+from regraft.heal.database.broker_copies import BrokerCopies
+from regraft.heal.database.granting import Granting
+from regraft.heal.database.metadata import Metadata, RunningDatabase
+from regraft.heal.database.protocol import (
+    ASKED,
+    Ask,
+    Call,
+    DatabaseAnswer,
+    GetAdaptations,
+    GetBrokers,
+    GetDocument,
+    GetGrant,
+    GetRules,
+    Keep,
+    PutAdaptation,
+    PutBroker,
+    PutRules,
+    ReleaseGrant,
+    trouble,
+)
 from regraft.heal.database.replicas import Replicas
+from regraft.heal.database.rule_sets import RuleSets
 from regraft.heal.database.store import Store
 from regraft.wire.requests import Answering
 from regraft.wire.streams import address_of, listen
 
 MOST_CALLS = 1_000
 """How many calls may be open at a time on one connection."""
+MOST_ADAPTATIONS = 10_000
 
 
 @dataclass(frozen=True)
-class Timing:
+class DatabaseTiming:
     """Seconds. `grant`: how long a grant may be held before its asker is taken for dead."""
 
     grant: float = 10.0
@@ -32,6 +53,52 @@ class Timing:
     lost: float = 5.0
     """How long a database may be away before its records are copied elsewhere."""
     check: float = 0.25
+
+
+class Answers:
+    """Which part of a database answers which request.
+
+    `patience`: seconds for a grant; `grace`: for a database that is away, before it counts as lost.
+    """
+
+    def __init__(self, replicas: Replicas, metadata: Metadata, patience: float, grace: float) -> None:
+        self.granting = Granting(replicas, metadata, patience)
+        self.copies = BrokerCopies(replicas, metadata, grace)
+        self._rules = RuleSets(replicas, metadata)
+        self._replicas = replicas
+
+    async def to(self, ask: Ask) -> DatabaseAnswer:
+        answer = DatabaseAnswer(number=0)
+        match ask:
+            case GetGrant():
+                answer = await self.granting.grant(ask.request)
+            case ReleaseGrant():
+                await self.granting.release(ask.grant)
+            case GetBrokers():
+                answer = await self.copies.get(ask)
+            case PutBroker():
+                answer = await self.copies.put(ask.record)
+            case Keep():
+                if not await self._replicas.keep_all(ask):
+                    answer = trouble("the store of this database does not answer")
+            case GetDocument():
+                data = await self._replicas.own_document(ask.name)
+                answer = DatabaseAnswer(number=0, document=data.decode() if data is not None else None)
+            case GetRules():
+                answer = await self._rules.get(ask)
+            case PutRules():
+                answer = await self._rules.put(ask)
+            case PutAdaptation():
+                copies = await self._replicas.everywhere(Keep(adaptations=(ask.adaptation,)))
+                answer = (
+                    DatabaseAnswer(number=0, copies=copies)
+                    if copies
+                    else trouble("no database could store it")
+                )
+            case GetAdaptations():
+                found = await self._replicas.adaptations(min(ask.most, MOST_ADAPTATIONS), here=ask.here)
+                answer = DatabaseAnswer(number=0, adaptations=found)
+        return answer
 
 
 class DatabaseNode:
@@ -46,7 +113,7 @@ class DatabaseNode:
         *,
         address: tuple[str, int] = ("127.0.0.1", 0),
         region: str = "",
-        timing: Timing | None = None,
+        timing: DatabaseTiming | None = None,
     ) -> None:
         self.id = id
         self.host, self.port = address
@@ -54,10 +121,10 @@ class DatabaseNode:
         self._store = store
         self._configuration = configuration
         self._layout = layout or Layout()
-        self._timing = timing or Timing()
+        self._timing = timing or DatabaseTiming()
         self._stack = contextlib.AsyncExitStack()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._open: set[Answering[Call, Answer]] = set()
+        self._open: set[Answering[Call, DatabaseAnswer]] = set()
 
     @property
     def faults(self) -> list[str]:
@@ -89,11 +156,11 @@ class DatabaseNode:
         self.port = address_of(server)[1]
         self._stack.callback(server.close)
         await self._replicas.sweep()
-        here = Here(host=self.host, port=self.port, region=self.region, store=self._store.name)
+        here = RunningDatabase(host=self.host, port=self.port, region=self.region, store=self._store.name)
         await self._metadata.announce(self.id, here)
         self._begin(self._regularly(self._timing.sweep, self._replicas.sweep))
-        self._begin(self._regularly(self._timing.check, self._answers.turns.expire))
-        self._begin(self._regularly(self._timing.sweep, self._answers.holding.mend))
+        self._begin(self._regularly(self._timing.check, self._answers.granting.expire))
+        self._begin(self._regularly(self._timing.sweep, self._answers.copies.copy_lost))
 
     async def stop(self) -> None:
         for task in list(self._tasks):
@@ -116,17 +183,18 @@ class DatabaseNode:
             except CoordError as fault:
                 self._metadata.note(str(fault))
 
-    async def _answer(self, call: Call) -> Answer:
+    async def _answer(self, call: Call) -> DatabaseAnswer:
         try:
-            return await self._answers.to(call.number, call.ask)
+            answer = await self._answers.to(call.ask)
         except CoordUnreachable as fault:
-            return Answer(number=call.number, refused=str(fault), again=True)
+            answer = trouble(str(fault))
         except CoordError as fault:
-            return Answer(number=call.number, refused=str(fault))
+            answer = DatabaseAnswer(number=0, refused=str(fault))
+        return msgspec.structs.replace(answer, number=call.number)
 
-    def _refuse(self, peer: str, reason: str) -> Answer:
+    def _refuse(self, peer: str, reason: str) -> DatabaseAnswer:
         self._metadata.note(f"caller {peer}: {reason}")
-        return Answer(number=0, refused=reason)
+        return DatabaseAnswer(number=0, refused=reason)
 
-    def _accept(self) -> Answering[Call, Answer]:
+    def _accept(self) -> Answering[Call, DatabaseAnswer]:
         return Answering(ASKED, self._open, self._answer, self._begin, self._refuse, MOST_CALLS)

@@ -1,4 +1,4 @@
-"""What brokers ask a destination database, and databases ask each other.
+"""What brokers ask a destination database, and databases ask each other; one connection to ask on.
 
 A frame is a `Call` or an `Answer`; an answer has the number of its call. Garbage ends the connection with a
 reason.
@@ -7,19 +7,21 @@ reason.
 import msgspec
 
 from regraft.heal.database.records import Adaptation, BrokerRecord, RuleSet
-from regraft.heal.grant import Grant, Request
+from regraft.heal.grant import Grant, GrantRequest
+from regraft.model import RegraftError
 from regraft.wire.frames import Format
+from regraft.wire.requests import Away, Caller
 
 
 class _Ask(msgspec.Struct, frozen=True, kw_only=True, tag_field="ask"):
     pass
 
 
-class AskGrant(_Ask, frozen=True, kw_only=True, tag="LE"):
-    request: Request
+class GetGrant(_Ask, frozen=True, kw_only=True, tag="LE"):
+    request: GrantRequest
 
 
-class Release(_Ask, frozen=True, kw_only=True, tag="release"):
+class ReleaseGrant(_Ask, frozen=True, kw_only=True, tag="release"):
     grant: str
 
 
@@ -70,8 +72,8 @@ class GetAdaptations(_Ask, frozen=True, kw_only=True, tag="get adaptations"):
 
 
 Ask = (
-    AskGrant
-    | Release
+    GetGrant
+    | ReleaseGrant
     | GetBrokers
     | PutBroker
     | Keep
@@ -88,7 +90,7 @@ class Call(msgspec.Struct, frozen=True):
     ask: Ask
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class DatabaseAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """`refused`: why the request was refused. Otherwise another field may hold a result."""
 
     number: int
@@ -104,13 +106,41 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """How many databases have stored what was put."""
 
 
-def trouble(reason: str) -> Answer:
+def trouble(reason: str) -> DatabaseAnswer:
     """This database cannot do it now; another one may."""
-    return Answer(number=0, refused=reason, again=True)
+    return DatabaseAnswer(number=0, refused=reason, again=True)
 
 
 LARGEST = 8 << 20
-ASKED: Format[Call, Answer] = Format(Call, LARGEST)
+ASKED: Format[Call, DatabaseAnswer] = Format(Call, LARGEST)
 """The database's end of a connection."""
-ASKING: Format[Answer, Call] = Format(Answer, LARGEST)
+ASKING: Format[DatabaseAnswer, Call] = Format(DatabaseAnswer, LARGEST)
 """The asker's end."""
+
+
+class DatabaseAway(RegraftError):
+    """This database does not answer, or answers garbage; another one may know."""
+
+
+class DatabaseConnection:
+    """Connects at the first call; there may be many calls at a time. `place` names it in messages.
+
+    On failure: a call that is not answered in time, or is answered with garbage, or whose connection ends,
+    raises `DatabaseAway` with the reason; the next call connects again.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self.host, self.port = host, port
+        self.place = f"database at {host}:{port}"
+        self._caller = Caller((host, port), ASKING, lambda answer: answer.number)
+
+    async def call(self, ask: Ask, seconds: float) -> DatabaseAnswer:
+        try:
+            return await self._caller.call(lambda number: Call(number, ask), seconds)
+        except TimeoutError:
+            raise DatabaseAway(f"{self.place}: no answer in {seconds:g} s") from None
+        except Away as fault:
+            raise DatabaseAway(f"{self.place}: {fault}") from None
+
+    def close(self) -> None:
+        self._caller.close()

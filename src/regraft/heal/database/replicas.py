@@ -8,11 +8,18 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
 from regraft.heal.database import store as sql
-from regraft.heal.database.connection import Connection, DatabaseAway
-from regraft.heal.database.merge import merged
-from regraft.heal.database.metadata import Here, Metadata
+from regraft.heal.database.metadata import Metadata, RunningDatabase
 from regraft.heal.database.placement import asked
-from regraft.heal.database.protocol import Answer, Ask, GetAdaptations, GetBrokers, GetDocument, Keep
+from regraft.heal.database.protocol import (
+    Ask,
+    DatabaseAnswer,
+    DatabaseAway,
+    DatabaseConnection,
+    GetAdaptations,
+    GetBrokers,
+    GetDocument,
+    Keep,
+)
 from regraft.heal.database.records import (
     Adaptation,
     BrokerRecord,
@@ -22,6 +29,7 @@ from regraft.heal.database.records import (
     decoded,
     digest,
     encoded,
+    merged,
 )
 from regraft.heal.database.store import Store, StoreFailed
 
@@ -35,7 +43,7 @@ class Replicas:
         self.me = me
         self._store = store
         self._metadata = metadata
-        self._peers: dict[str, Connection] = {}
+        self._peers: dict[str, DatabaseConnection] = {}
 
     # Brokers
 
@@ -204,7 +212,7 @@ class Replicas:
 
     # Peers
 
-    async def ask(self, peer: str, ask: Ask) -> Answer | None:
+    async def ask(self, peer: str, ask: Ask) -> DatabaseAnswer | None:
         here = self._metadata.alive.get(peer)
         if here is None:
             return None
@@ -214,10 +222,10 @@ class Replicas:
             self._metadata.note(str(fault))
             return None
 
-    def _connection(self, peer: str, here: Here) -> Connection:
+    def _connection(self, peer: str, here: RunningDatabase) -> DatabaseConnection:
         known = self._peers.get(peer)
         if known is None or (known.host, known.port) != (here.host, here.port):
-            known = self._peers[peer] = Connection(here.host, here.port)
+            known = self._peers[peer] = DatabaseConnection(here.host, here.port)
         return known
 
     async def _write(self, statement: str, rows: Sequence[Sequence[object]]) -> bool:

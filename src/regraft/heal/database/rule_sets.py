@@ -7,7 +7,7 @@ current.
 import asyncio
 
 from regraft.heal.database.metadata import Head, Metadata
-from regraft.heal.database.protocol import Answer, GetRules, Keep, PutRules, trouble
+from regraft.heal.database.protocol import DatabaseAnswer, GetRules, Keep, PutRules, trouble
 from regraft.heal.database.records import RuleSet, RuleText, decoded, digest, encoded
 from regraft.heal.database.replicas import Replicas
 from regraft.heal.rules import check, parse
@@ -21,16 +21,16 @@ class RuleSets:
         self._replicas = replicas
         self._metadata = metadata
 
-    async def get(self, ask: GetRules) -> Answer:
+    async def get(self, ask: GetRules) -> DatabaseAnswer:
         deadline = asyncio.get_running_loop().time() + min(ask.wait, MOST_RULES_WAIT)
         while True:
             seen = self._metadata.changes
             if self._head.version > ask.since:
                 break
             if not await self._metadata.news(seen, deadline):
-                return Answer(number=0)
+                return DatabaseAnswer(number=0)
         found = await self._rule_set()
-        return Answer(number=0, rules=found) if found else trouble("the rules cannot be found")
+        return DatabaseAnswer(number=0, rules=found) if found else trouble("the rules cannot be found")
 
     async def _rule_set(self) -> RuleSet | None:
         head = self._head
@@ -43,13 +43,13 @@ class RuleSets:
     def _head(self) -> Head:
         return self._metadata.head.value or Head()
 
-    async def put(self, ask: PutRules) -> Answer:
+    async def put(self, ask: PutRules) -> DatabaseAnswer:
         """Checks the rules here as well, stores them at every database, then makes them the current ones."""
         before = await self._rule_set()
         if before is None:
             return trouble("the current rules cannot be found")
         if before.version != ask.expected:
-            return Answer(number=0, refused=f"the rules are at version {before.version}, not {ask.expected}")
+            return _outdated(ask, before.version)
         try:
             for rule in ask.rules.rules:
                 check(parse(rule.text), ask.rules.definitions, place=rule.name)
@@ -57,7 +57,7 @@ class RuleSets:
                 whole = "all rules together"
                 check(parse(ask.rules.text, whole), ask.rules.definitions, place=whole)
         except BadInput as fault:
-            return Answer(number=0, refused=str(fault))
+            return DatabaseAnswer(number=0, refused=str(fault))
         after = RuleSet(
             version=before.version + 1,
             rules=_versions(before, ask.rules),
@@ -73,8 +73,12 @@ class RuleSets:
             self._metadata.head, lambda now: head if now.version == before.version else None
         )
         if kept != head:
-            return Answer(number=0, refused=f"the rules are at version {kept.version}, not {ask.expected}")
-        return Answer(number=0, rules=after, copies=copies)
+            return _outdated(ask, kept.version)
+        return DatabaseAnswer(number=0, rules=after, copies=copies)
+
+
+def _outdated(ask: PutRules, version: int) -> DatabaseAnswer:
+    return DatabaseAnswer(number=0, refused=f"the rules are at version {version}, not {ask.expected}")
 
 
 def _versions(before: RuleSet, after: RuleSet) -> tuple[RuleText, ...]:

@@ -3,7 +3,7 @@
 Events in, effects out, time is an argument: `core.Elections`. See docs/healing.md and decision 15.
 """
 
-from regraft.heal.election.ballot import Settings
+from regraft.heal.election.ballot import ElectionSettings
 from regraft.heal.election.core import Elections
 from regraft.heal.election.effects import Act, Choose, Effect, GaveUp, Learned, Send
 from regraft.heal.election.messages import (
@@ -25,6 +25,7 @@ __all__ = [
     "Decided",
     "Decision",
     "Effect",
+    "ElectionSettings",
     "Elections",
     "GaveUp",
     "GroupInfo",
@@ -32,7 +33,6 @@ __all__ = [
     "Message",
     "NewLeader",
     "Send",
-    "Settings",
     "Vote",
     "decode",
     "encode",

@@ -34,7 +34,7 @@ MOST_VIEWS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Settings:
+class ElectionSettings:
     """Seconds. `timer` is Δ: how long a leader may be silent before it is given up; longer in later views."""
 
     timer: float = 0.1
@@ -57,7 +57,7 @@ class Settings:
 class Ballot:
     """What one member knows of one election."""
 
-    def __init__(self, me: str, grant: Grant, settings: Settings, suspected: set[str]) -> None:
+    def __init__(self, me: str, grant: Grant, settings: ElectionSettings, suspected: set[str]) -> None:
         self.me = me
         self.grant = grant
         self.settings = settings

@@ -8,7 +8,7 @@ over and forgotten is never begun again.
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 
-from regraft.heal.election.ballot import Ballot, Settings
+from regraft.heal.election.ballot import Ballot, ElectionSettings
 from regraft.heal.election.effects import Effect
 from regraft.heal.election.messages import Decision, GroupInfo, Message
 from regraft.heal.grant import Grant
@@ -29,10 +29,10 @@ class Elections:
 
     ballot: type[Ballot] = Ballot
 
-    def __init__(self, me: str, life: int = 0, settings: Settings | None = None) -> None:
+    def __init__(self, me: str, life: int = 0, settings: ElectionSettings | None = None) -> None:
         self.me = me
         self.life = life
-        self.settings = settings or Settings()
+        self.settings = settings or ElectionSettings()
         self.open: dict[str, Ballot] = {}
         self.suspected: set[str] = set()
         self._over: OrderedDict[str, None] = OrderedDict()

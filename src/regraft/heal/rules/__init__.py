@@ -2,8 +2,7 @@
 
 from regraft.heal.rules.check import Checked, check
 from regraft.heal.rules.conflicts import Conflict, conflicts
-from regraft.heal.rules.parser import parse
-from regraft.heal.rules.seed import SEED_RULES
+from regraft.heal.rules.parser import PAPER_RULES, parse
 from regraft.heal.rules.syntax import Rule
 
-__all__ = ["SEED_RULES", "Checked", "Conflict", "Rule", "check", "conflicts", "parse"]
+__all__ = ["PAPER_RULES", "Checked", "Conflict", "Rule", "check", "conflicts", "parse"]

@@ -5,7 +5,6 @@ from typing import Any, Final, NamedTuple
 
 from lark import Token, Transformer, v_args
 
-from regraft.heal.rules.faults import Misfit
 from regraft.heal.rules.syntax import (
     At,
     Binary,
@@ -13,6 +12,7 @@ from regraft.heal.rules.syntax import (
     Declaration,
     Expression,
     Literal,
+    Misfit,
     Name,
     Occurrence,
     Open,

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
-from regraft.heal.rules.faults import Misfit
 from regraft.heal.rules.syntax import (
     At,
     Binary,
@@ -15,6 +14,7 @@ from regraft.heal.rules.syntax import (
     Declaration,
     Expression,
     Literal,
+    Misfit,
     Name,
     Open,
     Rule,

@@ -21,8 +21,7 @@ from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
 
 from regraft.heal.rules.build import Build, Found
-from regraft.heal.rules.faults import BadRule, Misfit, placed
-from regraft.heal.rules.syntax import At, Rule
+from regraft.heal.rules.syntax import At, BadRule, Misfit, Rule, placed
 
 MAX_LENGTH: Final = 65_536
 MAX_RULES: Final = 500
@@ -81,6 +80,31 @@ COMMENT: /\/\/[^\n]*|\/\*(.|\n)*?\*\//
 %ignore WS
 %ignore COMMENT
 """
+
+PAPER_RULES: Final = """\
+type oblig deleteBrokerRules(target database, Broker<T> broker){
+subject   AdaptationManager;
+on       deleteBrokerRequest();
+do       database.deleteBroker(broker);}
+
+type oblig addBrokerRules(target database, Broker<T> broker){
+subject   AdaptationManager;
+on       addBrokerRequest();
+do       database.addBroker(broker);}
+
+type oblig failureJudgmentRules(target database, Broker<T> broker){
+subject   AdaptationManager;
+on       migrateBrokerRequest(Monitor, max_input_rate,; min_output_rate);
+do       database.goBroker(broker);
+when     max_input_rate <= min_output_rate;}
+
+type oblig taskTransferRules(target database, Broker<List<T>>brokers){
+subject   AdaptationManager;
+on       transferBrokerRequest(Compression brokers, local_ip_info, remote_ip_info);
+do       database.goBroker(brokers);
+when     brokers.getBrokersID() <= User Defined;
+"""
+"""The four rules of Mimosa Pudica §4.3, punctuated as printed there."""
 
 
 def parse(text: str, place: str = "") -> tuple[Rule, ...]:

@@ -1,7 +1,9 @@
-"""The parts of a rule as written, each with its place in the text."""
+"""The parts of a rule as written, each with its place in the text; and faults, which name such a place."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from regraft.model import BadInput
 
 
 class At(NamedTuple):
@@ -10,6 +12,24 @@ class At(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.line}:{self.column}"
+
+
+class BadRule(BadInput):
+    """A rule that does not parse, or says what cannot be; `place` ends in line:column."""
+
+
+class Misfit(BadRule):
+    """Seen from within the text: `within_text` adds where the text is from."""
+
+    def __init__(self, at: At, rule: str) -> None:
+        super().__init__(str(at), rule)
+
+    def within_text(self, place: str) -> BadRule:
+        return BadRule(placed(place, self.place), self.rule)
+
+
+def placed(place: str, at: At | str) -> str:
+    return f"{place}:{at}" if place else str(at)
 
 
 @dataclass(frozen=True, slots=True)

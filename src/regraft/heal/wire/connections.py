@@ -24,7 +24,7 @@ UNSENT_BYTES = 4 << 20
 """A peer that has left more than this unread is disconnected."""
 
 
-class Connection(Stream[Message, Message]):
+class ManagerConnection(Stream[Message, Message]):
     """One connection; `expected` is the peer that we have called."""
 
     def __init__(self, all: "Connections", expected: str = "") -> None:
@@ -73,11 +73,11 @@ class Connections:
     ) -> None:
         self.hello = hello
         self.heard = heard
-        self.open: set[Connection] = set()
+        self.open: set[ManagerConnection] = set()
         self._where = where
         self._up, self._down = up, down
         self._accepting, self._dialling = accepting, dialling
-        self._by_peer: dict[str, list[Connection]] = {}
+        self._by_peer: dict[str, list[ManagerConnection]] = {}
         self._kept: dict[str, asyncio.Task[None]] = {}
         self._waiting: dict[str, list[Message]] = {}
         """Messages for peers that are being called."""
@@ -86,7 +86,7 @@ class Connections:
         self._stopped = False
 
     async def listen(self, host: str, port: int = 0) -> Address:
-        self._server = await listen(lambda: Connection(self), (host, port), self._accepting)
+        self._server = await listen(lambda: ManagerConnection(self), (host, port), self._accepting)
         return address_of(self._server)
 
     @property
@@ -137,7 +137,7 @@ class Connections:
             return False
         return hello.id != self.hello.id and expected in ("", hello.id)
 
-    def introduced(self, connection: Connection) -> None:
+    def introduced(self, connection: ManagerConnection) -> None:
         first = connection.id not in self._by_peer
         self._by_peer.setdefault(connection.id, []).append(connection)
         for message in self._waiting.pop(connection.id, []):
@@ -145,7 +145,7 @@ class Connections:
         if first:
             self._up(connection.id)
 
-    def ended(self, connection: Connection) -> None:
+    def ended(self, connection: ManagerConnection) -> None:
         there = self._by_peer.get(connection.id, [])
         if connection in there:
             there.remove(connection)
@@ -183,7 +183,9 @@ class Connections:
             return False
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                return await (await dial(lambda: Connection(self, peer), address, self._dialling)).known
+                return await (
+                    await dial(lambda: ManagerConnection(self, peer), address, self._dialling)
+                ).known
         except (OSError, TimeoutError, UnicodeError) as fault:
             log.info("%s: the manager of %s does not answer: %r", self.hello.id, peer, fault)
             return False

@@ -4,9 +4,9 @@
 |---|---|
 | Hello | who I am, in which life, and the secret that only managers know; the first of both sides |
 | Ping, Pong | does this broker, yours or a deputy, run at your node; yes, and this is the load |
-| Ballot | a message of an election (`election.messages`) |
+| PackedBallot | a message of an election (`election.messages`) |
 | Cause | why an election begins: the event, and how long the phases before the election took |
-| Here | this broker has a new owner, at this address |
+| NewOwner | this broker has a new owner, at this address |
 | CarriedOut | the decision of that election has been carried out |
 | AskReach, Reach | do you have a working connection to that broker; yes or no |
 | AskJoin, Answer | a broker outside the overlay asks to be added; accepted, or why not |
@@ -40,7 +40,7 @@ class Pong(_Message, frozen=True, kw_only=True, array_like=True, tag="pong"):
     load: Load | None = None
 
 
-class Ballot(_Message, frozen=True, kw_only=True, array_like=True, tag="ballot"):
+class PackedBallot(_Message, frozen=True, kw_only=True, array_like=True, tag="ballot"):
     data: bytes
 
 
@@ -52,7 +52,7 @@ class Cause(_Message, frozen=True, kw_only=True, array_like=True, tag="cause"):
     vote_ms: float = 0.0
 
 
-class Here(_Message, frozen=True, kw_only=True, array_like=True, tag="here"):
+class NewOwner(_Message, frozen=True, kw_only=True, array_like=True, tag="here"):
     broker: str
     life: int
     host: str
@@ -96,7 +96,18 @@ class Answer(_Message, frozen=True, kw_only=True, array_like=True, tag="answer")
 
 
 Message = (
-    Hello | Ping | Pong | Ballot | Cause | Here | CarriedOut | AskReach | Reach | AskJoin | SendAway | Answer
+    Hello
+    | Ping
+    | Pong
+    | PackedBallot
+    | Cause
+    | NewOwner
+    | CarriedOut
+    | AskReach
+    | Reach
+    | AskJoin
+    | SendAway
+    | Answer
 )
 
 FORMAT: Format[Message, Message] = Format(Message, largest=2 << 20)

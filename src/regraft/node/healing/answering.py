@@ -6,13 +6,14 @@ core decides what is asked, and what follows from the answer.
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 
-from regraft.coord import Coord, CoordError
+from regraft.coord import Coord, CoordError, Layout
 from regraft.heal.core import requests
 from regraft.heal.core.events import Answered, Failed
 from regraft.heal.core.tasks import Request
@@ -22,12 +23,11 @@ from regraft.heal.measured_demand import last_measured
 from regraft.heal.owner import NotTaken, Owner, Seen
 from regraft.heal.ownership import look
 from regraft.model import RegraftError, Topology
-from regraft.node.healing.component_moves import components_of, move_components
+from regraft.model.intents import Clone, Migrate
 from regraft.node.healing.databases import Databases
-from regraft.node.healing.deploy import bury, carry_out, current, finish_others
+from regraft.node.healing.deploy import carry_out, current, finish_others, remove_dead_deployer
 from regraft.node.healing.hosting import Hosting
-from regraft.node.healing.in_service import ask_to_start, reinstate, retire
-from regraft.node.healing.removals import claim
+from regraft.node.healing.in_service import ask_to_start, claim, reinstate, retire
 from regraft.node.healing.settings import NodeSettings
 from regraft.node.healing.whereabouts import Whereabouts, examine
 
@@ -36,7 +36,7 @@ PATIENCE = 5.0
 """How many seconds to wait for a grant."""
 
 
-class Answering:
+class RequestTasks:
     """Runs requests as tasks; `tell` gets the outcome of each before its task ends."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Answering:
             self._tell(told)
 
 
-class World:
+class RequestHandlers:
     """How each request is carried out at one node."""
 
     def __init__(
@@ -98,7 +98,9 @@ class World:
             requests.Look: self._look,
             requests.StandIn: self._stand_in,
             requests.EndDeputy: lambda asked: hosting.end(asked.broker),
-            requests.Bury: lambda asked: bury(coord, self._layout, asked.session),
+            requests.RemoveDeadDeployer: lambda asked: remove_dead_deployer(
+                coord, self._layout, asked.session
+            ),
             requests.Sync: lambda asked: coord.sync(),
             requests.Start: lambda asked: ask_to_start(coord, self._layout, asked.broker, asked.beside),
             requests.Claim: self._claim,
@@ -106,11 +108,11 @@ class World:
             requests.Reinstate: lambda asked: reinstate(coord, self._layout, asked.broker),
             requests.AskGrant: self._ask_grant,
             requests.Release: self._release,
-            requests.PutBroker: self._put_broker,
+            requests.WriteBroker: self._put_broker,
             requests.MarkLeft: self._mark_left,
             requests.ReadTopology: self._topology,
-            requests.Execute: lambda asked: carry_out(coord, self._layout, asked.plan, asked.care),
-            requests.FinishOthers: lambda asked: finish_others(coord, self._layout, asked.care),
+            requests.Execute: lambda asked: carry_out(coord, self._layout, asked.plan, asked.limits),
+            requests.FinishOthers: lambda asked: finish_others(coord, self._layout, asked.limits),
             requests.ReadDemand: self._read_demand,
             requests.ReadComponents: lambda asked: components_of(coord, self._layout),
             requests.MoveComponents: lambda asked: move_components(coord, self._layout, asked.intent),
@@ -150,7 +152,7 @@ class World:
             adaptation = msgspec.structs.replace(adaptation, at=time.time())
         await (await self._databases.client()).release(asked.grant, adaptation)
 
-    async def _put_broker(self, asked: requests.PutBroker) -> None:
+    async def _put_broker(self, asked: requests.WriteBroker) -> None:
         """Not if it has got another owner while we waited for a database: that one's record would be lost."""
         client = await self._databases.client()
         here = self._hosting.brokers.get(asked.record.id)
@@ -185,3 +187,27 @@ class World:
             if measured is not None:
                 self._demand = requests.Demand(measured.traffic, measured.link_costs)
         return self._demand
+
+
+# Components of applications (Mimosa Pudica §4.3, rules 3 and 4). Their hosts run beside the brokers and are
+# found in ZooKeeper: the leader gives the orders, and needs no host itself. Few overlays have components, so
+# their code is loaded when it is needed.
+
+
+async def components_of(coord: Coord, layout: Layout) -> dict[str, tuple[str, ...]]:
+    """The components of each broker; `DirectoryAway` or `Corrupt` if they cannot be read."""
+    from regraft.components.directory import ZookeeperDirectory, places  # noqa: PLC0415
+
+    return places(await ZookeeperDirectory(coord, layout).all())
+
+
+async def move_components(coord: Coord, layout: Layout, intent: Migrate | Clone) -> str:
+    """Empty, or which of them have not arrived, and why."""
+    from regraft.components.caller import Calls  # noqa: PLC0415
+    from regraft.components.directory import ZookeeperDirectory  # noqa: PLC0415
+    from regraft.components.intents import carry_out  # noqa: PLC0415
+
+    directory = ZookeeperDirectory(coord, layout)
+    async with Calls.from_environment(directory, os.environ) as calls:
+        done = await carry_out(intent, calls, directory)
+    return "; ".join(f"{name}: {reason}" for name, reason in done.refused)

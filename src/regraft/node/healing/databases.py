@@ -10,7 +10,7 @@ from types import TracebackType
 
 from regraft.coord import Coord, CoordError, Layout
 from regraft.heal.database.client import DatabaseClient, closest
-from regraft.heal.database.metadata import living
+from regraft.heal.database.metadata import running_databases
 from regraft.heal.rules import Checked
 
 OLD_SECONDS = 30.0
@@ -81,7 +81,7 @@ class Databases:
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _look(self) -> None:
-        self._use(closest(await living(self._coord, self._root), self._region))
+        self._use(closest(await running_databases(self._coord, self._root), self._region))
 
     def _use(self, addresses: list[tuple[str, int]]) -> None:
         """If none is left, the last ones are kept: perhaps only ZooKeeper has lost them."""

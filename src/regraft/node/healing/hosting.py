@@ -24,7 +24,7 @@ from regraft.deploy.driver import ControlDriver
 from regraft.heal.core.acting import LATER_SECONDS
 from regraft.heal.fenced_journal import FencedJournal
 from regraft.heal.owner import NotTaken, Owner, Why
-from regraft.heal.ownership import Look, Places, take
+from regraft.heal.ownership import Places, TakeoverBasis, take
 from regraft.heal.session_lease import SHARE, SessionLease
 from regraft.node.healing.settings import NodeSettings
 
@@ -34,7 +34,7 @@ GARBAGE_OBJECTS = 200_000
 """How many objects the collector can look through in about a tenth of a second."""
 
 
-def let_go() -> bool:
+def collect_garbage() -> bool:
     """Collects garbage, also among what was set aside (`broker.io.garbage`); returns whether it did.
 
     A broker that has ended is full of cycles. A process that is always busy would keep every deputy that it
@@ -49,7 +49,7 @@ def let_go() -> bool:
     return True
 
 
-class Borrowed:
+class LateMemory:
     """The memory of a server that listens before it owns the broker's journal; `fill` gives it the
     journal."""
 
@@ -104,17 +104,17 @@ class Hosting:
         self._addresses = addresses
         self._heal = heal_address
         self._deposed = deposed
-        self._letting_go: asyncio.TimerHandle | None = None
+        self._collecting: asyncio.TimerHandle | None = None
         self._process = f"{socket.gethostname()}/{os.getpid()}/{time.time_ns()}"
 
     async def begin(
-        self, id: str, neighbours: Iterable[str], seen: Look, why: Why, *, empty: bool = False
+        self, id: str, neighbours: Iterable[str], seen: TakeoverBasis, why: Why, *, empty: bool = False
     ) -> Hosted | NotTaken:
         """Becomes this broker, if no other process owns it."""
         own = id == self._settings.id
         near = tuple(sorted(neighbours))
         port = self._settings.broker.port if own else 0
-        memory = Borrowed()
+        memory = LateMemory()
         driven = self._settings.driven(id, near, port, joining=empty)
         server = BrokerServer(driven, self._addresses, memory)
         host, listening = await server.listen()
@@ -162,12 +162,12 @@ class Hosting:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await hosted.driver.close()
-        if hosted.owner.by and self._letting_go is None:
-            self._letting_go = asyncio.get_running_loop().call_later(GARBAGE_SECONDS, self._let_go)
+        if hosted.owner.by and self._collecting is None:
+            self._collecting = asyncio.get_running_loop().call_later(GARBAGE_SECONDS, self._collect)
 
-    def _let_go(self) -> None:
-        self._letting_go = None
-        let_go()
+    def _collect(self) -> None:
+        self._collecting = None
+        collect_garbage()
 
     async def _agent(self, hosted: Hosted) -> None:
         if hosted.owner.by:

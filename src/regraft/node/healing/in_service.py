@@ -8,6 +8,10 @@ processes, so a broker that is out of service stays out when the overlay is star
 
 On failure: a mark may stand although its broker has never left, because the leader that removed it has died.
 So a broker is out of service if it has the mark and is not in the overlay.
+
+Removals of living brokers are counted for the whole overlay, in ROOT/heal/removals: groups that share no
+broker decide at the same time, and none of them knows what the others do (`heal.limits` counts what one node
+has seen). Only these are counted: they can wait, and a faulty rule could ask for them everywhere at once.
 """
 
 import contextlib
@@ -15,10 +19,13 @@ import time
 from asyncio import timeout
 from collections.abc import AsyncIterator
 
-from regraft.coord import Coord, Corrupt, Exists, Layout
+import msgspec
+
+from regraft.coord import Conflict, Coord, Corrupt, Exists, Layout, Missing
 from regraft.coord.layout import decoded, encoded
-from regraft.coord.typed import encode, read
+from regraft.coord.typed import encode, read, write
 from regraft.deploy.records import Current
+from regraft.heal.limits import RemovalLimits
 from regraft.heal.raised import taken
 from regraft.model.record import Record
 
@@ -37,6 +44,12 @@ class Wanted(Record, frozen=True, kw_only=True):
     """`beside`: where it is to join; empty: anywhere."""
 
     beside: tuple[str, ...] = ()
+
+
+class Removals(Record, frozen=True, kw_only=True):
+    """Living brokers that were removed, and when, in seconds since 1970."""
+
+    living: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 def _retired(layout: Layout, id: str = "") -> str:
@@ -92,3 +105,25 @@ async def wanted(coord: Coord, layout: Layout) -> AsyncIterator[tuple[str, tuple
                 stored = await read(coord, f"{folder}/{name}", Wanted)
             if await coord.delete(f"{folder}/{name}") and stored is not None:
                 yield decoded(name, folder), stored.value.beside
+
+
+async def claim(coord: Coord, layout: Layout, broker: str, limits: RemovalLimits, now: float) -> str:
+    """Empty: this living broker may be removed, and counts. Otherwise why it may not."""
+    path = f"{layout.root}/heal/removals"
+    while True:
+        stored = await read(coord, path, Removals)
+        known = stored.value.living if stored is not None else {}
+        recent = {id: at for id, at in known.items() if abs(now - at) < limits.window}
+        if broker in recent:
+            return ""
+        if len(recent) >= limits.healthy:
+            others = ", ".join(sorted(recent))
+            return f"{broker} lives, and {others} was removed within {limits.window:g} s: that is the limit"
+        try:
+            after = Removals(living={**recent, broker: now})
+            await write(coord, path, after, stored.node if stored is not None else None)
+            return ""
+        except Missing:
+            raise
+        except Conflict:  # another leader was faster
+            continue

@@ -19,7 +19,7 @@ from regraft.coord.typed import write
 from regraft.deploy.records import Current
 from regraft.heal.database.client import DatabaseClient
 from regraft.heal.grant import Denied
-from regraft.heal.rules import SEED_RULES, parse
+from regraft.heal.rules import PAPER_RULES, parse
 from regraft.model import BadInput, RegraftError, Topology
 from regraft.node.healing.settings import NodeSettings, to_json
 from regraft.processes.children import close_input, end_all, kill, start_module
@@ -38,12 +38,12 @@ async def write_topology(coord: Coord, layout: Layout, topology: Topology) -> No
         await write(coord, layout.topology, current, None)
 
 
-async def put_seed_rules(coord: Coord, layout: Layout, bound: float = 3.0) -> None:
+async def put_paper_rules(coord: Coord, layout: Layout, bound: float = 3.0) -> None:
     """Stores the rules of Mimosa Pudica §4.3, if there are none yet."""
     client = await DatabaseClient.found(coord, layout)
     try:
         if not (await client.rules()).rules:
-            rules = {rule.name: rule.source for rule in parse(SEED_RULES)}
+            rules = {rule.name: rule.source for rule in parse(PAPER_RULES)}
             stored = await client.put_rules(rules, {OPEN: bound})
             if isinstance(stored, Denied):
                 raise RegraftError(f"the paper's rules are not stored: {stored.reason}")

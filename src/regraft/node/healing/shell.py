@@ -18,15 +18,14 @@ from regraft.coord import Coord, Corrupt
 from regraft.coord.typed import watch
 from regraft.deploy.journal import topology_of
 from regraft.deploy.records import Current
-from regraft.heal.core import Healing, Here, effects, events
+from regraft.heal.core import Healing, LocalBroker, effects, events
 from regraft.heal.owner import Owner
 from regraft.heal.raised import raised
 from regraft.heal.rules import Checked
-from regraft.heal.wire import Connections, Message
-from regraft.heal.wire import Here as HereNow
-from regraft.heal.wire.messages import Hello
+from regraft.heal.wire.connections import Connections
+from regraft.heal.wire.messages import Hello, Message, NewOwner
 from regraft.model import Topology
-from regraft.node.healing.answering import Answering, World
+from regraft.node.healing.answering import RequestHandlers, RequestTasks
 from regraft.node.healing.databases import Databases
 from regraft.node.healing.gauges import Gauges
 from regraft.node.healing.hosting import Hosted, Hosting
@@ -40,7 +39,7 @@ EARLY_MESSAGES = 100
 EARLY_SECONDS = 0.002
 
 
-class Shell:
+class HealingShell:
     """`async with Shell(settings, coord, joined, ended) as shell`; it heals from `start` on.
 
     `joined` is called when the node's own broker is in the overlay, `ended` with why the node has to stop.
@@ -86,7 +85,7 @@ class Shell:
         self._judged: dict[int, asyncio.Future[None]] = {}
         self._is_in_overlay = asyncio.Event()
 
-    async def __aenter__(self) -> "Shell":
+    async def __aenter__(self) -> "HealingShell":
         settings, stack = self.settings, self._stack
         try:
             await stack.enter_async_context(self._databases)
@@ -94,8 +93,8 @@ class Shell:
             stack.push_async_callback(self._connections.stop)
             self.hosting = Hosting(settings, self.coord, self.whereabouts.addresses, heal, self._deposed)
             self._gauges = Gauges(self.hosting.brokers)
-            world = World(settings, self.coord, self.hosting, self.whereabouts, self._databases)
-            self._answering = Answering(world.answer, self.tell)
+            world = RequestHandlers(settings, self.coord, self.hosting, self.whereabouts, self._databases)
+            self._answering = RequestTasks(world.answer, self.tell)
             stack.push_async_callback(self._end_brokers)
             stack.push_async_callback(self.whereabouts.stop)
             stack.push_async_callback(self._answering.stop)
@@ -112,7 +111,7 @@ class Shell:
     def start(self, own: Hosted, topology: Topology) -> None:
         """Our own broker runs, and this is the topology that it was begun with."""
         self.whereabouts.learn(own.id, own.owner)
-        here = Here(own.owner, self._gauges.neighbours().get(own.id, frozenset()))
+        here = LocalBroker(own.owner, self._gauges.neighbours().get(own.id, frozenset()))
         settings = self.settings.healing(own.owner.life)
         core = Healing(settings, here, Random(), topology, self.whereabouts.owners)
         self._events += [
@@ -200,9 +199,9 @@ class Shell:
         match effect:
             case effects.Tell():
                 self._connections.send(effect.node, effect.message)
-            case effects.Keep():
+            case effects.KeepConnection():
                 self._connections.keep(effect.node)
-            case effects.Drop():
+            case effects.DropConnection():
                 self._connections.drop(effect.node)
             case effects.Follow():
                 self.whereabouts.follow(effect.brokers)
@@ -210,15 +209,15 @@ class Shell:
                 self._answering.begin(effect.number, effect.request)
             case effects.Forget():
                 self._answering.forget(effect.number)
-            case effects.Call() | effects.SendClientsAway():
+            case effects.DialBroker() | effects.SendClientsAway():
                 self._use_brokers(effect)
             case _:
                 self._report(effect)
 
-    def _use_brokers(self, effect: effects.Call | effects.SendClientsAway) -> None:
+    def _use_brokers(self, effect: effects.DialBroker | effects.SendClientsAway) -> None:
         running = {id: each for id, each in self.hosting.brokers.items() if each.server.core is not None}
         match effect:
-            case effects.Call():
+            case effects.DialBroker():
                 for hosted in running.values():
                     if not hosted.ended:
                         hosted.server.call(effect.broker)
@@ -244,7 +243,7 @@ class Shell:
     # What happens
 
     def _heard(self, node: str, message: Message) -> None:
-        if isinstance(message, HereNow):
+        if isinstance(message, NewOwner):
             names = ("life", "host", "port", "by", "heal_host", "heal_port")
             owner = Owner(**{name: getattr(message, name) for name in names})
             self.whereabouts.learn(message.broker, owner)
@@ -263,7 +262,7 @@ class Shell:
             self._be_silent()
             self._ended(reason)
         elif self.core is not None:
-            self.tell(events.Deposed(id))
+            self.tell(events.DeputyLost(id))
             self.begin(self.hosting.end(id))
 
     async def _follow_topology(self) -> None:

@@ -10,33 +10,33 @@ import msgspec
 
 from regraft.heal.database.metadata import Metadata, Placement
 from regraft.heal.database.placement import REPLICAS, lacking, placed
-from regraft.heal.database.protocol import Answer, GetBrokers, Keep, trouble
+from regraft.heal.database.protocol import DatabaseAnswer, GetBrokers, Keep, trouble
 from regraft.heal.database.records import BrokerRecord, Garbled, checked
 from regraft.heal.database.replicas import Replicas
 
 
-class Holding:
+class BrokerCopies:
     def __init__(self, replicas: Replicas, metadata: Metadata, grace: float) -> None:
         self._replicas = replicas
         self._metadata = metadata
         self._grace = grace
         self._missed: dict[str, float] = {}
 
-    async def get(self, ask: GetBrokers) -> Answer:
+    async def get(self, ask: GetBrokers) -> DatabaseAnswer:
         if ask.here:
-            return Answer(number=0, brokers=tuple((await self._replicas.own(ask.ids)).values()))
+            return DatabaseAnswer(number=0, brokers=tuple((await self._replicas.own(ask.ids)).values()))
         if not ask.ids:
             await self._metadata.refresh(self._metadata.placement)
         ids = ask.ids or tuple(self._replicas.holders)
-        return Answer(number=0, brokers=tuple((await self._replicas.brokers(ids)).values()))
+        return DatabaseAnswer(number=0, brokers=tuple((await self._replicas.brokers(ids)).values()))
 
-    async def put(self, record: BrokerRecord) -> Answer:
+    async def put(self, record: BrokerRecord) -> DatabaseAnswer:
         try:
             checked(record, record.id, "put")
         except Garbled as fault:
-            return Answer(number=0, refused=str(fault))
+            return DatabaseAnswer(number=0, refused=str(fault))
         if not record.id:
-            return Answer(number=0, refused="a broker has an id")
+            return DatabaseAnswer(number=0, refused="a broker has an id")
         failed: set[str] = set()
         have: set[str] = set()
         before = await self._replicas.newest(record.id)
@@ -51,7 +51,7 @@ class Holding:
             failed |= holders - have
         if not have:
             return trouble("no database could store it")
-        return Answer(number=0, brokers=(record,), copies=len(have))
+        return DatabaseAnswer(number=0, brokers=(record,), copies=len(have))
 
     async def _place(self, record: BrokerRecord, living: dict[str, str]) -> set[str]:
         """Places the record at two running databases, if there are two; returns its holders."""
@@ -66,7 +66,7 @@ class Holding:
             kept = await self._metadata.change(self._metadata.placement, step)
         return set(kept.holders.get(record.id, ()))
 
-    async def mend(self) -> None:
+    async def copy_lost(self) -> None:
         """Copies records that have too few replicas; the running database with the lowest id does that."""
         now = asyncio.get_running_loop().time()
         alive = self._metadata.alive

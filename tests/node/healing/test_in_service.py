@@ -6,7 +6,7 @@ from typing import Any
 from regraft.coord import Conflict, Layout, Node
 from regraft.coord.typed import encode
 from regraft.heal.limits import RemovalLimits
-from regraft.node.healing.removals import Removals, claim
+from regraft.node.healing.in_service import Removals, claim
 
 
 class OneValue:

@@ -8,34 +8,34 @@ import asyncio
 from functools import partial
 
 from regraft.heal.database import grants
-from regraft.heal.database.grants import Queue
+from regraft.heal.database.grants import GrantQueue
 from regraft.heal.database.group import concerned, grant_of
 from regraft.heal.database.metadata import Grants, Metadata
-from regraft.heal.database.protocol import Answer, trouble
+from regraft.heal.database.protocol import DatabaseAnswer, trouble
 from regraft.heal.database.records import Map
 from regraft.heal.database.replicas import Replicas
-from regraft.heal.grant import Grant, Request
+from regraft.heal.grant import Grant, GrantRequest
 
 TURN_SECONDS = 0.5
 """A request that has to wait is answered after this time; its asker asks again, here or at another
 database."""
 
 
-class Turns:
+class Granting:
     def __init__(self, replicas: Replicas, metadata: Metadata, patience: float) -> None:
         self._replicas = replicas
         self._metadata = metadata
         self._patience = patience
         self._seen: dict[str, float] = {}
 
-    async def grant(self, request: Request) -> Answer:
+    async def grant(self, request: GrantRequest) -> DatabaseAnswer:
         if isinstance(self._concerned(request), str):  # perhaps the topology is new
             await self._metadata.refresh(self._metadata.current)
         map, ids = self._metadata.map, self._concerned(request)
         if map is None:
             return trouble("there is no topology: no overlay has been started here")
         if isinstance(ids, str):
-            return Answer(number=0, refused=ids)
+            return DatabaseAnswer(number=0, refused=ids)
         records = await self._replicas.brokers(ids)
         own: list[str] = []
 
@@ -56,10 +56,10 @@ class Turns:
             return trouble(f"{grants.MOST_WAITING} requests are waiting already")
         entry = grants.entry_of(kept.queue, own[0])
         if entry is not None and entry.grant is not None:
-            return Answer(number=0, grant=entry.grant)
-        return await self._turn(own[0])
+            return DatabaseAnswer(number=0, grant=entry.grant)
+        return await self._wait_for_turn(own[0])
 
-    async def _turn(self, id: str) -> Answer:
+    async def _wait_for_turn(self, id: str) -> DatabaseAnswer:
         """Waits until its turn comes; the group is chosen then."""
         deadline = asyncio.get_running_loop().time() + TURN_SECONDS
         while True:
@@ -68,7 +68,7 @@ class Turns:
             if entry is None:
                 return trouble("the request was dropped while it waited")
             if entry.grant is not None:
-                return Answer(number=0, grant=entry.grant)
+                return DatabaseAnswer(number=0, grant=entry.grant)
             ahead = grants.before(self._queue, id)
             if ahead is not None:
                 if not await self._metadata.news(seen, deadline):
@@ -77,22 +77,22 @@ class Turns:
             group = await self._group(id, entry.request)
             if isinstance(group, str):
                 await self.release(id)
-                return Answer(number=0, refused=group)
+                return DatabaseAnswer(number=0, refused=group)
             await self._metadata.change(self._metadata.grants, partial(_granted, id=id, grant=group))
 
-    async def _group(self, id: str, request: Request) -> Grant | str:
+    async def _group(self, id: str, request: GrantRequest) -> Grant | str:
         """Chosen anew: earlier grants have changed the overlay."""
         await self._metadata.refresh(self._metadata.current)
         map, ids = self._metadata.map or Map(), self._concerned(request)
         return ids if isinstance(ids, str) else grant_of(id, map, request, await self._replicas.brokers(ids))
 
-    def _concerned(self, request: Request) -> tuple[str, ...] | str:
+    def _concerned(self, request: GrantRequest) -> tuple[str, ...] | str:
         return concerned(self._metadata.map or Map(), request)
 
     @property
-    def _queue(self) -> Queue:
+    def _queue(self) -> GrantQueue:
         kept = self._metadata.grants.value
-        return kept.queue if kept else Queue()
+        return kept.queue if kept else GrantQueue()
 
     async def release(self, id: str) -> None:
         await self._metadata.change(self._metadata.grants, partial(_released, id=id))
