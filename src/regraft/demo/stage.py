@@ -21,16 +21,16 @@ from regraft.demo.demands import Workload
 from regraft.demo.forking import Forked, ForkServer
 from regraft.demo.network import latencies, reachable
 from regraft.demo.nodes import Nodes
-from regraft.heal.detection import Timing
+from regraft.heal.detection import DetectionTiming
 from regraft.model import RegraftError, Topology
 from regraft.model.topology_files import write_topology as write_file
-from regraft.node.healing.processes import DatabaseProcesses, put_seed_rules, sqlite_stores, write_topology
+from regraft.node.healing.processes import DatabaseProcesses, put_paper_rules, sqlite_stores, write_topology
 from regraft.node.healing.settings import NodeSettings, reaching
 from regraft.serve.configuration import ServeConfiguration
 from regraft.serve.configuration_file import configured
 
 Say = Callable[[str], None]
-TIMING = Timing(timer=0.25, adaptive=True, busy=0.25, idle=1.0)
+TIMING = DetectionTiming(timer=0.25, adaptive=True, busy=0.25, idle=1.0)
 """Many brokers share few processors here, so slow brokers are not suspected at once; dead ones still are."""
 
 
@@ -103,7 +103,7 @@ async def staged(
             DatabaseProcesses(sqlite_stores(folder, 2), zookeeper, layout) as databases,
         ):
             await write_topology(coord, layout, tree)
-            await put_seed_rules(coord, layout)
+            await put_paper_rules(coord, layout)
             token = secrets.token_urlsafe(16)
             nodes = {id: _node(id, zookeeper, layout, folder, token) for id in tree.ids}
             async with Nodes(nodes, latencies(net), server, folder) as running:
