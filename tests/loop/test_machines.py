@@ -11,7 +11,7 @@ from regraft.loop.step import step
 from regraft.loop.turn import Turn
 from regraft.loop.values import ENDED, PROPOSAL_STATES, ProposalState
 from regraft.model import IllegalTransition
-from regraft.testing.loop_world import World
+from regraft.testing.loop_world import LoopWorld
 
 MODES: tuple[Mode, ...] = ("observe", "propose", "automatic")
 
@@ -38,14 +38,14 @@ def test_random_histories_take_every_transition_of_the_phases(monkeypatch: pytes
 
     monkeypatch.setattr(Turn, "go", noted)
     for seed in range(300):
-        World(seed, MODES[seed % 3]).run(120)
+        LoopWorld(seed, MODES[seed % 3]).run(120)
     assert taken == {(before, after) for before, row in PHASES.table.items() for after in row}
 
 
 def test_random_histories_take_every_transition_of_proposals() -> None:
     taken: set[tuple[ProposalState, ProposalState]] = set()
     for seed in range(300):
-        world = World(seed, MODES[seed % 3])
+        world = LoopWorld(seed, MODES[seed % 3])
         world.run(120)
         for machine in world.proposals.values():
             taken |= set(zip(machine.history, machine.history[1:], strict=False))

@@ -9,7 +9,7 @@ from regraft.loop.phases import Phase
 from regraft.loop.policy import Mode
 from regraft.loop.proposing import refusal
 from regraft.loop.state import State
-from regraft.testing.loop_world import Broken, World
+from regraft.testing.loop_world import BrokenPromise, LoopWorld
 
 MODES: tuple[Mode, ...] = ("observe", "propose", "automatic")
 
@@ -17,14 +17,14 @@ MODES: tuple[Mode, ...] = ("observe", "propose", "automatic")
 @pytest.mark.parametrize("part", range(4))
 def test_no_history_breaks_a_promise(part: int) -> None:
     for seed in range(500 * part, 500 * (part + 1)):
-        World(seed, MODES[seed % 3]).run(120)
+        LoopWorld(seed, MODES[seed % 3]).run(120)
 
 
 def test_histories_reach_every_kind_of_decision_that_matters() -> None:
     seen: Counter[str] = Counter()
     deployed = 0
     for seed in range(100):
-        world = World(seed, MODES[seed % 3])
+        world = LoopWorld(seed, MODES[seed % 3])
         world.run(120)
         seen.update(world.decisions)
         deployed += world.deployed
@@ -53,21 +53,21 @@ def test_histories_reach_every_kind_of_decision_that_matters() -> None:
 
 
 def test_a_broken_promise_is_noticed() -> None:
-    world = World(1, "propose")
+    world = LoopWorld(1, "propose")
     world.run(5)
     world.state = type(world.state)(policy=world.policy, phase=Phase.DEPLOYING)
-    with pytest.raises(Broken, match="belong together"):
+    with pytest.raises(BrokenPromise, match="belong together"):
         world.run(1)
 
 
 def _histories() -> None:
     for seed in range(200):
-        World(seed, MODES[seed % 3]).run(120)
+        LoopWorld(seed, MODES[seed % 3]).run(120)
 
 
 def test_a_loop_that_needs_no_approval_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regraft.loop.proposing._needs_approval", lambda state, made, at: None)
-    with pytest.raises(Broken, match=r"a run (that nobody approved|by itself|in mode observe)"):
+    with pytest.raises(BrokenPromise, match=r"a run (that nobody approved|by itself|in mode observe)"):
         _histories()
 
 
@@ -81,11 +81,11 @@ def test_a_loop_that_lets_people_approve_what_is_only_shown_is_caught(
         return refusal(replace(state, proposal=waits), plan)
 
     monkeypatch.setattr("regraft.loop.proposing.refusal", blind)
-    with pytest.raises(Broken, match=r"a run (that nobody approved|of a plan that is only shown)"):
+    with pytest.raises(BrokenPromise, match=r"a run (that nobody approved|of a plan that is only shown)"):
         _histories()
 
 
 def test_a_loop_that_keeps_stale_proposals_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regraft.loop.turn.Turn.withdraw", lambda self, reason, state="withdrawn": None)
-    with pytest.raises(Broken):
+    with pytest.raises(BrokenPromise):
         _histories()

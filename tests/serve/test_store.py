@@ -11,7 +11,7 @@ from regraft.loop.state import first_state
 from regraft.model import BadInput
 from regraft.serve import views as v
 from regraft.serve.store import Document, Store, StoreFault
-from regraft.testing.loop_world import World
+from regraft.testing.loop_world import LoopWorld
 
 
 def operation(number: int) -> v.OperationView:
@@ -31,7 +31,7 @@ def operation(number: int) -> v.OperationView:
 def test_every_state_that_a_loop_comes_to_is_read_back_as_it_was(tmp_path: Path) -> None:
     store = Store(tmp_path / "state.sqlite")
     for seed in range(60):
-        world = World(seed, "automatic")
+        world = LoopWorld(seed, "automatic")
         world.run(60)
         store.write(world.state)
         assert store.state() == world.state

@@ -1,7 +1,7 @@
 """A broker on the virtual network: the real core in a shell that does what `broker/io` does.
 
-It carries out effects in order, keeps dialling, and keeps what is stored beyond a crash, which may come
-in the middle of the effects.
+It carries out effects in order and keeps dialling. What it has stored survives a crash, which may come in the
+middle of the effects.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class World:
         return self.brokers[name]
 
     def elsewhere(self, broker: str) -> str:
-        """Where a client goes instead."""
+        """The broker to which a client of this broker goes instead."""
         return self.rng.choice(self.script.brokers)
 
 
@@ -55,7 +55,7 @@ class BrokerNode:
         self.ends: dict[int, End] = {}
         self.dialling: set[str] = set()
         self.crash_soon = False
-        """Crash in the middle of the next effects."""
+        """Whether it crashes in the middle of its next effects."""
 
     def start(self) -> None:
         self.life += 1
@@ -88,11 +88,11 @@ class BrokerNode:
             self._do(self.core.closed(end.number, self.world.clock.now))
 
     def stages(self) -> dict[str, str] | None:
-        """What the agent is told of changes of links; None: no answer."""
+        """The stages of the changes in which the broker takes part; None if it does not answer its agent."""
         return self.core.relink.stages() if self.up else None
 
     def carry_out(self, effects: list[Effect]) -> None:
-        """What the agent has told the core leads to this."""
+        """Carry out the effects of what the agent has told the core."""
         self._do(effects)
 
     def _tick(self, life: int) -> None:
@@ -102,7 +102,7 @@ class BrokerNode:
             self.world.clock.after(TICK, lambda: self._tick(life))
 
     def _do(self, effects: list[Effect]) -> None:
-        """Carry the effects out, if a crash does not come between."""
+        """Carry the effects out, or only the first of them if the broker is to crash."""
         if not effects:
             return
         if self.crash_soon:
@@ -116,7 +116,7 @@ class BrokerNode:
         return None
 
     def _carry_out(self, effects: list[Effect]) -> list[End]:
-        """Messages to one peer leave together unless something comes between; returns what was closed."""
+        """Returns the closed ends. Messages to a peer leave together unless another effect intervenes."""
         pending: dict[int, list[AnyMessage]] = {}
         closed: list[End] = []
         for effect in effects:

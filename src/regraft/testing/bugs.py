@@ -1,7 +1,7 @@
-"""Bugs on purpose: each breaks one rule of the cores, and the simulation must notice it.
+"""Planted bugs: each breaks one rule of the cores, and the simulation must notice it.
 
-A bug is one method of a core replaced by a version with a mistake that somebody could make. `planted`
-puts it in place for a while.
+A bug replaces one method of a core by a version with a mistake that somebody could make. Inside `planted` the
+core has this bug.
 """
 
 from collections.abc import Callable, Iterator

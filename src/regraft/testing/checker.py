@@ -1,4 +1,4 @@
-"""Who must receive what, known from what the script did; any breach is raised at once.
+"""Knows from what clients did who must receive what; any breach of a guarantee is raised at once.
 
 A publication is owed to every client that had a matching subscription in place (it was told so) when
 the publication was published. When the publisher is told that it is acknowledged, every client that is
@@ -30,7 +30,7 @@ class Subscription:
 class Publication:
     event: bytes
     owed: dict[str, list[Subscription]]
-    """By client: the subscriptions for which it must come; one that stays is enough."""
+    """For each client its matching subscriptions; it must receive the publication if one of them stays."""
     acknowledged: bool = False
 
 
@@ -43,7 +43,7 @@ class Subscriber:
 
 
 class Checker:
-    """Told by the clients' shells what they did and saw."""
+    """The shells of clients tell it what they do and see."""
 
     def __init__(self) -> None:
         self.subscribers: dict[str, Subscriber] = {}
@@ -51,7 +51,7 @@ class Checker:
         self.acknowledged_up_to: dict[str, int] = {}
         self.deliveries = 0
         self.homes: Counter[str] = Counter()
-        """How many brokers a publisher has been at."""
+        """How often each publisher has come to another broker."""
 
     # What clients do
 

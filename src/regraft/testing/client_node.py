@@ -1,6 +1,6 @@
 """A client on the virtual network: the real core and an application that uses it.
 
-The application consumes what is delivered after a while, reconnects by itself, and tells the checker
+The application takes a while to consume what is delivered, reconnects by itself, and tells the checker
 everything that it does and sees.
 """
 
@@ -23,11 +23,11 @@ class ClientNode:
         self.end: End | None = None
         self.home = ""
         self.gone = False
-        """It never comes back, or has left."""
+        """It has died or left, and never comes back."""
         self.pause = 0.002
         """How long one delivery takes to consume."""
         self.retiring: set[str] = set()
-        """Advertisements that go when everything is acknowledged."""
+        """Advertisements that are withdrawn when everything is acknowledged."""
         self._tasks: deque[tuple[str, int]] = deque()
         self._consuming = False
         self._attempt = 0
@@ -68,7 +68,7 @@ class ClientNode:
             self.connect_later(self.world.rng.uniform(0.01, 0.6))
 
     def move(self, broker: str, *, polite: bool) -> None:
-        """Go to another broker; the old one hears of it now or notices later."""
+        """Go to another broker. If it is polite, the old broker is told; otherwise it notices later."""
         self.broker = broker
         if self.end is not None:
             if polite:
@@ -151,7 +151,7 @@ class ClientNode:
             self.world.clock.after(self.pause, self._consume)
 
     def _consume(self) -> None:
-        """Done with one delivery, now and then with all."""
+        """Consume one delivery, now and then all that wait."""
         self._consuming = False
         for _ in range(len(self._tasks) if self.world.rng.random() < 0.3 else 1):
             self.core.consumed(*self._tasks.popleft())

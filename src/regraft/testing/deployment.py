@@ -1,7 +1,7 @@
 """Agents and deployers of the simulation: the real decision cores in shells that are slow and die.
 
-Each looks at the ensemble now and then, decides a little later on what it saw, and writes a little later
-still: everything that it acts on may be old by then.
+Each looks at the ensemble now and then, decides a little later by what it saw, and writes a little later
+still, so everything that it acts on may be outdated by then.
 """
 
 from typing import TYPE_CHECKING, TypeVar
@@ -15,7 +15,7 @@ from regraft.deploy.deployer_core import Deployer, KnownRecord, Put, Same
 from regraft.deploy.records import Command, Current, Doing, Run, Status
 from regraft.model import BadInput
 from regraft.testing.broker_node import BrokerNode, World
-from regraft.testing.ensemble import Ensemble, Held
+from regraft.testing.ensemble import SimulatedEnsemble, StoredRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,14 +24,14 @@ R = TypeVar("R", bound=Record)
 LAYOUT = Layout()
 
 
-def of_type(held: Held | None, kind: type[R]) -> R | None:
+def of_type(held: StoredRecord | None, kind: type[R]) -> R | None:
     return held.record if held is not None and isinstance(held.record, kind) else None
 
 
 class Shell:
     """Looks, decides, acts; again and again while it is up."""
 
-    def __init__(self, world: World, ensemble: Ensemble, name: str) -> None:
+    def __init__(self, world: World, ensemble: SimulatedEnsemble, name: str) -> None:
         self.world = world
         self.ensemble = ensemble
         self.name = name
@@ -61,7 +61,7 @@ class Shell:
 
 
 class AgentNode(Shell):
-    def __init__(self, world: World, ensemble: Ensemble, broker: BrokerNode) -> None:
+    def __init__(self, world: World, ensemble: SimulatedEnsemble, broker: BrokerNode) -> None:
         super().__init__(world, ensemble, f"agent of {broker.name}")
         self.broker = broker
 
@@ -69,7 +69,7 @@ class AgentNode(Shell):
         self.core = Agent(self.broker.name)
         self.refused: dict[str, str] = {}
         self._at_rest = -1
-        """So many writes had happened when there was nothing to do or to wait for."""
+        """How many writes there had been when the agent last had nothing to do and nothing to wait for."""
 
     def look(self) -> None:
         if not self.ensemble.away and (self._at_rest != self.ensemble.writes or self.broker.stages() != {}):
@@ -77,7 +77,7 @@ class AgentNode(Shell):
             self._later(lambda: self._decide(seen, writes))
         self._later(self.look, 0.1)
 
-    def _decide(self, seen: "Mapping[str, Held]", writes: int) -> None:
+    def _decide(self, seen: "Mapping[str, StoredRecord]", writes: int) -> None:
         name = self.broker.name
         command = of_type(seen.get(LAYOUT.command(name)), Command) or Command()
         run = of_type(seen.get(LAYOUT.plan), Run)
@@ -99,7 +99,7 @@ class AgentNode(Shell):
         for do in todo:
             self._later(lambda do=do: self._do(do, seen), 0.02)
 
-    def _do(self, do: Do, seen: "Mapping[str, Held]") -> None:
+    def _do(self, do: Do, seen: "Mapping[str, StoredRecord]") -> None:
         if isinstance(do, Report):
             path = LAYOUT.status(self.broker.name)
             version = seen[path].version if path in seen else -1
@@ -128,7 +128,7 @@ class AgentNode(Shell):
 
 
 class DeployerNode(Shell):
-    """One of several that may run; only who holds the lease can write."""
+    """Several may run; only the one that holds the lease can write."""
 
     def begin(self) -> None:
         self.core = Deployer(LAYOUT)
@@ -141,26 +141,28 @@ class DeployerNode(Shell):
         if not self.ensemble.away:
             if not self.ensemble.holder:
                 self.ensemble.holder = self.lease
-            if self.ensemble.holder == self.lease or self.world.rng.random() < 0.2:  # an old one goes on
+            if (
+                self.ensemble.holder == self.lease or self.world.rng.random() < 0.2
+            ):  # without the lease it may not know that yet
                 seen = dict(self.ensemble.nodes)
                 self._later(lambda: self._decide(seen))
         self._later(self.look, 0.1)
 
     def kill(self) -> None:
-        """The lease goes with the session, after a while."""
+        """The session, and with it the lease, ends a while after the process."""
         lease = self.lease
         super().kill()
         self.world.clock.after(self.world.rng.uniform(0.1, 1.0), lambda: self._expire(lease))
 
     def expire(self) -> None:
-        """The session is lost; the process does not know yet."""
+        """The session ends, and the process does not know it yet."""
         self._expire(self.lease)
 
     def _expire(self, lease: str) -> None:
         if self.ensemble.holder == lease:
             self.ensemble.holder = ""
 
-    def _decide(self, seen: "Mapping[str, Held]") -> None:
+    def _decide(self, seen: "Mapping[str, StoredRecord]") -> None:
         run, topology = of_type(seen.get(LAYOUT.plan), Run), of_type(seen.get(LAYOUT.topology), Current)
         if run is None or topology is None:
             return
@@ -179,7 +181,9 @@ class DeployerNode(Shell):
         for transaction in self.core.next(view, self.world.clock.now):
             self._later(lambda t=transaction: self.ensemble.commit(t, self.lease), 0.02)
 
-    def _of(self, seen: "Mapping[str, Held]", path: object, kind: type = Command) -> dict[str, KnownRecord]:  # type: ignore[type-arg]
+    def _of(
+        self, seen: "Mapping[str, StoredRecord]", path: object, kind: type = Command
+    ) -> dict[str, KnownRecord]:  # type: ignore[type-arg]
         assert callable(path)
         return {
             name: KnownRecord(held.record, held.version)

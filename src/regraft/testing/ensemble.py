@@ -1,7 +1,7 @@
-"""ZooKeeper as the simulation sees it: nodes with versions, transactions, one lease, and bad days.
+"""ZooKeeper in the simulation: nodes with versions, transactions, one lease, and outages.
 
 All writes are conditional, as they are in `deploy`. While the leader is lost nothing is answered; a write
-that was under way then may have happened or not, and its writer does not learn which.
+that is under way then may happen or not, and its writer does not learn which.
 """
 
 from random import Random
@@ -12,21 +12,21 @@ from regraft.deploy.deployer_core import Same, Transaction
 from regraft.testing.network import Clock
 
 
-class Held(NamedTuple):
-    """A node: what it holds, and how often it was written."""
+class StoredRecord(NamedTuple):
+    """What a node holds, and its version, which every write increases."""
 
     record: Record
     version: int
 
 
-class Ensemble:
+class SimulatedEnsemble:
     def __init__(self, clock: Clock, rng: Random) -> None:
         self.clock = clock
         self.rng = rng
-        self.nodes: dict[str, Held] = {}
+        self.nodes: dict[str, StoredRecord] = {}
         self.away_until = 0.0
         self.holder = ""
-        """Of the deployer's lease."""
+        """The deployer that holds the lease; empty if none does."""
         self.writes = 0
 
     @property
@@ -37,7 +37,7 @@ class Ensemble:
         self.away_until = max(self.away_until, self.clock.now + seconds)
 
     def commit(self, puts: Transaction, lease: str = "") -> bool:
-        """All or nothing; what is fenced by a lease only while that one holds it."""
+        """Writes all or nothing. With a lease, nothing is written unless this lease is held."""
         if self.away and self.rng.random() < 0.5:
             return False
         if lease and lease != self.holder:
@@ -47,7 +47,7 @@ class Ensemble:
         for put in puts:
             if isinstance(put, Same):
                 continue
-            self.nodes[put.path] = Held(put.record, put.version + 1)
+            self.nodes[put.path] = StoredRecord(put.record, put.version + 1)
         self.writes += 1
         return True
 

@@ -1,6 +1,6 @@
-"""When all is over: does anything remain that should not, is every table as if it were built fresh?
+"""Checks the end of a run: nothing remains that should not, and every table is as if it were built fresh.
 
-Read from the brokers' own tables but judged by filters alone: what each neighbour must have been told
+It reads the brokers' own tables but judges them by filters alone: what each neighbour must have been told
 follows from the clients' filters and the tree.
 """
 
@@ -17,10 +17,10 @@ from regraft.testing.checker import Checker
 def remains(
     brokers: Iterable[Broker], clients: Iterable[tuple[Client, str]], checker: Checker
 ) -> Iterator[str]:
-    """Every reason why the run is not over; `clients` are those that are still there, with their broker."""
+    """Every reason why the run is not over; `clients` are those that have not left, with their brokers."""
     by_id = {broker.id: broker for broker in brokers}
     there = list(clients)
-    for broker in by_id.values():  # what is more often a cause comes before what is more often an effect
+    for broker in by_id.values():  # likely causes come before likely effects: callers show the first few
         yield from _sessions(broker, {client.name: client for client, home in there if home == broker.id})
     for client, _ in there:
         yield from _client(client, checker)

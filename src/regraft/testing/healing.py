@@ -1,11 +1,11 @@
 """One seed, brokers that die for good or are cut off, under traffic and while plans are carried out.
 
-Beyond the faults of `transformation`: a broker never comes back, two at once, the one that stands in for it
-dies, a part of the network is cut off from the rest and from ZooKeeper and goes on without knowing that it
-has been replaced, two leaders try to replace the same broker. Whoever is replaced is removed by a run that
-joins its neighbours; some come back with nothing and are appended.
+Faults besides those of `transformation`: a broker never comes back, two die at once, a deputy dies, a part of
+the network is cut off from the rest and from ZooKeeper and continues without knowing that it has been
+replaced, two leaders try to replace the same broker. A broker that was replaced is removed by a run that
+joins its neighbours; some come back with an empty journal and are appended.
 
-At the end the tree is one of the living, and nothing is lost, repeated or reordered.
+At the end the tree consists of living brokers, and nothing is lost, repeated or reordered.
 
     python -m benchmarks.soak --healing --seed 17 --trace
 """
@@ -20,35 +20,35 @@ from regraft.deploy.records import Current, Run
 from regraft.deploy.states import RunOrder, RunState
 from regraft.filters import parse
 from regraft.heal.core import events as heal_events
-from regraft.heal.core.requests import Care
-from regraft.heal.database.grants import Entry
+from regraft.heal.core.requests import ExecutionLimits
+from regraft.heal.database.grants import QueuedRequest
 from regraft.model import Ends, ends
 from regraft.protocol import events
 from regraft.testing.broker_node import BrokerNode, World
 from regraft.testing.checker import Violation
 from regraft.testing.client_node import ClientNode
 from regraft.testing.deployment import LAYOUT, AgentNode, of_type
-from regraft.testing.ensemble import Ensemble
+from regraft.testing.ensemble import SimulatedEnsemble
 from regraft.testing.final_state import remains
 from regraft.testing.healing_database import NO_DELETION, RULES, HealingDatabase
 from regraft.testing.healing_node import HealingNode
 from regraft.testing.network import CALM
 from regraft.testing.owned_node import OwnedNode, OwnedWorld
 from regraft.testing.script import DURATION, Script, random_event, random_filter, random_script
-from regraft.testing.simulation import SESSION_SECONDS, Outcome
+from regraft.testing.simulation import SESSION_SECONDS, Outcome, outcome_of
 from regraft.testing.transformation import EXTRA, Transformation
 
 LOOK = 0.1
 BUSY = 0.2
 TROUBLE = ("crash", "crash in mid-effects", "reset", "move", "abandon", "die", "leave", "slow")
 OPERATOR = 20.0
-"""Seconds after the last fault: then a majority that is gone does not come back by itself."""
+"""How many seconds after the last fault an operator helps: without a majority nothing heals by itself."""
 LEAST = 2
-"""So many brokers stay alive."""
+"""How many brokers stay alive at least."""
 
 
-class Healing(Transformation):
-    """Carries a script and a plan out, and mends what dies."""
+class HealingSimulation(Transformation):
+    """Carries out a script and a plan while brokers die and the healing cores repair the overlay."""
 
     world: OwnedWorld
 
@@ -57,7 +57,7 @@ class Healing(Transformation):
         self.fatal = self.fate.choice((0.3, 0.7, 1.0))
         self.returns = self.fate.choice((0.0, 0.5, 1.0))
         self.split = self.fate.random() < 0.4
-        """Little happens but long partitions, in which both sides go on."""
+        """Whether there are only long partitions, in which both sides continue, and few other faults."""
         self.runs = 1
         if self.split:
             calm = tuple(step for step in script.steps if step.kind not in TROUBLE)
@@ -68,16 +68,16 @@ class Healing(Transformation):
         self.patience = 120.0 + SESSION_SECONDS
         self.world.living = sorted(script.brokers)
         self.managers: dict[str, HealingNode] = {}
-        """Of the last process of each broker."""
+        """The manager of the last process of each broker."""
         self.timer = self.fate.choice((0.03, 0.3, 2.0))
-        """With a long one, most that crash are back before anybody stands in for them."""
+        """The failure detector's timer. If it is long, most brokers that crash are back before it ends."""
         self.lawless = self.fate.random() < 0.1
-        """No rule deletes anybody while there is trouble: nobody may be replaced."""
+        """Whether no rule deletes brokers before the last fault, so that no broker may be replaced."""
         self.database = HealingDatabase(self.world.clock, self.current, self._not_given_back)
         self.used: set[str] = set()
         """Grants that elections were held for."""
         self._apart: set[OwnedNode] = set()
-        """Processes that have been cut off at some time."""
+        """Processes that were cut off at any time."""
         if self.lawless:
             self.database.rules = NO_DELETION
 
@@ -88,7 +88,7 @@ class Healing(Transformation):
 
     def new_world(self, world: World) -> World:
         world.settings = replace(world.settings, fenced=True)
-        return OwnedWorld(**vars(world), ensemble=Ensemble(world.clock, Random(0)))
+        return OwnedWorld(**vars(world), ensemble=SimulatedEnsemble(world.clock, Random(0)))
 
     def new_broker(self, name: str, neighbours: list[str]) -> BrokerNode:
         return OwnedNode(self.world, name, neighbours)
@@ -120,8 +120,8 @@ class Healing(Transformation):
         broker.end("killed")
 
     def _may_die(self, name: str) -> bool:
-        """More than half of the brokers have to live: fewer cannot agree who is dead. One that is to be
-        appended is watched by nobody: whoever wants it starts it again."""
+        """More than half of the brokers have to live: fewer cannot agree on who is dead. A broker that is not
+        in the overlay may not die: no neighbour would notice."""
         brokers = set(self._topology()[0])
         if name not in brokers:
             return False
@@ -140,7 +140,7 @@ class Healing(Transformation):
                     self._crash(node, mid_effects=False)
 
     def _part(self) -> None:
-        """Some are cut off from ZooKeeper and, mostly, from the rest; clients of theirs perhaps with them."""
+        """Cut some brokers off from ZooKeeper and mostly from the rest, perhaps with their clients."""
         world, fate = self.world, self.fate
         if world.unheard:
             return
@@ -171,12 +171,12 @@ class Healing(Transformation):
         self.world.parted = set()
 
     def _heard_again(self) -> None:
-        """ZooKeeper's clients are slower to notice than others."""
+        """Clients of ZooKeeper notice the end of a partition later than others."""
         self.trace.note("director", "ZooKeeper can be reached again")
         self.world.unheard = set()
 
     def _busy(self) -> None:
-        """On both sides something is published and subscribed meanwhile."""
+        """Publish and subscribe on both sides of a partition."""
         there = [each for each in self.clients.values() if not each.gone]
         for client in self.fate.sample(there, min(3, len(there))):
             if client.core.advertisements:
@@ -187,7 +187,11 @@ class Healing(Transformation):
                 self._unsubscribe(client)
 
     def _publish_unwanted(self, client: ClientNode) -> None:
-        """What nobody else is known to want: a broker that is cut off would acknowledge it at once."""
+        """Publish something that the broker knows no subscriber for.
+
+        A broker that is cut off would acknowledge it at once, although there may be a new subscriber
+        elsewhere.
+        """
         node = client.end.peer.node if client.end is not None else None
         core = node.core if isinstance(node, OwnedNode) else None
         if client.gone:
@@ -206,7 +210,7 @@ class Healing(Transformation):
     # What healing does
 
     def _started(self, node: OwnedNode) -> None:
-        """A process has its manager; the broker that only plans append gets one when it is appended."""
+        """Start the manager of a process. The broker that plans append gets its manager later (`_look`)."""
         if node.host is None and node.name != EXTRA:
             self._manage(node)
 
@@ -215,14 +219,14 @@ class Healing(Transformation):
         manager.start()
 
     def _ended(self, node: OwnedNode) -> None:
-        """A process is gone, or a deputy in it."""
+        """A process has ended, or a deputy in it."""
         manager = self.managers.get((node.host or node).name)
         if manager is None or manager.node is not (node.host or node):
             return
         if node.host is None:
             manager.stop()
         else:
-            manager.tell(heal_events.Deposed(node.name))
+            manager.tell(heal_events.DeputyLost(node.name))
 
     def hosted(self, node: OwnedNode) -> list[OwnedNode]:
         """The brokers in this process."""
@@ -248,8 +252,8 @@ class Healing(Transformation):
         agent = self.agents[node.name] = AgentNode(self.world, self.ensemble, node)
         agent.start()
 
-    def _not_given_back(self, entry: Entry) -> None:
-        """Whoever has died with it, could not reach the database, or did not wait for it, is excused."""
+    def _not_given_back(self, entry: QueuedRequest) -> None:
+        """A living asker must give a grant back, unless it was cut off, used it, or was not told of it."""
         asker = entry.request.asker
         manager = self.managers.get(asker)
         if manager is None or manager.node in self._apart or entry.id in self.used:
@@ -260,18 +264,18 @@ class Healing(Transformation):
             raise Violation(f"{manager.name} keeps the grant {entry.id}, and nobody uses it")
 
     def send_away(self, name: str) -> None:
-        """The clients of this broker are told to go elsewhere."""
+        """Tell the clients of this broker to go to another one."""
         self.trace.note("director", f"clients leave {name}")
         for client in self.clients.values():
             if client.broker == name and not client.gone:
                 client.move(self.world.elsewhere(name), polite=True)
 
     def left(self, node: OwnedNode) -> None:
-        """Its broker is out of the overlay: the process ends."""
+        """End the process of a broker that has left the overlay."""
         if node.up and node.name not in self._topology()[0]:
             node.end("it has left the overlay")
 
-    def begin_run(self, steps: list[list[tuple[str, ...]]], care: Care) -> str:
+    def begin_run(self, steps: list[list[tuple[str, ...]]], limits: ExecutionLimits) -> str:
         current = of_type(self.ensemble.nodes.get(LAYOUT.topology), Current)
         assert current is not None
         self.runs += 1
@@ -280,8 +284,8 @@ class Healing(Transformation):
             sha256="",
             kind="tree",
             steps=steps,
-            seconds=min(1.0, care.seconds),
-            attempts=care.attempts,
+            seconds=min(1.0, limits.seconds),
+            attempts=limits.attempts,
         )
         self.trace.note("director", f"heals: {steps}")
         self._write(run, [[[change] for change in step] for step in steps], current)
@@ -290,7 +294,7 @@ class Healing(Transformation):
     # Who starts processes
 
     def _look(self) -> None:
-        """Who is out of the overlay may come back, with nothing; the appended broker gets its manager."""
+        """Brokers that have left may come back; the broker that a plan has appended gets its manager."""
         self.database.sweep()
         brokers, _ = self._topology()
         nodes = {name: self.world.brokers[name] for name in self.world.owners}
@@ -321,8 +325,8 @@ class Healing(Transformation):
         self.world.clock.after(LOOK, self._look)
 
     def _operate(self, brokers: list[str]) -> None:
-        """Somebody starts the process of a dead broker that nobody stands in for: if too few are left to
-        agree on anything, or if it was about to leave, and nobody has it for a neighbour any more."""
+        """Start the processes of dead brokers that healing cannot replace: too few voters are left, or the
+        broker was about to leave and is no longer anybody's neighbour."""
         voters = [name for name in self.world.living if self.world.brokers[name].up]
         watched = {near for each in self.world.nodes if each.up for near in each.core.tables.sides}
         for name in brokers:
@@ -335,13 +339,13 @@ class Healing(Transformation):
                 last.start()
 
     def _begin_again(self, name: str, brokers: list[str]) -> None:
-        """A process that was started again and has a deputy waits until that has died, or has left."""
+        """A process that was started again waits until its deputy has died, or has left the overlay."""
         holder = self.world.owners[name].holder
         if name not in brokers:
             if not self._is_back(name):
                 self.world.waiting.discard(name)
                 self._come_back(name)
-        elif holder is not None and holder.host is None:  # another process of it was faster
+        elif holder is not None and holder.host is None:  # another process of this broker was faster
             self.world.waiting.discard(name)
         elif holder is not None and not holder.up:
             self.world.waiting.discard(name)
@@ -353,7 +357,7 @@ class Healing(Transformation):
             node.start()
 
     def _is_back(self, name: str) -> bool:
-        """It runs, or its last owner has not ended yet."""
+        """Whether a process of this broker runs, or an earlier owner has not ended yet."""
         return any(each.up for each in self.world.nodes if each.name == name)
 
     @staticmethod
@@ -361,16 +365,16 @@ class Healing(Transformation):
         return isinstance(node, OwnedNode) and node.host is not None
 
     def _come_back(self, name: str) -> None:
-        """It asks to join."""
+        """The broker comes back and asks to join; a client that knows its address connects to it."""
         self._begin_with_nothing(name)
         client = self.fate.choice(list(self.clients.values()))
-        if not client.gone:  # it has the broker's address from before
+        if not client.gone:  # it still knows the broker's address
             client.move(name, polite=False)
             for at in (0.2, 0.4, 0.6):
                 self.world.clock.after(at, lambda: self._publish_unwanted(client))
 
     def _begin_with_nothing(self, name: str) -> None:
-        """As a new broker."""
+        """Start the broker as a new one, with an empty journal."""
         self.world.waiting.discard(name)
         node = OwnedNode(self.world, name, [])
         node.settings = replace(self.world.settings, joining=True)
@@ -429,10 +433,4 @@ class Healing(Transformation):
 
 def heal(seed: int, *, keep: bool = False) -> Outcome:
     """Run the script, the plan and the deaths of this seed."""
-    simulation = Healing(seed, random_script(Random(f"{seed}/script")), keep=keep)
-    violation = simulation.run()
-    checker, trace = simulation.checker, simulation.trace
-    published = sum(map(len, checker.publications.values()))
-    return Outcome(
-        seed, violation, trace.hash, published, checker.deliveries, trace.faults, trace.clock.now, trace.lines
-    )
+    return outcome_of(seed, HealingSimulation(seed, random_script(Random(f"{seed}/script")), keep=keep))

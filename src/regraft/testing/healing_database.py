@@ -1,7 +1,7 @@
 """The destination database in the simulation: the real queue of grants and the real groups, in one value.
 
-The order of requests, the members of a group and their lives are what a database of ours decides; where it is
-stored, and how copies agree, is tested elsewhere.
+It decides the order of requests, the members of a group and their lives as a real database does. How a
+database stores this, and how its copies agree, is tested elsewhere.
 """
 
 from collections.abc import Callable
@@ -10,39 +10,39 @@ import msgspec
 
 from regraft.deploy.records import Current
 from regraft.heal.database import grants
-from regraft.heal.database.grants import Entry, Queue
+from regraft.heal.database.grants import GrantQueue, QueuedRequest
 from regraft.heal.database.group import concerned, grant_of
 from regraft.heal.database.records import BrokerRecord, Map
-from regraft.heal.grant import Denied, Grant, Request
-from regraft.heal.rules import SEED_RULES, Checked, check, parse
+from regraft.heal.grant import Denied, Grant, GrantRequest
+from regraft.heal.rules import PAPER_RULES, Checked, check, parse
 from regraft.testing.network import Clock
 
-RULES = check(parse(SEED_RULES), {"User Defined": 3.0})
+RULES = check(parse(PAPER_RULES), {"User Defined": 3.0})
 NO_DELETION = Checked(tuple(each for each in RULES.rules if each.rule.on.name != "deleteBrokerRequest"))
 
 
 class HealingDatabase:
-    """`overdue` is told of each grant that was not given back in time."""
+    """`overdue` is called with each grant that was not given back in time."""
 
     PATIENCE = 5.0
     OVERDUE = 10.0
-    """An asker that has died with its grant holds others up for so long."""
+    """How long an asker that has died with its grant keeps others waiting."""
 
     def __init__(
-        self, clock: Clock, current: Callable[[], Current], overdue: Callable[[Entry], None]
+        self, clock: Clock, current: Callable[[], Current], overdue: Callable[[QueuedRequest], None]
     ) -> None:
-        self.queue = Queue()
+        self.queue = GrantQueue()
         self.records: dict[str, BrokerRecord] = {}
         self.rules = RULES
         self.given: set[tuple[str, str]] = set()
-        """Grants, and who has been told of them."""
+        """Grants with the askers that were told of them."""
         self._clock = clock
         self._current = current
         self._overdue = overdue
         self._seen: dict[str, float] = {}
 
-    def request(self, request: Request) -> Grant | Denied | None:
-        """None: it is not its turn yet."""
+    def request(self, request: GrantRequest) -> Grant | Denied | None:
+        """None if other requests come first."""
         current = self._current()
         map = Map(epoch=current.epoch, brokers=current.brokers, links=current.links)
         ids = concerned(map, request)
@@ -67,7 +67,7 @@ class HealingDatabase:
         self.queue = grants.released(self.queue, id)
 
     def sweep(self) -> None:
-        """To be called now and then."""
+        """Releases overdue grants; called now and then."""
         self._seen = grants.observed(self.queue, self._seen, self._clock.now)
         for id in grants.overdue(self.queue, self._seen, self._clock.now, self.OVERDUE):
             entry = grants.entry_of(self.queue, id)

@@ -1,7 +1,8 @@
-"""The shell of the healing core in the simulation: one for each process, with all that it asks of the world.
+"""The shell of the healing core in the simulation: one for each process; it carries out all requests of the
+core.
 
 Managers reach each other, ZooKeeper and the destination database as their processes do: not across a
-partition, and slowly at times. What is asked may fail, and may be answered when it is no longer true.
+partition, and sometimes slowly. A request may fail, and its answer may be outdated when it arrives.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from regraft.coord import CoordUnreachable
 from regraft.deploy.records import Current, Run
 from regraft.deploy.states import RunState
-from regraft.heal.core import Healing, HealingSettings, Here, effects, events, requests
+from regraft.heal.core import Healing, HealingSettings, LocalBroker, effects, events, requests
 from regraft.heal.core.tasks import Request
-from regraft.heal.detection import Evidence, Timing
-from regraft.heal.election import Settings as ElectionSettings
+from regraft.heal.detection import DetectionTiming, Evidence
+from regraft.heal.election import ElectionSettings
 from regraft.heal.limits import RemovalLimits
 from regraft.heal.owner import NotTaken, Owner, Seen, Why
 from regraft.heal.wire.messages import Cause, Message
@@ -25,24 +26,24 @@ from regraft.testing.healing_database import HealingDatabase
 from regraft.testing.owned_node import SESSION, OwnedNode, OwnedWorld
 
 if TYPE_CHECKING:
-    from regraft.testing.healing import Healing as Director
+    from regraft.testing.healing import HealingSimulation
 
 BEAT = 0.2
-"""So often a process looks at its links, and sees what ZooKeeper's watches would tell."""
+"""How often a process looks at its links, and at what the watches of ZooKeeper would report."""
 AGAIN = 0.2
-"""Between two calls of a manager that does not answer."""
+"""The time between two calls of a manager that does not answer."""
 ELECTION = ElectionSettings(timer=0.5, resend=0.2, patience=5.0)
 LIMITS = RemovalLimits(window=4.0, removals=100, healthy=1, least=1)
 
 
-class Lost(RegraftError):
-    """Nobody answers."""
+class NoAnswer(RegraftError):
+    """The request was not answered in time."""
 
 
 class HealingNode:
-    """Of one process, as long as that is up."""
+    """The manager of one process, which runs as long as the process does."""
 
-    def __init__(self, director: "Director", node: OwnedNode, timer: float) -> None:
+    def __init__(self, director: "HealingSimulation", node: OwnedNode, timer: float) -> None:
         self.director = director
         self.world: OwnedWorld = node.world
         self.node = node
@@ -56,7 +57,7 @@ class HealingNode:
         self._rules: object = None
         self._due: float | None = None
         self._arrival: dict[str, float] = {}
-        timing = Timing(timer=timer, busy=0.1, idle=0.5, probe=0.05)
+        timing = DetectionTiming(timer=timer, busy=0.1, idle=0.5, probe=0.05)
         settings = HealingSettings(
             id=node.name,
             life=node.owner.life,
@@ -65,7 +66,7 @@ class HealingNode:
             election=ELECTION,
             removals=LIMITS,
         )
-        here = Here(value_of(self.world, node.name), frozenset(self._near(node)))
+        here = LocalBroker(value_of(self.world, node.name), frozenset(self._near(node)))
         owners = {name: value_of(self.world, name) for name in self.world.owners}
         random = Random(f"{node.name}/{node.owner.life}")
         self.core = Healing(settings, here, random, topology_of(director.current()), owners)
@@ -103,7 +104,7 @@ class HealingNode:
         self.world.clock.after(BEAT, self._beat)
 
     def _see(self) -> None:
-        """What the watches tell."""
+        """Tell the core what the watches of ZooKeeper would report."""
         current = self.director.current()
         if current.epoch != self._epoch:
             self._epoch = current.epoch
@@ -125,10 +126,10 @@ class HealingNode:
             match effect:
                 case effects.Tell():
                     self._send(effect.node, effect.message)
-                case effects.Keep():
+                case effects.KeepConnection():
                     self._kept.add(effect.node)
                     self._call(effect.node)
-                case effects.Drop():
+                case effects.DropConnection():
                     self._kept.discard(effect.node)
                 case effects.Follow():
                     self._followed |= effect.brokers
@@ -154,7 +155,7 @@ class HealingNode:
         return other is not None and other.up and (self.node in parted) == (other.node in parted)
 
     def _call(self, peer: str) -> None:
-        """Until it is there, while it is to be kept."""
+        """Call the peer again and again until it answers, while the connection is to be kept."""
         if not self.up or peer not in self._kept or peer in self.connected:
             return
         other = self.director.managers.get(peer)
@@ -173,14 +174,14 @@ class HealingNode:
                     one.tell(events.Connected(another.name))
 
     def broken(self, other: "HealingNode") -> None:
-        """The connection to that process is over; there may be one to a later process of it."""
+        """The connection to that process is over; there may be one to a later process of the same broker."""
         if self.up and self.connected.get(other.name) is other:
             del self.connected[other.name]
             self.tell(events.Disconnected(other.name))
             self._call(other.name)
 
     def _send(self, peer: str, message: Message) -> None:
-        """In order, as on a connection; made for that, if there is none. It may be lost."""
+        """Messages arrive in order, or are lost. If there is no connection, one is made."""
         if isinstance(message, Cause):
             self.director.used.add(message.election)
         other = self.director.managers.get(peer)
@@ -208,7 +209,7 @@ class HealingNode:
     # Requests
 
     def _carry_out(self, number: int, request: Request[Any]) -> None:
-        """It takes a while to be carried out, and again until the answer is there."""
+        """The request takes a while to be carried out, and its answer takes a while to arrive."""
         self._later(partial(self._begin, number, request))
 
     def _begin(self, number: int, request: Request[Any]) -> None:
@@ -221,20 +222,20 @@ class HealingNode:
         except RegraftError as fault:
             self._later(partial(self.tell, events.Failed(number, fault)))
             return
-        if isinstance(answer, Waiting):
+        if isinstance(answer, LaterAnswer):
             self._wait(number, answer)
         else:
             self._later(partial(self.tell, events.Answered(number, answer)))
 
-    def _wait(self, number: int, waiting: "Waiting") -> None:
-        """Until it is there; asked now and then."""
+    def _wait(self, number: int, waiting: "LaterAnswer") -> None:
+        """Look now and then for the answer, until it is there or the time is over."""
         if not self.up:
             return
         answer = waiting.look()
         if answer is not None:
             self.tell(events.Answered(number, answer))
         elif self.world.clock.now > waiting.until:
-            self.tell(events.Failed(number, Lost("nobody has answered in time")))
+            self.tell(events.Failed(number, NoAnswer("nobody has answered in time")))
         else:
             self.world.clock.after(0.05, partial(self._wait, number, waiting))
 
@@ -248,7 +249,7 @@ class HealingNode:
         return Evidence.SILENT if reached else Evidence.UNREACHABLE
 
     def vacant(self, broker: str) -> bool:
-        """No session holds it."""
+        """Whether no session holds the owner node of this broker."""
         holder = self.world.owners[broker].holder
         assert holder is not None
         heard = max((holder.host or holder).session_at, holder.session_at, self.world.ensemble.away_until)
@@ -269,7 +270,7 @@ class HealingNode:
         self.director.deputy(broker, sorted(request.neighbours), self.node)
         return value_of(self.world, broker)
 
-    def execute(self, request: requests.Execute) -> "Waiting":
+    def execute(self, request: requests.Execute) -> "LaterAnswer":
         run = of_type(self.world.ensemble.nodes.get(LAYOUT.plan), Run)
         current = of_type(self.world.ensemble.nodes.get(LAYOUT.topology), Current)
         assert run is not None
@@ -279,7 +280,7 @@ class HealingNode:
         if topology_of(current).sha256 != request.plan.initial:
             raise BadInput("plan", "it begins with another topology")
         changes = [[(operation, *brokers) for operation, brokers in step] for step in request.plan.steps]
-        id = self.director.begin_run(changes, request.care)
+        id = self.director.begin_run(changes, request.limits)
 
         def ended() -> str | None:
             now = of_type(self.world.ensemble.nodes.get(LAYOUT.plan), Run)
@@ -290,15 +291,15 @@ class HealingNode:
                 return None
             return "" if now.state == RunState.DONE else now.reason or str(now.state)
 
-        return Waiting(ended, self.world.clock.now + 60.0)
+        return LaterAnswer(ended, self.world.clock.now + 60.0)
 
     def end_deputy(self, request: requests.EndDeputy) -> None:
         for each in self.director.hosted(self.node):
             if each.name == request.broker:
                 each.end("removed")
 
-    def ask_grant(self, request: requests.AskGrant) -> "Waiting":
-        return Waiting(
+    def ask_grant(self, request: requests.AskGrant) -> "LaterAnswer":
+        return LaterAnswer(
             partial(self.database.request, request.request), self.world.clock.now + HealingDatabase.PATIENCE
         )
 
@@ -315,8 +316,8 @@ class HealingNode:
         return self.director.database
 
 
-class Waiting:
-    """An answer that comes later: `look` gives it, or None."""
+class LaterAnswer:
+    """An answer that comes later: `look` returns it, or None as long as it is not there."""
 
     def __init__(self, look: Callable[[], object], until: float) -> None:
         self.look = look
@@ -350,7 +351,7 @@ CARRIED_OUT: Mapping[type, Callable[[HealingNode, Any], Any]] = {
     requests.Look: HealingNode.look,
     requests.StandIn: HealingNode.stand_in,
     requests.EndDeputy: HealingNode.end_deputy,
-    requests.Bury: lambda node, request: None,
+    requests.RemoveDeadDeployer: lambda node, request: None,
     requests.Sync: lambda node, request: None,
     requests.Start: HealingNode.start_broker,
     requests.Claim: lambda node, request: "",
@@ -358,7 +359,7 @@ CARRIED_OUT: Mapping[type, Callable[[HealingNode, Any], Any]] = {
     requests.Reinstate: lambda node, request: None,
     requests.AskGrant: HealingNode.ask_grant,
     requests.Release: lambda node, request: node.database.release(request.grant),
-    requests.PutBroker: lambda node, request: node.database.put(request.record),
+    requests.WriteBroker: lambda node, request: node.database.put(request.record),
     requests.MarkLeft: lambda node, request: node.database.left(request.record),
     requests.ReadTopology: HealingNode.read_topology,
     requests.Execute: HealingNode.execute,

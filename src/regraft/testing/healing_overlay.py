@@ -1,4 +1,4 @@
-"""A whole overlay that heals, of real processes: ZooKeeper, destination databases, nodes."""
+"""A whole overlay of real processes that heals: ZooKeeper, destination databases, nodes."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ from regraft.model import Topology
 from regraft.node.healing.processes import (
     DatabaseProcesses,
     NodeProcesses,
-    put_seed_rules,
+    put_paper_rules,
     sqlite_stores,
     write_topology,
 )
@@ -39,7 +39,7 @@ class HealingOverlay:
         return topology_of(stored.value)
 
     async def without(self, *ids: str, seconds: float = 30.0) -> Topology:
-        """Waits until these have left the overlay."""
+        """Waits until these brokers have left the overlay."""
         deadline = time.monotonic() + seconds
         while set(ids) & set((topology := await self.topology()).ids):
             assert time.monotonic() < deadline, f"{ids} are still in {topology.links}"
@@ -81,6 +81,6 @@ async def healing_overlay(
             DatabaseProcesses(sqlite_stores(folder, databases), configuration, layout) as stores,
         ):
             await write_topology(coord, layout, topology)
-            await put_seed_rules(coord, layout)
+            await put_paper_rules(coord, layout)
             async with NodeProcesses(topology.ids, configure) as nodes:
                 yield HealingOverlay(coord, layout, ensemble, stores, nodes)

@@ -1,8 +1,8 @@
-"""Numbered events through an overlay whose brokers die: who published what, who got it, when.
+"""Sends numbered events through an overlay whose brokers die, and records what each subscriber gets when.
 
-Clients know every broker's address and begin at one of them, which is their home; when it is gone they go
-to another one, with their sessions. Everything that was acknowledged must have reached every subscriber
-once, in order.
+Clients know every broker's address. Each begins at one broker, its home; when that is gone, it goes to
+another one with its session. Everything that was acknowledged must have reached every subscriber once, in
+order.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Wrong(NamedTuple):
 
 
 class HealingTraffic:
-    """`async with HealingTraffic(...) as traffic`: all is in place. `begin`, and after a while `finish`."""
+    """Inside `async with` all subscriptions are in place: call `begin`, and after a while `finish`."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class HealingTraffic:
         rate: float,
         payload: bytes = bytes(100),
     ) -> None:
-        """`publishers`, `subscribers`: their homes. `rate`: events per second of all together."""
+        """`publishers`, `subscribers`: their homes. `rate`: events per second of all publishers together."""
         self.arrivals: list[list[Arrival]] = [[] for _ in subscribers]
         self.published: list[int] = [0 for _ in publishers]
         self._addresses = dict(addresses)
@@ -71,7 +71,7 @@ class HealingTraffic:
     async def __aexit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """After a fault nothing is waited for."""
+        """Does not wait for publications: `finish` does."""
         for task in (*self._publishing, *self._tasks):
             task.cancel()
         await asyncio.gather(*self._publishing, *self._tasks, return_exceptions=True)
@@ -84,7 +84,7 @@ class HealingTraffic:
         ]
 
     async def finish(self, seconds: float = PATIENCE) -> Wrong:
-        """Everything is acknowledged; what has gone wrong."""
+        """Wait until everything is acknowledged; returns what has gone wrong."""
         self._stopping = True
         async with asyncio.timeout(seconds):
             await asyncio.gather(*self._publishing)
@@ -104,7 +104,7 @@ class HealingTraffic:
         return Wrong(lost, duplicated, reordered)
 
     def latencies(self, since: float = 0.0, until: float = float("inf")) -> list[float]:
-        """Seconds, of what was published between these moments (`time.monotonic`)."""
+        """The latencies, in seconds, of events published between these moments (`time.monotonic`)."""
         return [
             each.at - each.sent
             for arrivals in self.arrivals
@@ -117,7 +117,7 @@ class HealingTraffic:
         return connect(["{}:{}".format(*self._addresses[id]) for id in order], timeout=PATIENCE)
 
     async def _publish(self, session: Session, publisher: int) -> None:
-        """At a steady rate; what the window does not take waits, and counts as late."""
+        """Publish at a steady rate. An event that has to wait for the window counts from when it was due."""
         start = time.monotonic() + publisher * self._pause / len(self._sessions)
         while not self._stopping:
             number = self.published[publisher]

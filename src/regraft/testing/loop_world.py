@@ -1,7 +1,7 @@
 """A world for the loop's core: it answers commands at random, and people, healing and time disturb it.
 
-One seed is one trace. `World.run` checks after every step what must always hold (`check_state`), and over the
-whole history what must never happen: two runs at once, a run that nobody was entitled to, a stale plan.
+One seed is one trace. `LoopWorld.run` checks after every step what must always hold (`check_state`), and over
+the whole history what must never happen: two runs at once, a run that nobody was entitled to, a stale plan.
 """
 
 import random
@@ -23,11 +23,11 @@ PARTS = ("measure", "coordination", "design", "plan", "deploy", "disk")
 RUNS = (c.Deploy, c.Resume)
 
 
-class Broken(AssertionError):
-    """What must not be, with the last events."""
+class BrokenPromise(AssertionError):
+    """A promise that the loop has broken, with the last events."""
 
 
-class World:
+class LoopWorld:
     def __init__(self, seed: int, mode: Mode, policy: Policy | None = None) -> None:
         self.random = random.Random(seed)
         self.now = 1_000_000.0
@@ -39,9 +39,9 @@ class World:
         """Commands that have not been answered."""
         self.under_way: c.Deploy | c.Resume | None = None
         self.approved: set[str] = set()
-        """By people, while the proposal waited."""
+        """Plans that a person approved while they waited for approval."""
         self.proposals: dict[str, Machine[ProposalState]] = {}
-        """By their plans."""
+        """The states of proposals, by the hashes of their plans."""
         self.deployed = 0
         self.epoch = 1
         self.serial = 0
@@ -112,7 +112,7 @@ class World:
                 self._broken("a run of a plan that is only shown")
 
     def _broken(self, problem: str) -> None:
-        raise Broken(f"{problem}\n" + "\n".join(self.history[-12:]) + f"\n{self.state}")
+        raise BrokenPromise(f"{problem}\n" + "\n".join(self.history[-12:]) + f"\n{self.state}")
 
     def run(self, steps: int) -> None:
         self.take(e.TopologyChanged(at=self.now, epoch=self.epoch, sha256=self.topology))
@@ -128,7 +128,7 @@ class World:
         self.take(e.Tick(at=self.now))
 
     def _person(self) -> None:
-        """Approves, rejects, pauses, sets modes; sometimes what is old or was never there."""
+        """A person approves, rejects, pauses or sets the mode, sometimes with a plan that does not exist."""
         known = self.state.proposal.planned.plan if self.state.proposal else f"p{self.random.randint(0, 9)}"
         at, by = self.now, "ann"
         choices: list[e.Event] = [
@@ -159,8 +159,8 @@ class World:
             self._restart()
 
     def _restart(self) -> None:
-        """The process dies; runs stay in the journal, everything else is forgotten. Sometimes somebody else
-        has left one there."""
+        """The process restarts: runs stay in the journal, other work is lost. Sometimes somebody else has
+        left a run in the journal."""
         self.waiting = []
         self.under_way = None
         left = self.state.running is None and self.random.random() < 0.2
@@ -266,7 +266,7 @@ def _is_interrupted(event: e.Event) -> bool:
 
 
 def compared(gain: float) -> Comparison:
-    """A comparison that gains so much of the routing cost."""
+    """A comparison that gains this share of the routing cost."""
     now = (Verdict(goal="routing_cost", hard=False, kept=True, reason="", number=100.0),)
     then = (Verdict(goal="routing_cost", hard=False, kept=True, reason="", number=100.0 * (1 - gain)),)
     better = gain > 0.005
@@ -280,16 +280,16 @@ def compared(gain: float) -> Comparison:
 
 
 def check_state(state: State) -> str | None:
-    """What is wrong with a state; None: nothing."""
+    """Which rule the state breaks; None if it breaks none."""
     proposal, candidate = state.proposal, state.candidate
     wrong = {
         "a run and the phase deploying belong together": (state.phase == Phase.DEPLOYING)
         != (state.running is not None),
         "Intents are repaired while planning or deploying": bool(state.repairing)
         and state.phase not in (Phase.PLANNING, Phase.DEPLOYING),
-        "a proposal is for the topology of now": proposal is not None
+        "a proposal is for the current topology": proposal is not None
         and proposal.planned.epoch != state.epoch,
-        "a candidate is for the topology of now": candidate is not None and candidate.epoch != state.epoch,
+        "a candidate is for the current topology": candidate is not None and candidate.epoch != state.epoch,
         "nothing waits for approval while something is carried out": proposal is not None
         and state.phase == Phase.DEPLOYING,
         "in mode observe a plan is only shown": state.mode == "observe"
@@ -298,6 +298,6 @@ def check_state(state: State) -> str | None:
         "a plan that is only shown is proposed when the loop may act": proposal is not None
         and proposal.observed
         and state.effective_mode != "observe",
-        "who fails only observes": bool(state.failing) and state.effective_mode != "observe",
+        "a loop that fails only observes": bool(state.failing) and state.effective_mode != "observe",
     }
     return next((rule for rule, broken in wrong.items() if broken), None)

@@ -1,6 +1,6 @@
-"""kTCO's algorithms straight from their pseudocode, and optima by trying everything: slow, plain.
+"""kTCO's algorithms straight from their pseudocode, and optima by trying everything: slow and plain.
 
-Ties are broken as the fast versions do it: the smaller pair in the order of the nodes given.
+Ties are broken as in the fast versions: the pair that comes first in the given order of nodes wins.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

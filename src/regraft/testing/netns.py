@@ -21,7 +21,7 @@ def call(name: str, *arguments: int | bytes | None) -> None:
 
 
 class Namespace:
-    """A network namespace of its own, empty but for a loopback that is down; or one that exists already."""
+    """A new network namespace, empty but for a loopback that is down; or an existing one."""
 
     def __init__(self, descriptor: int | None = None) -> None:
         if descriptor is not None:
@@ -37,7 +37,7 @@ class Namespace:
 
     @property
     def path(self) -> str:
-        """For programs that want it as a file."""
+        """The namespace as a file, for programs that take one."""
         return f"/proc/{os.getpid()}/fd/{self.descriptor}"
 
     @contextmanager
@@ -52,7 +52,7 @@ class Namespace:
             os.close(own)
 
     def ip(self, *lines: str) -> None:
-        """Lines for `ip -batch`."""
+        """Run `ip -batch` with these lines in the namespace."""
         with self.inside():
             run(["ip", "-batch", "-"], "\n".join(lines) + "\n")
 
@@ -72,12 +72,12 @@ def unavailable() -> str | None:
 
 
 def _current() -> int:
-    # Not /proc/self/ns: that is the main thread's.
+    # Not /proc/self/ns, which is that of the main thread.
     return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
 
 def run(command: list[str], given: str = "", environment: dict[str, str] | None = None) -> str:
-    """Its output; what it says on failure is in the error."""
+    """The output of the command; if it fails, the error holds what it wrote to standard error."""
     done = subprocess.run(
         command, input=given, capture_output=True, text=True, timeout=60, check=False, env=environment
     )

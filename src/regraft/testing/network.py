@@ -1,9 +1,9 @@
-"""A virtual network with its clock: connections that carry real frames, and everything that befalls them.
+"""A virtual network with its clock: connections that carry real frames, and the faults that happen to them.
 
-A connection has two ends, each with its own `Wire`. Frames take time; by the draw of the seed one is
-late, lost, doubled or overtaken by the next. A connection may be cut: what is on the way is lost, and
-each side notices when it is told or when it has heard nothing for too long (half-open until then).
-Empty frames are sent on idle connections, so that the loss of the last frame is noticed as well.
+A connection has two ends, each with its own `Wire`. Frames take time; the seed decides which of them are
+late, lost, doubled or overtaken by the next. A connection may be cut: frames on the way are lost, and each
+side notices when it is told or when it has heard nothing for too long (until then the connection is
+half-open). Empty frames are sent on idle connections, so that the loss of the last frame is noticed as well.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from regraft.wire.frames import HEADER, BadFrame
 from regraft.wire.numbered import Wire
 
 BEAT = 0.5
-"""An end that has sent nothing for so long sends an empty frame."""
+"""After how many seconds without sending an end sends an empty frame."""
 SILENCE = 1.6
-"""An end that has heard nothing for so long gives the connection up."""
+"""After how many seconds without hearing anything an end gives the connection up."""
 
 
 class Clock:
-    """Virtual time: what is due happens in order of time, then of asking."""
+    """Virtual time: actions happen in order of time; those of the same time in the order of the requests."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -44,7 +44,7 @@ class Clock:
 
 
 class Trace:
-    """What happened, as a hash and, if kept, as lines to read."""
+    """What happened, as a hash (the texts of notes are part of it) and, if kept, as lines to read."""
 
     def __init__(self, clock: Clock, keep: bool = False) -> None:
         self.clock = clock
@@ -77,7 +77,7 @@ class Trace:
 
 
 class Node(Protocol):
-    """Whoever has ends of connections."""
+    """A broker or a client: it has ends of connections."""
 
     name: str
 
@@ -97,14 +97,14 @@ class Weather:
     duplicate: float = 0.0
     reorder: float = 0.0
     split: float = 0.3
-    """How often what could be one frame is sent as several."""
+    """How likely messages that could be one frame are sent as several."""
 
 
 CALM = Weather(slowest=0.01)
 
 
 class End:
-    """One side of a connection. `open` until this side knows that it is over."""
+    """One side of a connection. It is `open` until this side knows that the connection is over."""
 
     def __init__(self, number: int, node: Node, now: float) -> None:
         self.number = number
@@ -112,16 +112,16 @@ class End:
         self.wire = Wire()
         self.open = True
         self.cut = False
-        """Nothing arrives here any more."""
+        """Whether nothing arrives at this end any more."""
         self.arrival = now
-        """When the last frame on the way to here arrives."""
+        """When the last frame that is on its way to this end arrives."""
         self.sent_at = now
         self.heard_at = now
         self.peer = self
 
 
 class Network:
-    """All connections, and the faults that happen to them by themselves."""
+    """All connections, and the faults that the weather causes."""
 
     def __init__(self, clock: Clock, trace: Trace, rng: Random, weather: Weather) -> None:
         self.clock = clock
@@ -200,7 +200,7 @@ class Network:
     # Ends of connections
 
     def close(self, end: End) -> None:
-        """Closed on purpose: the peer hears of it after all that was sent."""
+        """Close the connection on purpose: the peer is told after everything that was sent."""
         if end.open:
             end.open = False
             self._tell_end(end.peer)
@@ -217,13 +217,13 @@ class Network:
             end.node.ended(end)
 
     def reset(self, number: int) -> None:
-        """The connection is cut: each side notices soon or, half-open, after long silence."""
+        """Cut the connection: each side notices soon or, if it is half-open, after a long silence."""
         for end in self.ends[number]:
             end.cut = True
             self._notice_later(end)
 
     def vanish(self, node: Node) -> None:
-        """The node is gone without a word."""
+        """The node disappears without telling its peers."""
         for number in [each for each, pair in self.ends.items() if node in (pair[0].node, pair[1].node)]:
             for end in self.ends[number]:
                 end.cut = True

@@ -1,7 +1,8 @@
 """A broker whose journal is in ZooKeeper, and which may have been replaced without knowing it.
 
-What is stored waits while ZooKeeper cannot be reached, with everything that is to leave after it. A store by
-a broker that has been deposed fails, and ends it. Answers to clients leave within the lease.
+While ZooKeeper cannot be reached, stores wait, and so does everything that must leave after them. If a broker
+that has been deposed stores something, the store fails and the broker ends. Answers to clients leave only
+while the broker's lease holds.
 """
 
 from collections.abc import Callable
@@ -12,21 +13,21 @@ from regraft.broker.core.lease import AnswerLease
 from regraft.protocol.messages import AnyMessage
 from regraft.testing.broker_node import BrokerNode, World
 from regraft.testing.client_node import ClientNode
-from regraft.testing.ensemble import Ensemble
+from regraft.testing.ensemble import SimulatedEnsemble
 from regraft.testing.network import End, Node
 
 SESSION = 1.0
-"""ZooKeeper forgets a session of which it has not heard for so long."""
+"""After how many seconds without hearing from a session ZooKeeper ends it."""
 SURE = 0.75 * SESSION
-"""A broker may rely on its session for so long after it has sent something that was answered."""
+"""For how many seconds after its last renewal a broker may rely on its session."""
 RENEWAL = 0.15
 AGAIN = 0.5
-"""A process that has ended by itself is started again after so long."""
+"""After how many seconds a process that has ended by itself is started again."""
 
 
 @dataclass
-class Owner:
-    """Of a broker's id and journal: the node in ZooKeeper."""
+class Ownership:
+    """Who owns a broker's id and journal: the owner node in ZooKeeper."""
 
     life: int = 0
     holder: "OwnedNode | None" = None
@@ -39,25 +40,25 @@ class Deposed(Exception):
 
 @dataclass
 class OwnedWorld(World):
-    """Two sides of a partition, and several brokers of one name."""
+    """A world with partitions, in which several processes may take themselves for the same broker."""
 
-    ensemble: Ensemble
-    owners: dict[str, Owner] = field(default_factory=dict)
+    ensemble: SimulatedEnsemble
+    owners: dict[str, Ownership] = field(default_factory=dict)
     parted: set[Node] = field(default_factory=set)
-    """Those who reach each other only."""
+    """The nodes on one side of the partition: they reach only each other."""
     unheard: set[Node] = field(default_factory=set)
-    """Those who do not reach ZooKeeper."""
+    """The processes that do not reach ZooKeeper."""
     nodes: "list[OwnedNode]" = field(default_factory=list)
     living: list[str] = field(default_factory=list)
-    """Where clients may go."""
+    """The brokers to which clients may go."""
     waiting: set[str] = field(default_factory=set)
-    """Brokers whose processes run again, and which have deputies."""
+    """Brokers whose processes run again while deputies stand in for them."""
     started: "Callable[[OwnedNode], None]" = lambda node: None
     ended: "Callable[[OwnedNode], None]" = lambda node: None
-    """Told of brokers that begin, and that are gone."""
+    """Called when a broker has started, and when it is gone."""
 
     def find(self, caller: Node, name: str) -> BrokerNode:
-        """Addresses may be old: of several that can be reached it is any."""
+        """Any process of that name which the caller reaches: its address may be outdated."""
         side = caller in self.parted
         there = [each for each in self.nodes if each.name == name and each.up]
         reached = [each for each in there if (each in self.parted) == side]
@@ -75,7 +76,7 @@ NOBODY: BrokerNode = Nobody()  # type: ignore[assignment]
 
 
 class OwnedNode(BrokerNode):
-    """One process that is, or was, the broker of this name; `host` if it is a deputy in another's."""
+    """A process that is or was the broker of this name; a deputy runs in the process of its `host`."""
 
     world: OwnedWorld
 
@@ -85,14 +86,14 @@ class OwnedNode(BrokerNode):
         super().__init__(world, name, neighbours)
         self.host = host
         self.dead = False
-        """For good."""
+        """It has ended for good."""
         self.session_at = 0.0
         self._stalled: list[Effect] = []
         world.nodes.append(self)
 
     @property
-    def owner(self) -> Owner:
-        return self.world.owners.setdefault(self.name, Owner())
+    def owner(self) -> Ownership:
+        return self.world.owners.setdefault(self.name, Ownership())
 
     @property
     def deposed(self) -> bool:
@@ -103,7 +104,7 @@ class OwnedNode(BrokerNode):
         return (self.host or self) not in self.world.unheard and not self.world.ensemble.away
 
     def take(self) -> None:
-        """Become the owner: nobody before can store anything from now on."""
+        """Become the owner: from now on no earlier owner can store anything."""
         self.owner.life += 1
         self.owner.holder = self
 
@@ -132,14 +133,14 @@ class OwnedNode(BrokerNode):
                 node.end("its host is gone")
 
     def end(self, why: str) -> None:
-        """For good."""
+        """End for good."""
         self.world.trace.note(self.name, f"life {self.life} ends: {why}")
         self.dead = True
         if self.up:
             self.crash()
 
     def _give_up(self, why: str) -> None:
-        """A deputy ends; a process ends and is started again, by whoever starts processes."""
+        """A deputy ends for good; a process ends and is started again."""
         if self.host is not None:
             return self.end(why)
         self.world.trace.note(self.name, f"life {self.life} gives up: {why}")
@@ -161,7 +162,7 @@ class OwnedNode(BrokerNode):
     def _renew(self, life: int) -> None:
         if self.up and self.life == life:
             if self.reaches_zookeeper:
-                if self.deposed:  # it sees that in its owner node
+                if self.deposed:  # the owner node names another process
                     return self._give_up("another has taken its place")
                 self._renewed()
             self.world.clock.after(RENEWAL, lambda: self._renew(life))

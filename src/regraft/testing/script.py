@@ -20,7 +20,7 @@ class Step:
     at: float
     kind: str
     who: str
-    """A client or a broker; empty where the director chooses."""
+    """A client or a broker; empty if the simulation chooses."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,15 @@ class Script:
     brokers: tuple[str, ...]
     links: tuple[tuple[str, str], ...]
     clients: tuple[tuple[str, str], ...]
-    """Each with the broker where it begins."""
+    """Each client with the broker to which it connects first."""
     steps: tuple[Step, ...]
     weather: Weather
     window: int
-    """Of publishers and of subscribers."""
+    """The window of publishers and of subscribers."""
     most: int
-    """Publications in one run."""
+    """How many publications a `Run` may hold."""
     failover: float
-    """How likely a client tries another broker when its own is down."""
+    """How likely a client tries another broker if its own is down."""
 
 
 def random_filter(rng: Random) -> str:

@@ -1,6 +1,6 @@
 """One seed, one run: real broker and client cores on a virtual network, with every kind of fault.
 
-`simulate(seed)` gives an `Outcome`: what broke, if anything, and the hash of all that happened; the same
+`simulate(seed)` returns an `Outcome`: what broke, if anything, and the hash of all that happened. The same
 seed gives the same hash in every process. To look at a failing seed:
 
     python -m benchmarks.soak --seed 17 --trace       # everything that happened, and what broke
@@ -26,7 +26,7 @@ from regraft.testing.script import DURATION, Script, Step, random_event, random_
 
 SESSION_SECONDS = 30.0
 PATIENCE = 20.0
-"""All must be settled so many virtual seconds after the last fault: before any session is given up."""
+"""How many virtual seconds after the last fault everything must have settled: before sessions expire."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Outcome:
     deliveries: int
     faults: Counter[str]
     seconds: float
-    """Virtual ones."""
+    """In virtual time."""
     lines: list[str]
     """What happened, if the trace was kept."""
 
@@ -73,7 +73,7 @@ class Simulation:
         return BrokerNode(self.world, name, neighbours)
 
     def run(self) -> str:
-        """What broke, or nothing."""
+        """What broke; empty if nothing did."""
         clock = self.world.clock
         for broker in self.world.brokers.values():
             clock.after(self.rng.uniform(0, 0.3), broker.start)
@@ -84,13 +84,15 @@ class Simulation:
         try:
             clock.run(DURATION)
             self._end_of_trouble()
-            gone = any(client.gone for client in self.clients.values())  # its goodbye may be lost, too
+            gone = any(
+                client.gone for client in self.clients.values()
+            )  # if its goodbye was lost, its session must expire first
             patience = self.patience + (SESSION_SECONDS if gone else 0)
             while (left := self._left(1)) and clock.now < DURATION + patience:
                 clock.run(clock.now + 0.5)
         except Violation as fault:
             return str(fault)
-        except Exception:  # a core that raises has failed, and its trace is wanted
+        except Exception:  # a core has failed; the traceback says where
             return traceback.format_exc()
         return f"not over: {self._left(8)}" if left else ""
 
@@ -135,7 +137,7 @@ class Simulation:
         self.world.clock.after(self.rng.uniform(0.1, 2.5), lambda: None if broker.up else broker.start())
 
     def _publish(self, client: ClientNode, times: int) -> None:
-        """Publish what an advertisement of the client allows."""
+        """Publish random events that an advertisement of the client allows."""
         ids = [id for id in client.core.advertisements if id not in client.retiring]
         filters = [parse(client.core.advertisements[id]) for id in ids]
         drawn = (random_event(self.rng, number) for number in range(self._published, self._published + times))
@@ -160,7 +162,7 @@ class Simulation:
         client.move(self.rng.choice(self.script.brokers), polite=polite)
 
     def _slow(self, client: ClientNode) -> None:
-        """It consumes slowly for a while, or nothing at all."""
+        """The client consumes slowly for a while, or nothing at all."""
         self.trace.fault("slow subscriber", client.name)
         client.pause = self.rng.choice((0.1, 0.5, 3.0))
         self.world.clock.after(self.rng.uniform(0.5, 3), lambda: setattr(client, "pause", 0.002))
@@ -192,7 +194,10 @@ CLIENT_STEPS: dict[str, Callable[[Simulation, ClientNode], None]] = {
 
 def simulate(seed: int, *, keep: bool = False) -> Outcome:
     """Run the script of this seed."""
-    simulation = Simulation(seed, random_script(Random(f"{seed}/script")), keep=keep)
+    return outcome_of(seed, Simulation(seed, random_script(Random(f"{seed}/script")), keep=keep))
+
+
+def outcome_of(seed: int, simulation: Simulation) -> Outcome:
     violation = simulation.run()
     checker, trace = simulation.checker, simulation.trace
     return Outcome(

@@ -63,17 +63,17 @@ class OpenVSwitch:
             self._start([_program("ovs-vswitchd"), socket_path, "--pidfile"], "ovs-vswitchd.pid")
 
     def control(self, *arguments: str) -> str:
-        """ovs-vsctl; returns when the switches have done it."""
+        """Run ovs-vsctl; it returns when the switches have carried the command out."""
         return self.tool("ovs-vsctl", "--timeout=30", f"--db=unix:{self.directory}/db.sock", *arguments)
 
     def tool(self, program: str, *arguments: str) -> str:
         return run([_program(program), *arguments], environment=self.environment)
 
     def settle(self) -> None:
-        """Returns when cached decisions of before the last change of rules are gone.
+        """Returns when decisions that were cached before the last change of rules are gone.
 
-        The switch confirms a rule when it is in its tables; what it has decided for packets like one that it
-        saw before (also that it drops them) is revised some milliseconds later.
+        The switch confirms a rule when it is in its tables; it revises its cached decisions, which include
+        drops, some milliseconds later.
         """
         self.tool("ovs-appctl", "-t", "ovs-vswitchd", "revalidator/wait")
 
@@ -136,7 +136,7 @@ class HostPort:
         kind = socket.AF_INET6 if self.family == 6 else socket.AF_INET
         with self.namespace.inside():
             self._socket = socket.socket(kind, socket.SOCK_DGRAM)
-            # A switch in user space gets the packets as they are: nobody adds the checksum later.
+            # A switch in user space gets packets as they are: no hardware would add the checksum later.
             _no_checksum_offload(self._socket, "eth0")
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
             if self.family == 6:
@@ -156,7 +156,7 @@ class HostPort:
         self.socket.sendto(payload, (str(to), EVENT_PORT))
 
     def received(self) -> list[bytes]:
-        """What has come since the last call."""
+        """The packets that have arrived since the last call."""
         found: list[bytes] = []
         while True:
             try:
@@ -182,7 +182,7 @@ class SwitchNetworkLab:
 
     @property
     def addresses(self) -> dict[str, str]:
-        """As `install` wants them."""
+        """The addresses of the switches, as `install` takes them."""
         return {switch: self.switches.address(bridge) for switch, bridge in self.bridges.items()}
 
 

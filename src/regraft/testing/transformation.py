@@ -1,9 +1,10 @@
-"""One seed, one transformation under traffic and faults: real cores carry a plan out, and all of them die.
+"""One seed, one transformation under traffic and faults: real cores carry a plan out, and any of them may
+die.
 
-Beyond the faults of `simulation`: brokers that take part are killed in mid-change, agents and deployers are
-killed, deployers lose their session and go on without knowing, ZooKeeper is away for seconds, a run is
-stopped or rolled back. At the end the links of the brokers are those that the journal names, a tree; the
-goal, the beginning, or something between according to how the run ended.
+Faults besides those of `simulation`: brokers are killed in the middle of a change, agents and deployers are
+killed, deployers lose their session without knowing it, ZooKeeper is away for seconds, a run is stopped or
+rolled back. At the end the brokers have the links that the journal names, and these are a tree: the goal, the
+beginning, or something between, depending on how the run ended.
 
     python -m benchmarks.soak --transformations --seed 17 --trace
 """
@@ -21,25 +22,25 @@ from regraft.deploy.states import ActionState, RunOrder, RunState
 from regraft.model import Ends, ends
 from regraft.model.changes import apply, concerned, taken_back
 from regraft.testing.deployment import LAYOUT, AgentNode, DeployerNode, of_type
-from regraft.testing.ensemble import Ensemble
+from regraft.testing.ensemble import SimulatedEnsemble
 from regraft.testing.final_state import remains
 from regraft.testing.script import DURATION, Script, random_script
-from regraft.testing.simulation import Outcome, Simulation
+from regraft.testing.simulation import Outcome, Simulation, outcome_of
 
 EXTRA = "x"
 """A broker without links that may be appended, and detached again."""
 
 
 class Transformation(Simulation):
-    """Carries a script and a plan out."""
+    """Carries out a script and a plan."""
 
     def __init__(self, seed: int, script: Script, *, keep: bool = False) -> None:
         super().__init__(seed, script, keep=keep)
         self.random = Random(f"{seed}/transformation")
-        self.patience = 60.0  # a run may try for long
+        self.patience = 60.0  # a run may try its changes many times
         world = self.world
         world.brokers[EXTRA] = self.new_broker(EXTRA, [])
-        self.ensemble = Ensemble(world.clock, Random(f"{seed}/ensemble"))
+        self.ensemble = SimulatedEnsemble(world.clock, Random(f"{seed}/ensemble"))
         self.agents = {name: AgentNode(world, self.ensemble, node) for name, node in world.brokers.items()}
         self.deployers = [DeployerNode(world, self.ensemble, f"deployer {n}") for n in (1, 2)]
         links = sorted(ends(a, b) for a, b in script.links)
@@ -50,7 +51,7 @@ class Transformation(Simulation):
     # The journal at the beginning
 
     def _plan(self) -> tuple[list[str], list[Ends]]:
-        """Random steps of random actions that can be carried out at once; where they lead to."""
+        """Writes a plan of random steps, whose actions can be carried out at once; returns its goal."""
         brokers, links = self.start_topology
         current = Current(epoch=1, kind="tree", brokers=brokers, links=links)
         steps: list[list[list[tuple[str, ...]]]] = []
@@ -83,7 +84,7 @@ class Transformation(Simulation):
         return brokers, links
 
     def _write(self, run: Run, steps: list[list[list[tuple[str, ...]]]], current: Current) -> None:
-        """All that `begin` writes."""
+        """Writes all nodes that `deploy.begin` writes."""
         nodes: dict[str, Record] = {LAYOUT.topology: current, LAYOUT.plan: run}
         for number, step in enumerate(steps, 1):
             for at, changes in enumerate(step, 1):
@@ -242,10 +243,4 @@ class Transformation(Simulation):
 
 def transform(seed: int, *, keep: bool = False) -> Outcome:
     """Run the script and the plan of this seed."""
-    simulation = Transformation(seed, random_script(Random(f"{seed}/script")), keep=keep)
-    violation = simulation.run()
-    checker, trace = simulation.checker, simulation.trace
-    published = sum(map(len, checker.publications.values()))
-    return Outcome(
-        seed, violation, trace.hash, published, checker.deliveries, trace.faults, trace.clock.now, trace.lines
-    )
+    return outcome_of(seed, Transformation(seed, random_script(Random(f"{seed}/script")), keep=keep))

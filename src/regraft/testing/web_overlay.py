@@ -129,7 +129,7 @@ def broker_view(topology: Topology, id: str, load: float | None, alive: bool) ->
 
 
 def plan_view(plan: Plan, current: Topology, goal: Topology, workload: Workload) -> v.PlanView:
-    """As the service shows it, of a window of a second."""
+    """The plan as the service shows it, with the traffic of a window of one second."""
     designer = TopologyDesigner(NetworkFacts(goal), Limits(), Policy(), PlanLimits())
     return preview(plan_document(plan, current, None), workload, 1.0, designer)
 

@@ -1,4 +1,4 @@
-"""What a service in memory shows of the time before it: windows, a change, a proposal, what was decided."""
+"""The invented past of a service in memory: windows, a change, a proposal and decisions."""
 
 import time
 from random import Random
@@ -22,7 +22,7 @@ PAST = (
 
 
 def past(cost: float, started: float) -> list[v.Point]:
-    """Ten minutes, in which the overlay was changed once."""
+    """The windows of ten minutes in which the overlay was changed once."""
     rng = Random(5)
     points = []
     for n in range(60):
@@ -45,7 +45,7 @@ def past(cost: float, started: float) -> list[v.Point]:
 
 
 def changed(points: list[v.Point]) -> v.RunMark:
-    """The change that they show."""
+    """The change that the points show."""
     return v.RunMark(
         run="2-past",
         plan="0" * 64,

@@ -1,4 +1,4 @@
-"""The web server in a thread of its own, for tests that drive a browser in theirs."""
+"""The web server in its own thread, for tests that drive a browser in theirs."""
 
 import asyncio
 import shutil
@@ -23,7 +23,7 @@ def browser() -> str | None:
 
 @dataclass
 class Background:
-    """A server that runs; `call` runs something in its event loop and waits for it."""
+    """A running server; `call` runs a function in its event loop and waits for the result."""
 
     url: str
     loop: asyncio.AbstractEventLoop

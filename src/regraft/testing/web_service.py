@@ -15,7 +15,7 @@ from regraft.testing.web_past import PAST, WINDOW, changed, healed, past, propos
 
 
 class MemoryService:
-    """One overlay, a proposal that waits, and a past. `kill` and `heal` are what a test does to it."""
+    """One overlay, a proposal that waits, and a past. Tests call `kill` and `heal`."""
 
     def __init__(self, current: Topology, goal: Topology, step_seconds: float = 0.05) -> None:
         self.now, self.step_seconds = time.time, step_seconds
@@ -230,13 +230,13 @@ class MemoryService:
             await self._more.wait()
 
     def kill(self, broker: str) -> None:
-        """The broker is dead; nothing has happened yet."""
+        """The broker dies; the overlay has not reacted yet."""
         self.dead |= {broker}
         self._said()
         self._tell("topology", {"epoch": self.epoch, "sha256": self.current.sha256})
 
     def heal(self) -> None:
-        """What the overlay does about it."""
+        """The overlay repairs itself: the neighbours of dead brokers are joined."""
         for broker in sorted(self.dead):
             self.current = made.without(self.current, broker)
             self.epoch += 1
