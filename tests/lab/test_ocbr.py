@@ -15,7 +15,7 @@ def test_the_experiment_measures_every_point_and_draws(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # By moves, not by time: on a busy machine the search would come less far.
-    monkeypatch.setattr(ocbr_timed, "within_seconds", lambda seconds: Effort(moves=50_000))
+    monkeypatch.setattr(ocbr_timed, "within_seconds", lambda seconds: Effort(moves=3_000))
     result = ocbr.run(tmp_path, sizes=(12, 20), local=(0, 100), seeds=1, time_limit=0.2)
     assert result == {"runs": 4, "traces": 4, "falling traces": 4}
     rows = list(csv.DictReader((tmp_path / "runs.csv").open()))
