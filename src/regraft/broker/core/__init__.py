@@ -1,6 +1,6 @@
 """The broker as a state machine without input or output: messages in, effects out.
 
-Start with `messages` (what peers say to each other), then `broker` (who reacts to what).
+Start with `protocol.messages` (what peers say to each other), then `broker` (how a broker reacts to it).
 """
 
 from regraft.broker.core.broker import Broker

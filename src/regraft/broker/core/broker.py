@@ -1,9 +1,8 @@
-"""One broker on a tree: what happens is told to it, what it wants done comes back as effects.
+"""One broker on a tree: the shell tells it what happens, and it returns effects to be carried out.
 
 The shell calls `opened`, `received`, `closed` and `tick` with its connections' numbers and the time.
 Everything that one call causes leaves in one batch, in this order: tables, answers to clients,
-publications, confirmations. So whoever is told of a subscription is told before any publication that
-depends on it.
+publications, confirmations. So a peer hears of a subscription before any publication that depends on it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -80,7 +79,7 @@ class Broker(Conversing):
         self.claims.restore(now)
         self._away_until = 0.0
         self._lives: dict[str, int] = {}
-        """The highest of each broker that has connected: its deputy's, if it has one."""
+        """The life of each broker that has connected, which is its deputy's if it has one."""
         self._on_link = {
             Update: lambda link, message: self.tables.heard(link.name, message),
             Run: self._link_run,
@@ -106,7 +105,7 @@ class Broker(Conversing):
     # What happens
 
     def start(self) -> list[Effect]:
-        """The first effects: which neighbours to call. Of two neighbours the smaller id calls."""
+        """The first effects: which neighbours to call. Of two neighbours, the smaller id calls."""
         names = [name for name in self.tables.sides if self.id < name and not self.relink.barred(name)]
         effects = [*self._flush(), *[Dial(name) for name in names]]
         if self._links_unknown:  # a deputy has no configuration
@@ -134,7 +133,7 @@ class Broker(Conversing):
         return self._flush()
 
     def turn_away(self, until: float, now: float) -> list[Effect]:
-        """Clients have to go elsewhere, with their sessions, and are not served here until then."""
+        """Send the clients elsewhere, with their sessions, and serve none here until the time given."""
         self.now, self._away_until = now, until
         self._send_all_away(TURNED_AWAY)
         return self._flush()
@@ -167,7 +166,7 @@ class Broker(Conversing):
         return inspect(self, self.forwarding.sessions.values(), *counts, tables.ready)
 
     def _too_slow(self, session: Session, seconds: float) -> str:
-        """Why a client that has not gone on for so long is disconnected, if it is."""
+        """Why a client that made no progress for this many seconds is disconnected; empty if it is not."""
         if not session.resent and seconds > self.settings.settle_seconds:
             return "hello: not followed in time by what was unconfirmed, and Settled"
         if session.on_the_way and self.settings.slow_seconds and seconds > self.settings.slow_seconds:
@@ -176,7 +175,7 @@ class Broker(Conversing):
         return ""
 
     def take_facts(self) -> list[Fact]:
-        """What the telemetry wants to know, since the last call."""
+        """The facts for the telemetry since the last call."""
         facts, self.forwarding.facts = self.forwarding.facts, []
         return facts
 
@@ -224,7 +223,7 @@ class Broker(Conversing):
         self._peers[connection] = self.sessions.hello(connection, hello, self._epoch, self.now)
 
     def _closed_to_clients(self) -> str:
-        """Why no client is served now, if so."""
+        """Why no client is served now; empty if clients are."""
         if self.relink.apart:
             return "this broker is not in the overlay"
         if self.relink.leaving:

@@ -18,11 +18,11 @@ from regraft.model.transitions import Machine, Transitions
 from regraft.protocol.messages import AnyMessage
 
 RECORD = "change/"
-"""How the key of a stored part begins."""
+"""The prefix of the key of a stored part."""
 
 
 class Change(NamedTuple):
-    """One operation on links; `id` names it for everybody."""
+    """One operation on links; `id` names it at all participants."""
 
     id: str
     operation: str
@@ -98,8 +98,8 @@ class PartStage(StrEnum):
     READY ────┤
     IN_DOUBT ─┴──j of a shift hears `Moved`──▶ DONE
 
-    A j that is not in doubt does nothing at the commit: it is through when k says `Moved`. By the protocol it
-    is READY then; a neighbour that says so earlier is believed.
+    A j that is not in doubt does nothing at the commit: it is done when k says `Moved`. By the protocol it is
+    READY then; a neighbour that says so earlier is believed.
     """
 
     PREPARED = "prepared"
@@ -144,7 +144,7 @@ class Part:
     early: list[AnyMessage] = field(default_factory=list)
     """What that neighbour has said, if it has committed before us."""
     said_ready: bool = False
-    """The agent was told that we are ready. After a crash that may be so of a part that is committed."""
+    """The agent was told that we are ready. After a crash a part that is committed may report it again."""
     homes: list[str] = field(default_factory=list)
     """We are k: brokers behind i whose clients have filters, as j knew them when it was frozen."""
     life: int = 0
@@ -164,12 +164,12 @@ class Part:
 
     @property
     def told(self) -> bool:
-        """We are k and have told j (2)."""
+        """We are k and have told j, step 2 of the protocol in `relink`."""
         return self.stages.state is PartStage.TOLD
 
     @property
     def stage(self) -> PartStage:
-        """As the agent is told it: whether k has told j is of no interest to it."""
+        """The stage that the agent is told: it need not know whether k has told j."""
         return PartStage.COMMITTED if self.told else self.stages.state
 
 
@@ -178,7 +178,7 @@ def new_part(change: Change, role: PartRole, stage: PartStage = PartStage.PREPAR
 
 
 class PartRecord(msgspec.Struct, array_like=True):
-    """What is remembered of a part."""
+    """What is stored of a part."""
 
     operation: str
     brokers: tuple[str, ...]

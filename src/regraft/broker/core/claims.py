@@ -1,7 +1,7 @@
-"""A client that comes from another broker: what is still held for it elsewhere is fetched first.
+"""A client that comes from another broker: the new broker first fetches what is still held for it elsewhere.
 
-1. The new broker subscribes for the client; from then on everything new reaches it (and still the old
-   one) and waits.
+1. The new broker subscribes for the client. From then on everything new reaches it (and still the old
+   one), and waits there.
 2. When all is in place it asks through the tree who has the session (`Claim`). What was published
    before may still be on its way to the old broker, or wait behind a broken link: every broker tells
    each neighbour `Flushed` once all others have told it, after everything that it holds for that
@@ -57,7 +57,7 @@ class OpenClaim:
     broken: dict[str, int] = field(default_factory=dict)
     answer: Handover | None = None
     at: float = 0.0
-    """When it was last asked for."""
+    """When the claim was last made or repeated."""
 
     @property
     def unheard(self) -> set[str]:
@@ -197,7 +197,7 @@ class Claims:
                 self.forwarding.sends.append(Send(link.connection, flushed))
 
     def answer(self) -> None:
-        """Finish what can be finished."""
+        """Answer the claims that can be answered now."""
         if not self.asked or self.sessions.unsettled:
             return
         for key, asked in list(self.asked.items()):

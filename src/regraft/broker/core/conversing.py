@@ -1,7 +1,7 @@
-"""Connections and who speaks on them: hellos first, then what that peer may say, until a goodbye or a fault.
+"""Connections and their peers: a hello first, then what such a peer may say, until a goodbye or a fault.
 
-The same on a tree and in a mesh. A broker of either kind says what its peers' messages mean (`_on_link`,
-`_on_session`), how a peer begins and ends, and what follows from all that (`_flush`).
+This is the same on a tree and in a mesh. A broker of either kind says what its peers' messages mean
+(`_on_link`, `_on_session`), how a peer begins and ends, and which effects follow from all that (`_flush`).
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ Handlers = Mapping[type, Callable[[Any, Any], None]]
 
 
 class Conversing(ABC):
-    """What a shell tells a broker of its connections, by their numbers."""
+    """The part of a broker to which a shell reports connections, by their numbers."""
 
     _on_link: Handlers
     _on_session: Handlers
@@ -29,19 +29,19 @@ class Conversing(ABC):
         self._peers: dict[int, Link | Session] = {}
         self._dialled: dict[int, str] = {}
         self._over: set[int] = set()
-        """Connections on which nothing more is heard: a goodbye or a fault was the last of them."""
+        """Connections whose further messages are ignored: the last one was a goodbye or a fault."""
         self._epoch = 0
         self._out: list[Effect] = []
 
     def opened(self, connection: int, neighbour: str = "") -> list[Effect]:
-        """A connection is there; `neighbour` if we dialled it, otherwise the peer speaks first."""
+        """A connection is made. If we dialled `neighbour` we say hello first, otherwise the peer does."""
         if not neighbour:
             return []
         self._dialled[connection] = neighbour
         return [Send(connection, LinkHello(self.id, self.life))]
 
     def received(self, connection: int, messages: Sequence[AnyMessage], now: float) -> list[Effect]:
-        """The peer said something."""
+        """The peer sent these messages."""
         self._at(now)
         for message in messages:
             if connection in self._over:
@@ -96,13 +96,13 @@ class Conversing(ABC):
             self._out.append(Send(connection, LinkHello(self.id, self.life)))
 
     def _hang_up(self, session: Session) -> None:
-        """It has said goodbye."""
+        """The client has said goodbye."""
         if session.connection is not None:
             del self._peers[session.connection]
             self._over.add(session.connection)
 
     def _early(self, connection: int, message: AnyMessage) -> bool:
-        """Whether it is kept for later, although nobody has said hello."""
+        """Whether the message, which came before a hello was accepted, is kept for later."""
         return False
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What the core wants done. The shell does it in this order and decides nothing.
+"""What the core asks the shell to do. The shell does it in the order given and decides nothing.
 
 A `Store` is durable before any later `Send` leaves: a subscription that was confirmed to a client is
 known again after a crash.

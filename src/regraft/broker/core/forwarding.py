@@ -1,15 +1,15 @@
-"""Publications: where they go, for whom they are kept, when they are confirmed.
+"""Publications: where they go, for which peers they are kept, when they are confirmed.
 
 A publication that comes again (because its upstream or the path to it has changed) is recognised by its
 number. If it is still held, only the peer that is owed the confirmation changes; if the path has changed,
 targets that do not have it yet get it as well. If it is no longer held, it is forwarded once more, so that
-everybody downstream can confirm it; clients drop what they have seen.
+all peers downstream can confirm it; clients drop what they have seen.
 
 A publisher that connects again, perhaps elsewhere, sends again everything that is not acknowledged, in
 order, on its new visit. As soon as a broker learns that this visit is behind a neighbour, it keeps nothing
 of earlier visits for that neighbour. If it released only what has come again from there, then after a crash
-the rest, which is later in the stream, could reach a subscriber first, and what comes again would be taken
-for old.
+the rest, which is later in the stream, could reach a subscriber first, and the subscriber would drop what
+comes again as old.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ GIVE_UP_FOR such events."""
 
 
 class Fact(NamedTuple):
-    """Something for the telemetry: `kind` is publication, hop or delivery (`to` a neighbour or client).
+    """Something for the telemetry. `kind` is publication, hop or delivery; `to` is a neighbour or a client.
     `under` is the change of links that concerned the link of a hop."""
 
     kind: str
@@ -40,7 +40,7 @@ class Fact(NamedTuple):
 
 
 class Heads:
-    """Ways of events by the bytes of their attributes, for one source."""
+    """A cache for one source: the targets of events by the bytes of their attributes."""
 
     __slots__ = ("length", "misses", "version", "ways")
 
@@ -89,7 +89,7 @@ class Forwarding:
                 self._again(stream.within(seq, seq)[0], source, run.one(at))
 
     def _visited(self, stream: HeldStream, peer: str, visit: int) -> None:
-        """The publisher is behind this peer, on this visit: nothing of earlier ones is sent there."""
+        """The publisher is behind this peer, on this visit: nothing of earlier visits is sent there."""
         stream.visits[peer] = visit
         stream.latest = max(stream.latest, visit)
         if peer not in self.links:
@@ -100,7 +100,7 @@ class Forwarding:
                 self.release(held, peer)
 
     def _in_time(self, stream: HeldStream, run: Run, source: str) -> tuple[tuple[str, ...], tuple[int, str]]:
-        """The targets that do not get it by a later visit; the latest such visit, and its peer."""
+        """The targets that do not get it on a later visit anyway; the latest such visit, and its peer."""
         targets = self.targets(run.events[0], source)
         late = [each for each in targets if stream.later(each, run.visit, source)]
         overtaken = max(((stream.visits[each], each) for each in late), default=(0, ""))
@@ -124,7 +124,7 @@ class Forwarding:
         targets, overtaken = self._in_time(self.store.stream(run.publisher), run, source)
         held.overtaken = max(held.overtaken, overtaken)
         for target in dict.fromkeys([*targets, *held.waiting]):
-            if target not in held.waiting or target in self.links:  # a neighbour must learn the way
+            if target not in held.waiting or target in self.links:  # a neighbour must learn the new way
                 held.waiting[target] = 0
                 self.offer(held, target)
         if not held.waiting:
@@ -187,7 +187,7 @@ class Forwarding:
         return heads
 
     def targets(self, event: bytes, source: str) -> tuple[str, ...]:
-        """Everybody who wants the event, except the neighbour that it came from."""
+        """All peers that want the event, except the neighbour that it came from."""
         index = self.tables.index
         if self._routed_at != self.tables.version or len(self._routes) > CACHED_ROUTES:
             self._routes.clear()
@@ -200,7 +200,7 @@ class Forwarding:
             wanted = {self.tables.by_key[each].origin for each in index.match(values)}
             if source in self.links:
                 wanted.discard(source)
-            # Clients last: what their window does not allow is cut off the run, which links take whole.
+            # Clients last: the run is cut where a client's window ends, and links should take it whole.
             way = tuple(sorted(wanted, key=lambda target: (target in self.sessions, target)))
             self._routes[key] = way
         return way
@@ -252,7 +252,7 @@ class Forwarding:
         self.sends.append(Send(session.connection, held.run))
 
     def open(self, link: Link) -> None:
-        """The neighbour's table is complete: send what it has not confirmed, then it is settled."""
+        """The neighbour's table is complete: send what it has not confirmed, then `Settled`."""
         assert link.connection is not None
         link.open = True
         self.send_again(link)

@@ -1,8 +1,8 @@
-"""Publications that are kept until everybody behind has confirmed them.
+"""Publications that are kept until all peers that they were sent to have confirmed them.
 
-While a publication is not confirmed at its first broker, every broker between there and each unserved
-subscriber holds it: any of them may vanish. Publications that came together and go the same ways are
-one run, so that the bookkeeping is per run and not per publication.
+While a publication is not confirmed at its first broker, every broker between there and each subscriber that
+has not got it holds it: any of them may vanish. Publications that came together and go to the same targets
+are one run, so that the bookkeeping is per run and not per publication.
 """
 
 from bisect import bisect_left, insort
@@ -11,17 +11,16 @@ from collections.abc import Iterator
 from regraft.protocol.messages import Run
 
 REMEMBERED = 10_000
-"""Publishers whose highest number is remembered at least."""
+"""At least this many publishers are remembered with their highest number."""
 
 
 class Held:
-    """A run, where it came from, and for whom it is kept.
+    """A run, where it came from, and for which targets it is kept.
 
     It has several sources if its publisher moved and sent it again by another way: all are told when it
     is done; the last is where it comes from now.
 
-    `waiting` maps each target to the epoch of the connection on which it was sent, 0 if it was
-    not.
+    `waiting` maps each target to the epoch of the connection on which it was sent, 0 if it was not sent.
     """
 
     __slots__ = ("overtaken", "run", "size", "sources", "trusted", "waiting")
@@ -38,9 +37,10 @@ class Held:
         self.sources = sources
         self.waiting = waiting
         self.trusted = trusted
-        """Clients that get it whatever they think of its visit: it was handed over for them."""
+        """Clients that get it even if they distrust its visit: it was handed over for them."""
         self.overtaken = overtaken
-        """A later visit, and the neighbour behind which it is: that one gets this from there, not from us."""
+        """A later visit of the publisher, and the neighbour behind which it is: that neighbour gets the run
+        from there, not from us."""
         self.size = sum(map(len, run.events))
 
     def rename(self, old: str, new: str) -> None:
@@ -51,8 +51,8 @@ class Held:
             self.overtaken = (self.overtaken[0], new)
 
     def confirms(self, source: str) -> int:
-        """The visit that this source is told of when all have it. That one which the publisher is behind on a
-        later visit has to wait until this has come from it, too."""
+        """The visit with which the run is confirmed to this source: a later one, if one has overtaken it. The
+        neighbour behind which that later visit is has to wait until the run has come from it, too."""
         visit, by = self.overtaken
         return visit if visit > self.run.visit and by != source else self.run.visit
 
@@ -70,11 +70,11 @@ class HeldStream:
         self.firsts: list[int] = []
         self.runs: dict[int, Held] = {}
         self.seen = 0
-        """The highest number that has passed."""
+        """The highest number that has arrived."""
         self.visits: dict[str, int] = {}
         """The latest visit of the publisher that is known to be behind each neighbour, or of each client."""
         self.latest = 0
-        """The latest of these."""
+        """The latest of these visits."""
 
     def later(self, target: str, visit: int, source: str) -> bool:
         """Whether the target gets what came on this visit from elsewhere, on a later one."""
@@ -109,7 +109,7 @@ class HeldStream:
         return held if there < len(seqs) and seqs[there] == seq else None
 
     def within(self, first: int, last: int) -> list[Held]:
-        """The runs between, cut where they reach beyond."""
+        """The runs from `first` to `last`; runs that reach beyond are cut."""
         if (exact := self.runs.get(first)) is not None and exact.run.seqs[-1] == last:
             return [exact]
         self._cut(first)
@@ -118,7 +118,7 @@ class HeldStream:
         return [self.runs[each] for each in self.firsts[low:high]]
 
     def _cut(self, seq: int) -> None:
-        """No run shall have numbers on both sides of this one."""
+        """Cut the run that has numbers both below this one and from it on, if there is one."""
         at = bisect_left(self.firsts, seq) - 1
         if at < 0:
             return
@@ -140,9 +140,9 @@ class HeldRuns:
 
     def __init__(self) -> None:
         self.streams: dict[str, HeldStream] = {}
-        """Of all publishers that were heard of lately."""
+        """The streams of all publishers that were heard of lately."""
         self.busy: dict[str, HeldStream] = {}
-        """Those of which something is held."""
+        """The streams of which something is held."""
         self.bytes = 0
 
     def stream(self, publisher: str) -> HeldStream:
@@ -153,7 +153,7 @@ class HeldRuns:
         return stream
 
     def _forget_some(self) -> None:
-        """What a publisher sends again after it was forgotten travels on once more: no harm."""
+        """What a forgotten publisher sends again is forwarded once more, which does no harm."""
         lately = list(self.streams.items())[-REMEMBERED:]
         self.streams = self.busy | dict(lately)
 

@@ -1,6 +1,6 @@
 """What a shell may ask of a broker's core, on a tree and in a mesh alike.
 
-A shell knows this Protocol and nothing else of a core: which kind it made is its configuration's business.
+A shell knows this Protocol and nothing else of a core; its configuration says which kind it makes.
 Every method that returns effects leaves it to the shell to carry them out, in their order.
 """
 
@@ -15,7 +15,7 @@ from regraft.protocol.messages import AnyMessage, ClientHello
 
 
 class Inspection(NamedTuple):
-    """What a core is like at this moment: for metrics, telemetry and agents."""
+    """The state of a core at one moment, for metrics, telemetry and agents."""
 
     links: dict[str, str]
     """Neighbour → up or down."""
@@ -90,7 +90,7 @@ class Core(Protocol):
 def inspect(
     core: Core, sessions: Iterable[Session], subscriptions: int, advertisements: int, ready: bool
 ) -> Inspection:
-    """What is the same in every kind of core, with what is not."""
+    """The inspection of either kind of core, given what differs between them."""
     up = {name: "down" if link.connection is None else "up" for name, link in core.links.items()}
     there = [session.connection is not None for session in sessions]
     return Inspection(up, len(there), sum(there), subscriptions, advertisements, core.held_bytes, ready)

@@ -1,10 +1,10 @@
-"""Answers to clients while it is sure that nobody else is this broker (Mimosa Pudica §3.3, healing).
+"""Answers to clients leave only while it is certain that no deputy acts as this broker (Mimosa Pudica §3.3).
 
 When a broker does not answer for long, a deputy may take its place, with its id and its journal. If the
 broker lives on behind a partition, it knows nothing of what is subscribed and published since: it must not
 tell a publisher "acknowledged" nor a subscriber "in place". So such answers leave only within a lease, which
-is over before a deputy may begin; later ones wait until it is prolonged, or for ever. Deliveries go on:
-what a subscriber has consumed it has consumed. A broker that was never given a lease needs none.
+is over before a deputy may begin; later ones wait until it is prolonged, or for ever. Deliveries continue,
+because they promise nothing. A broker that was never given a lease needs none.
 """
 
 import math
@@ -40,6 +40,6 @@ class AnswerLease:
         return held
 
     def keep(self, connections: Iterable[int]) -> None:
-        """Only these connections are left."""
+        """Forget answers to connections other than these."""
         there = set(connections)
         self._held = {each: held for each, held in self._held.items() if each in there}

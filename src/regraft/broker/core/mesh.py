@@ -3,8 +3,8 @@
 To the shell and to clients it is what `broker.Broker` is on a tree. A publication's topic is its string
 attribute `topic`; it is flooded over the brokers interested in the topic (because a client of theirs
 subscribes to it or publishes on it) and recognised by its stream (publisher and topic) and number. Each
-carries the number of its predecessor in the stream, so that a gap is seen by everybody: it is passed on
-to neighbours at once, but to local subscribers only after its predecessor.
+carries the number of its predecessor in the stream, so that every broker sees a gap: it is passed on to
+neighbours at once, but to local subscribers only after its predecessor.
 
 **What is kept where.** A broker that takes a publication keeps a copy, says `Received`, and sends it to
 its other neighbours on the topic. It says `Confirm` to its neighbours when its own subscribers have
@@ -42,8 +42,8 @@ all, if they are fewer), and a broker that comes back waits for all but k − 2 
 
 **Limits.** k or more failures at once may lose what was acknowledged; a broker that left a topic, its
 clients having withdrawn, no longer counts as a survivor. When every broker of a topic has failed, its
-streams begin anew. So does one that was forgotten: a gap of it that lasts longer than it may be quiet,
-and `patience` after it goes on, is not seen. Order is per publisher and topic. Sessions do not move to
+streams begin anew. So does one that was forgotten: a gap in it that lasts longer than it may be quiet,
+and `patience` after it continues, is not seen. Order is per publisher and topic. Sessions do not move to
 other brokers.
 
 **Who is connected.** The argument needs a topic that is k-connected among the brokers that have it; the
@@ -103,15 +103,15 @@ class MeshSettings(BrokerSettings):
     """Limits of a broker, and what is promised in a mesh."""
 
     k: int = 2
-    """So many brokers keep what is acknowledged: fewer than k failures at once lose nothing."""
+    """How many brokers keep what is acknowledged: fewer than k failures at once lose nothing."""
     connected: int = 1
-    """A topic is in place when it is so many times connected among the brokers that have it."""
+    """How connected a topic has to be, among the brokers that have it, to be in place."""
     held_bytes: int = 64 * 2**20
-    """Beyond this much in copies, publishers are stopped."""
+    """When copies take more than this, publishers are stopped."""
     patience: float = 1.0
-    """So long a topic whose brokers are all new to it waits for one that is not."""
+    """How long a topic whose brokers are all new to it waits for a broker that is not."""
     streams: int = 10_000
-    """Beyond this many, streams are forgotten that have been quiet for `idle_seconds`."""
+    """If there are more, those are forgotten that have been quiet for `idle_seconds`."""
     idle_seconds: float = 60.0
 
 
@@ -175,7 +175,7 @@ class MeshBroker(Conversing):
     # What happens
 
     def start(self) -> list[Effect]:
-        """The first effects: which neighbours to call. Of two neighbours the smaller id calls."""
+        """The first effects: which neighbours to call. Of two neighbours, the smaller id calls."""
         return [Dial(name) for name in self.interest.links if self.id < name] + self._flush()
 
     def tick(self, now: float) -> list[Effect]:
@@ -244,8 +244,9 @@ class MeshBroker(Conversing):
         return self._flush()
 
     def needs_link(self, neighbour: str) -> str:
-        """A topic that is connected among all that have it only with this link; of a neighbour that is away
-        none, since the link may be taken away because it will not come back."""
+        """A topic that would not be connected, among the brokers that have it, without this link; empty if
+        there is none. The link to a neighbour that is away is never needed: it may be removed because the
+        neighbour will not come back."""
         link = self.interest.links[neighbour]
         connected = self.membership.connected
         shared = sorted(link.topics.keys() & self.interest.own) if link.connection is not None else []
@@ -267,7 +268,7 @@ class MeshBroker(Conversing):
         return inspect(self, sessions, subscriptions, advertisements, ready)
 
     def take_facts(self) -> list[Fact]:
-        """What the telemetry wants to know, since the last call."""
+        """The facts for the telemetry since the last call."""
         facts, self.flooding.facts = self.flooding.facts, []
         return facts
 
@@ -385,7 +386,7 @@ class MeshBroker(Conversing):
         return out
 
     def _follow_topics(self) -> None:
-        """What is known of our topics has changed, or of who has them."""
+        """Act on what has changed in our topics, and in which brokers have them."""
         for topic in self.interest.newly_ready(self.now):
             self.positions.begin(topic)
             if self.interest.is_settled(topic):
@@ -398,19 +399,19 @@ class MeshBroker(Conversing):
             self._send_all(change)
         for roster, source in self.rosters.take_rosters():
             self._send_all(roster, source)
-        for name, message in known:  # behind the rosters: whoever hears it has heard them
+        for name, message in known:  # after the rosters: a neighbour that hears it has heard them
             link = self.interest.links.get(name)
             if link is not None and link.connection is not None:
                 self._out.append(Send(link.connection, message))
 
     def _send_all(self, message: AnyMessage, source: str = "") -> None:
-        """To all neighbours that are connected, but for the one that it came from."""
+        """Send it to all connected neighbours except the one that it came from."""
         for link in self.interest.links.values():
             if link.connection is not None and link.name != source:
                 self._out.append(Send(link.connection, message))
 
     def _tell_positions(self, topic: str) -> None:
-        """Neighbours on the topic that were told that we know nothing have waited for this."""
+        """Tell neighbours on the topic where its streams stand; they were told that we did not know."""
         for name in sorted(self.interest.wanting(topic)):
             link = self.interest.links[name]
             if link.open and link.connection is not None:

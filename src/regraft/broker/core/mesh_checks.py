@@ -1,6 +1,6 @@
 """What a client or a neighbour of a mesh broker may say: rules that no honest peer breaks.
 
-Whoever breaks one is told the rule and closed, before anything of the message has taken effect.
+A peer that breaks one is told the rule and disconnected, before anything of the message has taken effect.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ from regraft.protocol.messages import Confirm, Flood, Known, Positions, Roster, 
 from regraft.protocol.names import NAME_BYTES
 
 LARGEST: Final = 2**63 - 1
-"""Of numbers: what is one above still fits into a message."""
+"""The largest number of a publication; one more still fits into a message."""
 LARGEST_ROSTER: Final = 2**64 - 2**32
 LIFE_DIGITS: Final = 20
 
@@ -35,7 +35,7 @@ def check_confirm(session: Session, confirm: Confirm) -> None:
 
 
 def check_flood(flood: Flood) -> None:
-    """Events are looked at again: what is none would be found out only when it is delivered."""
+    """Events are checked here again: an invalid one would otherwise be noticed only at its delivery."""
     seqs = flood.seqs
     _check_stream("flood", flood.stream)
     if not seqs or len(seqs) != len(flood.events):

@@ -12,11 +12,11 @@ from regraft.broker.core.mesh_roster import Rosters, TopicState
 Graph = dict[str, set[str]]
 
 MOST_NAMES = 8
-"""So many brokers are named to a client at most."""
+"""The most brokers that are named to a client."""
 
 
 class TopicConnectivity:
-    """What one broker makes of the rosters that it has."""
+    """The connectivity of topics, as the rosters of one broker show it."""
 
     def __init__(self, rosters: Rosters, level: int) -> None:
         self.rosters = rosters
@@ -35,8 +35,8 @@ class TopicConnectivity:
     def needs_relay(self, topic: str) -> bool:
         """Whether the others need us on the topic, were we a relay.
 
-        Relays with a smaller name are thought away as well: of two, each of which could go if the other
-        stayed, they go first, and both do not try in vain.
+        Relays with a smaller name are left out as well. So of two relays, each of which could leave if the
+        other stayed, that with the smaller name leaves first, and they do not both try in vain.
         """
         ours = self.rosters.broker
         first = {
@@ -47,7 +47,7 @@ class TopicConnectivity:
         return not self._is_connected(self._staying(topic) - first - {ours})
 
     def cut_off(self, topic: str) -> str:
-        """Why what is published here would not reach everybody who was told that the topic is in place."""
+        """Why what is published here would not reach every broker at which the topic is in place."""
         self._refresh()
         if topic not in self._cut_off:
             members, ours = self._members(topic), self.rosters.broker
@@ -57,7 +57,7 @@ class TopicConnectivity:
         return self._cut_off[topic]
 
     def survives(self, topic: str, one: str, other: str) -> bool:
-        """Whether the topic would be connected without this link, if it is with it."""
+        """Whether the topic, if it is connected, would still be so without this link."""
         if self.lacking(topic):
             return True
         return self._is_connected(self._staying(topic), frozenset((one, other)))
@@ -89,7 +89,7 @@ class TopicConnectivity:
         return is_connected(self._graph(those, without), self.level)
 
     def _graph(self, those: set[str], without: frozenset[str] = frozenset()) -> Graph:
-        """What links these brokers; `without` are the ends of a link that is thought away."""
+        """The links among these brokers; `without` is a link that is left out, by its two ends."""
         entries = self.rosters.entries
         return {
             name: {
@@ -113,8 +113,8 @@ def reached(graph: Graph, start: str) -> set[str]:
 def is_connected(graph: Graph, level: int) -> bool:
     """Whether it takes the failure of `level` nodes, or of all but one, to part the graph.
 
-    By definition, failure by failure: levels are 1, 2 or 3, and few brokers have a topic. (The compiled
-    search in `model.k_connectivity` takes seconds to load, in which a broker would stand still.)
+    Computed from the definition, failure by failure: levels are 1, 2 or 3, and few brokers have a topic. (The
+    compiled search in `model.k_connectivity` takes seconds to load, in which a broker would stand still.)
     """
     if len(graph) <= level:
         return all(len(near) == len(graph) - 1 for near in graph.values())

@@ -1,4 +1,4 @@
-"""Local subscribers of a mesh broker: who wants a publication, and what their windows allow.
+"""Local subscribers of a mesh broker: which of them want a publication, and what their windows allow.
 
 To its subscribers a stream is a publisher: `client#life/topic`. Order holds within it, and the client
 recognises what it has seen by its highest number in it.
@@ -23,7 +23,7 @@ class MeshDelivery:
         self.flooding = flooding
         self.sessions: dict[str, Session] = {}
         self._waking: dict[str, Session] = {}
-        """Sessions that may be sent something."""
+        """Sessions to which something may be sent now."""
         self._filters: dict[str, dict[tuple[str, str], Filter]] = {}
         """By topic: the filters of local subscribers, by target and id."""
         flooding.deliver = self.deliver
@@ -41,7 +41,7 @@ class MeshDelivery:
         return topic in self._filters
 
     def deliver(self, copy: Copy) -> None:
-        """The copy's turn in its stream has come."""
+        """The copy is the next one of its stream: queue it for the subscribers that want it."""
         filters = self._filters.get(copy.stream.topic)
         if not filters:
             return
@@ -65,7 +65,7 @@ class MeshDelivery:
             )
 
     def _drain(self, session: Session, connection: int) -> list[Send]:
-        """What the client's window allows."""
+        """Send the client what its window allows."""
         sends: list[Send] = []
         batch: list[Copy] = []
         size = 0
@@ -105,7 +105,7 @@ class MeshDelivery:
                     self.flooding.delivered(copy, session.target)
 
     def forget(self, session: Session) -> None:
-        """Nobody will ever confirm for this client again."""
+        """This client will never confirm anything again."""
         for topic in list(self.flooding.streams.by_topic):
             for copy in list(self.flooding.streams.copies(topic)):
                 if session.target in copy.local:

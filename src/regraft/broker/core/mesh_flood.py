@@ -30,7 +30,7 @@ class Flooding:
         self.observe = observe
         self.facts: list[Fact] = []
         self.deliver: Callable[[Copy], None] = lambda copy: None
-        """Called when a copy's turn has come: fills `local`."""
+        """Called when a copy is the next one of its stream; fills `local`."""
         self.acknowledge: Callable[[Copy], None] = lambda copy: None
         self.floor: Callable[[str], int] = lambda stream: 0
         """The lowest number that the stream's publisher, if it is here, has not been acknowledged."""
@@ -44,7 +44,7 @@ class Flooding:
     # Arriving
 
     def arrive(self, flood: Flood, link: MeshLink) -> None:
-        """A neighbour sends publications: keep what is new, and say what we make of them."""
+        """A neighbour sends publications: keep what is new, and answer."""
         check_flood(flood)
         previous = flood.previous
         for seq, event in zip(flood.seqs, flood.events, strict=True):
@@ -55,7 +55,7 @@ class Flooding:
             if copy is None:
                 self.outbox.confirmed(link.name, flood.stream, previous, seq)
             else:
-                copy.told.discard(link.name)  # it would not send, had it heard that we need nothing
+                copy.told.discard(link.name)  # had it heard our confirmation, it would not send
                 self._check(copy)
             previous = seq
 
@@ -106,7 +106,7 @@ class Flooding:
         return copy
 
     def _open(self, name: str, topic: OwnTopic, previous: int) -> Stream:
-        """A stream that we have not heard of, or have forgotten: then what comes first need not be next."""
+        """Open a stream that we do not know. If we may have forgotten it, what came need not be next."""
         unsure = topic.ready and topic.partial and previous > 0
         stream = self.streams.open(name, 0 if topic.ready and not unsure else None)
         if unsure:
@@ -127,7 +127,7 @@ class Flooding:
         self._check(copy)
 
     def start(self, stream: Stream, position: int) -> None:
-        """We know where the stream stands (or know better than before)."""
+        """The stream's position is known now, or known better than before."""
         for copy in stream.start_after(position):
             copy.passed = True  # our subscribers had it in our earlier life, or before they came
             self._check(copy)
@@ -160,7 +160,7 @@ class Flooding:
                 self._check(copy)
 
     def rejoin(self, topic: str) -> None:
-        """Ours again: neighbours that thought us gone say once more what they make of what is left."""
+        """The topic is ours again: neighbours that thought us gone get what is left, and answer once more."""
         for name in self.interest.wanting(topic):
             self.offer_topic(topic, self.interest.links[name])
 
@@ -174,7 +174,7 @@ class Flooding:
             if stream is not None and (copy := stream.copies.get(seq)) is not None:
                 copy.has.add(link.name)
                 self._check(copy)
-            else:  # let go when the neighbour had left the topic, to which it has come again meanwhile
+            else:  # released when the neighbour had left the topic, which it has joined again since
                 self.outbox.confirmed(link.name, message.stream, seq - 1, seq)
 
     def confirmed(self, message: Confirm, link: MeshLink) -> None:
@@ -188,26 +188,26 @@ class Flooding:
                     self._check(copy)
 
     def check_topic(self, topic: str) -> None:
-        """Who is interested has changed."""
+        """The set of interested neighbours has changed."""
         for copy in list(self.streams.copies(topic)):
             self._check(copy)
         if topic not in self.interest.own:
             self.left.add(topic)
 
     def check_unacknowledged(self) -> None:
-        """Who is connected, or which topics are under pressure, has changed."""
+        """Connections, or the topics under pressure, have changed."""
         for copy in list(self._unacknowledged.values()):
             self._check(copy)
 
     # What becomes of a copy
 
     def delivered(self, copy: Copy, target: str) -> None:
-        """A local subscriber has confirmed, or will never."""
+        """A local subscriber has confirmed, or never will."""
         del copy.local[target]
         self._check(copy)
 
     def disown(self, source: str) -> None:
-        """The publisher has gone: nobody waits for the acknowledgement."""
+        """The publisher has gone: its publications need not be acknowledged."""
         for copy in [each for each in self._unacknowledged.values() if each.source == source]:
             copy.source = ""
             del self._unacknowledged[copy.stream.name, copy.seq]
@@ -229,7 +229,7 @@ class Flooding:
         return True
 
     def _check(self, copy: Copy) -> None:
-        """Acknowledge, confirm, let go: whatever is due."""
+        """Acknowledge, confirm and release the copy, as far as each is due."""
         topic = copy.stream.topic
         wanting = self.interest.wanting(topic)
         if copy.local or (topic in self.interest.own and not copy.passed):
@@ -241,15 +241,15 @@ class Flooding:
         self._release(copy.stream)
 
     def _tell(self, copy: Copy, wanting: set[str]) -> None:
-        """Our neighbours need not keep it for us."""
+        """Tell our neighbours that they need not keep it for us."""
         for name in wanting - copy.told:
             if self.interest.links[name].open:
                 copy.told.add(name)
                 self.outbox.confirmed(name, copy.stream.name, copy.previous, copy.seq)
 
     def _release(self, stream: Stream) -> None:
-        """Let go what nobody needs, from the oldest on: what is kept of a stream has no hole, so that a
-        neighbour that joins gets all after the first of it."""
+        """Release copies that no neighbour needs, from the oldest on: what is kept of a stream has no gaps,
+        so that a neighbour that joins gets all after the first of it."""
         wanting = self.interest.wanting(stream.topic)
         staying = stream.topic in self.interest.own
         while stream.order:
@@ -263,7 +263,7 @@ class Flooding:
             self._acknowledge(oldest, wanting)
 
     def _acknowledge(self, copy: Copy, wanting: set[str]) -> None:
-        """Acknowledge the copy if it is safe; one that could be let go is."""
+        """Acknowledge the copy if it is safe; one that could be released is."""
         if not copy.source or copy.acknowledged or self.held_up(copy.stream.topic):
             return
         if copy.released or self._safe(copy, wanting):
@@ -272,7 +272,7 @@ class Flooding:
             self.acknowledge(copy)
 
     def _safe(self, copy: Copy, wanting: set[str]) -> bool:
-        """k brokers keep it, we among them; and all that can be reached do."""
+        """Whether k brokers keep it, we among them, and all connected neighbours on the topic do."""
         links = self.interest.links
         there = {name for name in wanting if links[name].connection is not None}
         return there <= copy.has and len(wanting & copy.has) >= min(self.k - 1, len(wanting))

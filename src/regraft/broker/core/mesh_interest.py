@@ -1,8 +1,8 @@
-"""Who is interested in which topics, and where their streams stood when we joined.
+"""Which neighbours are interested in which topics, and where the topics' streams stood when we joined.
 
-Neighbours tell each other their own topics. (That is for routing; whether a topic is connected among all
-brokers that have it is the business of `mesh_membership`.) A broker that joins a topic, or comes
-back to it after a crash, asks its neighbours first (`Positions`) and is *ready* when it knows enough:
+Neighbours tell each other their own topics. (That is for routing; `mesh_membership` judges whether a topic
+is connected among all brokers that have it.) A broker that joins a topic, or comes back to it after a crash,
+asks its neighbours first (`Positions`) and is *ready* when it knows enough:
 
 - at most k − 1 neighbours have not answered, or k − 2 if it comes back, being a failure itself: one of
   those that answered then still knows what the failed ones knew; and
@@ -35,7 +35,7 @@ class MeshLink(Link):
         super().__init__(name)
         self.life = 0
         self.topics: dict[str, str] = {}
-        """With the mark of its joining: another mark means that it has left in between and forgotten."""
+        """With the mark of its joining: another mark means that it left in between and has forgotten."""
         self.promises: dict[str, dict[str, int]] = {}
         """By topic and stream: it sends us all after this number."""
         self.partial: set[str] = set()
@@ -74,17 +74,18 @@ class OwnTopic:
         """We had it in an earlier life: our subscribers are owed what came meanwhile."""
         self.ready = False
         self.settled = restored
-        """We belong to those among whom the topic has begun, linked to one that does, or the first. Before,
-        we may be apart from them: then it means nothing that we do not know a stream."""
+        """We belong to the brokers among which the topic has begun: a neighbour that does has told us where
+        it stands, or we are the first. Before that we may be apart from them, and a stream that we do not
+        know may exist all the same."""
         self.heard: set[str] = set()
         """Neighbours that have noted our interest."""
         self.known: set[str] = set()
         """Those of them that were ready themselves, or not interested."""
         self.heard_all_at: float | None = None
         self.anew = False
-        """Nobody knew where the streams stood: each begins with what we see of it first."""
+        """No neighbour knew where the streams stood: each begins with what we see of it first."""
         self.partial = False
-        """We, or who told us where the streams stand, have forgotten some that were quiet."""
+        """We, or a neighbour that told us where the streams stand, have forgotten some that were quiet."""
 
 
 class MeshInterest:
@@ -102,7 +103,7 @@ class MeshInterest:
         self._unready: set[str] = set()
         self._joined = 0
         self.changes = 0
-        """Grows when somebody comes to a topic or leaves it, and when we become ready on one."""
+        """Grows when a broker joins or leaves a topic, and when we become ready on one."""
 
     def wanting(self, topic: str) -> set[str]:
         """The neighbours that are interested in the topic, connected or not."""
@@ -119,20 +120,20 @@ class MeshInterest:
         return self.is_ready(topic) and bool(self.wanting(topic) & self.own[topic].known)
 
     def may_publish(self, topic: str, subscribed: bool) -> bool:
-        """Whether we know the topic, and that a publication on it would not go nowhere."""
+        """Whether we are ready on the topic, and a publication has somewhere to go (or we have no links)."""
         return self.is_ready(topic) and (subscribed or bool(self.wanting(topic)) or not self.links)
 
     # Our own topics
 
     def join(self, topic: str, restored: bool) -> bool:
-        """One filter more; whether it is the first."""
+        """One filter more is on the topic; returns whether it is the first."""
         self._counts[topic] += 1
         if topic not in self.own:
             self._begin(topic, restored)
         return self._counts[topic] == 1
 
     def leave(self, topic: str) -> bool:
-        """One filter less; whether it was the last. The topic is still ours, until `drop`."""
+        """One filter less; returns whether it was the last. The topic stays ours until `drop`."""
         self._counts[topic] -= 1
         if self._counts[topic]:
             return False
@@ -181,7 +182,7 @@ class MeshInterest:
         self.changes += 1
         named = dict(update.subscriptions)
         gone = link.topics.keys() - named if update.all_subscriptions else set(update.gone_subscriptions)
-        # What others have told us since may be newer than this, and comes directly as well.
+        # Not what we know from others: that may be newer, and the neighbour will say it as well.
         gone = {each for each in gone - named.keys() if link.topics.get(each) == link.said.get(each)}
         joined = sorted(topic for topic, mark in named.items() if link.said.get(topic) != mark)
         link.said |= named
@@ -191,8 +192,9 @@ class MeshInterest:
         return joined, gone
 
     def heard_elsewhere(self, link: MeshLink, named: dict[str, str]) -> tuple[list[str], set[str]]:
-        """Others say that the neighbour has these topics: which of them are news, and which have gone of
-        those that it had not told us itself. It is kept for from now on, also if it is away: it counts on it.
+        """Others say that the neighbour has these topics. Returns those that are news, and those that have
+        gone, of the ones that it had not told us itself. From now on we keep publications for it even while
+        it is away, because it relies on that.
         """
         joined = sorted(topic for topic, mark in named.items() if link.topics.get(topic) != mark)
         gone = {topic for topic in link.topics.keys() - named if link.topics[topic] != link.said.get(topic)}
@@ -216,7 +218,7 @@ class MeshInterest:
             self._wanting.setdefault(topic, set()).add(link.name)
 
     def remembered(self, link: MeshLink) -> Store:
-        """Beyond a crash: what is kept for a neighbour must be kept although it is away when we return."""
+        """Stores its topics: after a crash of ours, publications must be kept for it even if it is away."""
         return Store(f"link/{link.name}", _encode(link.topics))
 
     def restore(self, stored: dict[str, bytes]) -> None:
@@ -235,7 +237,7 @@ class MeshInterest:
             topic.known.discard(link.name)
 
     def hear_positions(self, link: MeshLink, message: Positions) -> list[str]:
-        """The neighbour has noted our interest, and says from where it will send; in which topics."""
+        """The neighbour has noted our interest, and says from where it will send; returns the topics."""
         topics = [name for name, mark in message.topics if name in self.own and self.own[name].mark == mark]
         for name in topics:
             own = self.own[name]
@@ -287,8 +289,8 @@ class MeshInterest:
         return max(0, self.k - 2 if topic.restored else self.k - 1)
 
     def begins_after(self, topic: str, stream: str) -> int | None:
-        """The neighbours that are here promise, all of them, to send what follows this number; 0 if too
-        few are here to tell, None if those that are may have forgotten the stream."""
+        """The smallest number after which a connected neighbour promises to send the stream; 0 if too few
+        are connected to tell, None if those that are may have forgotten the stream."""
         state = self.own[topic]
         if sum(link.connection is None for link in self.links.values()) > self._slack(state):
             return 0
@@ -303,7 +305,7 @@ class MeshInterest:
 
     def may_begin(self, stream: str, sender: str) -> bool:
         """Whether a stream begins with what this neighbour sends first of it: in a topic that began with us,
-        unless another neighbour, here or away, has promised to send more."""
+        unless another neighbour, connected or not, has promised to send more."""
         topic = topic_of(stream)
         state = self.own[topic]
         if not state.anew:

@@ -10,11 +10,12 @@
 
 To join a topic is to say so (`mesh_roster`), to wait until enough brokers know it, and then to look: the
 topic is in place here when it is connected among all brokers that have it and are not about to leave. To
-leave is the same: a broker whose clients have all withdrawn goes on passing the topic on until it is known
+leave is the same: a broker whose clients have all withdrawn still passes the topic on until it is known
 that it leaves, and goes if the topic is connected without it and without all others that are leaving.
 
 Say first, look afterwards: of two brokers that do so at the same time, one at least sees the other. So two
-that are told "in place" are connected over brokers that stay, and whoever breaks that has seen it and waits.
+that are told "in place" are connected over brokers that stay, and one that would break that has seen it and
+waits.
 
 What is in place stays so. A newcomer that is not connected waits alone, and so do filters that come after
 it; only when links are taken away from those that were in place do their publishers wait again.
@@ -28,9 +29,9 @@ from regraft.broker.core.mesh_interest import MeshInterest
 from regraft.broker.core.mesh_roster import Rosters, TopicState
 
 TOPIC = "topic/"
-"""How the key begins under which it is remembered that we have a topic."""
+"""The prefix of the key under which it is stored that we have a topic."""
 SAY_AGAIN = 1.0
-"""After so many seconds a roster that is not known widely enough is said anew."""
+"""Seconds after which a roster that too few brokers know is sent again."""
 
 JOINED, SETTLED, PLACED = b"joined", b"settled", b"placed"
 
@@ -50,19 +51,19 @@ class Membership:
         self._unstored: set[str] = set()
         self._changed: set[str] = set()
         self._said: dict[str, int] = {}
-        """The number of our roster that says so, for topics that wait to be known."""
+        """For topics whose state others have to know first: the number of our roster that says it."""
         self._vacated: set[str] = set()
-        """Topics that no client wants any more, as it seems in the middle of what happens."""
+        """Topics whose last filter has just gone; another one may take its place within the same event."""
         self._unsettled: set[str] = set()
         self._relays: set[str] = set()
         self._said_at = 0.0
         self._relinked = True
-        """Our links are to be said as well, first of all when we start."""
+        """Our links have to be told to the others, as they have to when we start."""
         self._judged_at = (-1, -1, -1)
         self._settled: list[str] = []
 
     def restore(self, stored: dict[str, bytes]) -> None:
-        """After a start and after the sessions: what we had said before is still so."""
+        """After a start, when the sessions are restored: what we had told the others before is still so."""
         for key, value in stored.items():
             topic = key.removeprefix(TOPIC)
             if not key.startswith(TOPIC):
@@ -119,7 +120,7 @@ class Membership:
     # What follows
 
     def judge(self, now: float) -> None:
-        """Say what has changed; then see what is in place, and what we may leave, by all that is known."""
+        """Tell what has changed; then decide what is in place and what we may leave, by what is known."""
         for topic in sorted(self._vacated):
             needed = self.connected.needs_relay(topic)
             self._become(topic, self._relaying(topic) if needed else TopicState.LEAVING)
@@ -218,7 +219,7 @@ class Membership:
         return SETTLED if self.interest.own[topic].settled else JOINED
 
     def take_stores(self) -> list[Store]:
-        """What is to be remembered, before anything that was said of it leaves."""
+        """What has to be stored before any message about it leaves."""
         stores = []
         for topic in sorted(self._unstored):
             value = self._remembered(topic)

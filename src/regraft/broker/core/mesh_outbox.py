@@ -1,4 +1,4 @@
-"""What has to leave to the neighbours of a mesh broker, gathered into few messages."""
+"""What has to be sent to the neighbours of a mesh broker, gathered into few messages."""
 
 from collections.abc import Callable
 
@@ -9,11 +9,11 @@ from regraft.protocol.messages import Confirm, Flood, Received
 
 MOST_TOGETHER = 512
 MOST_BYTES = 2**20
-"""So much travels in one message at most."""
+"""The most publications, and the most bytes of them, in one message."""
 
 
 class Outbox:
-    """By neighbour: publications, and what we make of those that came. `flood` makes the message."""
+    """By neighbour: publications, and answers to those that came. `flood` makes a message of copies."""
 
     def __init__(self, interest: MeshInterest, flood: Callable[[list[Copy], MeshLink], Flood]) -> None:
         self.interest = interest
@@ -32,7 +32,7 @@ class Outbox:
         self._confirmed.setdefault(neighbour, []).append((stream, previous, seq))
 
     def take_sends(self) -> list[Send]:
-        """What has to leave: publications first, then what we make of those that came."""
+        """What has to be sent: publications first, then answers to those that came."""
         sends: list[Send] = []
         for link in self.interest.links.values():
             if link.connection is None:
@@ -68,7 +68,7 @@ def _receipts(received: list[tuple[str, int]]) -> list[Received]:
 
 
 def _confirms(confirmed: list[tuple[str, int, int]]) -> list[Confirm]:
-    """One message for each stream; what follows each other is one range."""
+    """One message for each stream; consecutive publications are one range."""
     by_stream: dict[str, list[int]] = {}
     for stream, previous, seq in confirmed:
         ranges = by_stream.setdefault(stream, [])

@@ -2,7 +2,8 @@
 
 A subscription is in place when all its topics are in place here (`mesh_membership`) and were connected among
 all brokers that have them at some time since it came; an advertisement needs somebody to publish to as well.
-What was in place before a restart is so again without the second condition: nobody who waits stops it.
+What was in place before a restart is so again without the second condition: a newcomer that is not connected
+must not stop it.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,16 +11,16 @@ from collections.abc import Callable, Iterable
 from regraft.broker.core.mesh_membership import Membership
 
 Key = tuple[str, str]
-"""Of a filter: its client's target, its id."""
+"""Names a filter: its client's target, and its id."""
 SAY_AFTER = 1.0
-"""Only who waits for longer than this many seconds is told why."""
+"""A client whose filter waits for longer than this many seconds is told why."""
 
 
 class _Unplaced:
     def __init__(self, publishes: bool) -> None:
         self.publishes = publishes
         self.topics: dict[str, bool] = {}
-        """Those that are not in place, and whether they have to be connected among all."""
+        """Topics on which it is not in place, and whether they have to be connected among all brokers."""
         self.since: float | None = None
         self.said = ""
 
@@ -45,12 +46,12 @@ class MeshPlacing:
         self._news = True
 
     def is_placed(self, key: Key, topic: str) -> bool:
-        """Whether the filter, of which this is a topic, is in place on it."""
+        """Whether the filter is in place on this topic of its."""
         unplaced = self._waiting.get(key)
         return unplaced is None or topic not in unplaced.topics
 
     def usable(self, topic: str) -> bool:
-        """Whether something may be published on the topic now: it reaches all that count on it."""
+        """Whether something may be published on the topic now: it reaches all brokers that rely on it."""
         membership = self.membership
         return (
             membership.is_placed(topic)
@@ -83,7 +84,7 @@ class MeshPlacing:
         return not unplaced.publishes or self.usable(topic)
 
     def take_reasons(self, now: float) -> list[tuple[Key, str]]:
-        """What clients are to be told that have waited for a while."""
+        """Why filters that have waited for a while are not in place, if the reason is new."""
         reasons = []
         for key, unplaced in self._waiting.items():
             if unplaced.since is None:

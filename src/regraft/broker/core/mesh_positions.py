@@ -2,7 +2,7 @@
 
 Publishers come and go, so streams that have been quiet for a while are forgotten when there are too many.
 A topic of which streams were forgotten is *partial*, and neighbours are told so. When an unknown stream of
-such a topic goes on in its middle, it is not known whether what came is next: it is taken, but passed on to
+such a topic continues in its middle, it is not known whether what came is next: it is taken, but passed on to
 subscribers only after `patience`, beginning with the earliest that has come until then.
 """
 
@@ -16,7 +16,7 @@ from regraft.broker.core.mesh_streams import Stream, topic_of
 from regraft.protocol.messages import Named, Positions
 
 StreamPosition = tuple[str, int, list[int]]
-"""As in `Positions`."""
+"""A stream and where it stands, as in `Positions`."""
 
 
 class StreamPositions:
@@ -37,7 +37,7 @@ class StreamPositions:
     # Beginning
 
     def begin(self, topic: str) -> None:
-        """We know where the topic's streams stand (or know better than before)."""
+        """It is known where the topic's streams stand, or known better than before."""
         for stream in self.streams.on(topic):
             if stream.name not in self.streams.unsure:
                 self._begin(stream)
@@ -55,7 +55,7 @@ class StreamPositions:
             self.flooding.start(stream, start)
 
     def begin_unsure(self) -> None:
-        """What was known and forgotten has shown where it goes on."""
+        """After `patience`, begin forgotten streams with the earliest publication that has come."""
         unsure = self.streams.unsure
         for name in [each for each, since in unsure.items() if self.streams.now - since >= self.patience]:
             stream = self.streams.by_name[name]
@@ -107,7 +107,7 @@ class StreamPositions:
             if (topic := topic_of(name)) in topics:
                 own = self.interest.own[topic]
                 if own.ready and own.partial and name not in self.streams.by_name:
-                    continue  # forgotten by us: it begins where it goes on
+                    continue  # we have forgotten it: it begins with what comes next
                 stream = self.streams.open(name, 0 if own.ready else None)
                 for number in numbers:
                     stream.note(number)
@@ -118,7 +118,7 @@ class StreamPositions:
     # Forgetting
 
     def forget(self) -> None:
-        """Forget quiet streams if there are too many, and a few more, not to have to look every time."""
+        """Forget quiet streams if there are too many, and some more, so as not to search at every tick."""
         if len(self.streams.by_name) <= self.most:
             return
         spare = len(self.streams.by_name) - self.most * 9 // 10

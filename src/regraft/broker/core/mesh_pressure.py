@@ -1,12 +1,12 @@
 """Back-pressure in a mesh: a broker that holds too much stops the publishers of the topics it holds.
 
-Withholding receipts instead could lock a ring of full brokers, each of which waits for the next one's.
+Withholding receipts instead could deadlock a ring of full brokers, each of which waits for the next one's.
 So copies are always taken, and the full broker says so through the whole mesh; where publishers are
 connected, nothing on these topics is acknowledged until it says otherwise. Each publisher can then add
 no more than its window.
 
-A broker that is removed from the overlay takes no word back. Who removes a link to it does that for it; if
-it is still there, by other links, it hears so and contradicts.
+A broker that is removed from the overlay takes nothing back. A broker that loses its link to it does that for
+it; if the first is still in the overlay, over other links, it hears so and contradicts.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from regraft.protocol.messages import Pressure
 
 LIVES_APART = 2**32
 VOID_APART = 2**16
-"""A word that voids another's also voids those of it that we have not heard."""
+"""Added to another broker's number to void what it said, even what we have not heard yet."""
 
 
 class Pressures:
@@ -28,7 +28,7 @@ class Pressures:
         self.told = {broker: Pressure(broker, self._number, [])}
         """The last word of every broker, our own included: it voids what an earlier life of ours said."""
         self.topics: frozenset[str] = frozenset()
-        """All that nobody should publish on."""
+        """The topics on which nothing is acknowledged."""
 
     def weigh(self, held: int, topics: Iterable[str]) -> Pressure | None:
         """What to tell the mesh about ourselves, if anything changed."""
@@ -49,8 +49,8 @@ class Pressures:
         return word
 
     def void(self, broker: str) -> Pressure | None:
-        """The broker is no neighbour any more, perhaps nobody's; what to tell the mesh, if it had stopped
-        somebody."""
+        """The broker is no longer our neighbour, and perhaps not in the mesh; returns what to tell the mesh,
+        if it had stopped publishers."""
         known = self.told.get(broker)
         if known is None or not known.topics:
             return None

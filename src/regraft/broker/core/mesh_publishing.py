@@ -1,7 +1,7 @@
 """What clients of a mesh broker publish, and what of it has been acknowledged.
 
-A publication waits until an advertisement that it matches is in place on its topic; what is no event, has no
-topic or was not advertised is refused.
+A publication waits until an advertisement that it matches is in place on its topic; one that is not an event,
+has no topic or was not advertised is refused.
 """
 
 from collections import deque
@@ -75,7 +75,7 @@ class Publishing:
 
     def admit(self) -> bool:
         """Take what clients published, each client's in order, as far as its topics can be published on;
-        whether something waits."""
+        returns whether something still waits."""
         for session in self.all.values():
             while session.inbox and self._admit(session, session.inbox[0]):
                 session.inbox.popleft()
@@ -119,7 +119,7 @@ class Publishing:
             ranges += (seq, seq)
 
     def _open(self, publisher: str) -> UnfinishedNumbers:
-        """Of each client, two lives are remembered."""
+        """The open numbers of the publisher. Of each client, two lives are remembered."""
         if (publishing := self._publishing.get(publisher)) is None:
             client = publisher.partition("#")[0] + "#"
             for old in [each for each in self._publishing if each.startswith(client)][:-1]:

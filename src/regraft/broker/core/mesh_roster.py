@@ -1,9 +1,9 @@
-"""Which brokers a mesh has, how they are linked, which topics each of them has, and who knows that of us.
+"""Which brokers a mesh has, how they are linked, which topics each has, and which of them know that of us.
 
 Every broker says its own links and topics, numbered (`Roster`). That is passed on over all links of the
 mesh, whatever topics they serve: a broker hears of an interest in a topic also if no broker between has
 that topic. On a new connection everything is said in full, then only what changes; connections keep order,
-so whoever hears a change has what it changes.
+so a broker that hears a change has the roster that it changes.
 
 A broker that has heard a roster says so (`Known`), and that goes back the way on which the roster came.
 Before it leaves, the broker has passed on all rosters that it had: so, when b's `Known` reaches a, a has
@@ -31,7 +31,7 @@ class TopicState(IntEnum):
     RELAY = 2
     """No client here wants it any more; it is passed on, because others need that."""
     LEAVING = 3
-    """As a relay, but nobody should count on it: it goes, if that does no harm."""
+    """As a relay, but others should not rely on it: it leaves, if that does no harm."""
     IDLE = 4
     """As a relay, but the topic has not begun, as far as this broker was told."""
 
@@ -62,7 +62,7 @@ class Rosters:
         self.changes = 0
         """Grows with every roster that is news."""
         self.answers = 0
-        """Grows with everything that is heard of who knows ours."""
+        """Grows whenever we hear which brokers know our roster."""
         self.informed = False
         self._known: dict[str, int] = {}
         """By broker: the number of our roster that it has."""
@@ -107,10 +107,10 @@ class Rosters:
         ]
 
     def heard(self, roster: Roster, source: str) -> bool:
-        """A neighbour passes on what a broker says of itself; whether it is news."""
+        """A neighbour passes on what a broker says of itself; returns whether it is news."""
         entry = self.entries.get(roster.broker)
         if roster.broker == self.broker:
-            if roster.number > self.own.number:  # whoever passed that on takes nothing older
+            if roster.number > self.own.number:  # brokers that have that one ignore lower numbers
                 self.own.number = roster.number + 1
                 self._spreading += [(each, "") for each in self.everything() if each.broker == self.broker]
             return False
@@ -145,7 +145,7 @@ class Rosters:
             self.members.setdefault(topic, {})[name] = TopicState(state)
 
     def known(self, message: Known) -> None:
-        """Brokers have the roster of somebody: of us, or of whom we tell so."""
+        """Brokers have a roster: ours, or that of a broker to which we pass this on."""
         if message.broker == self.broker:
             self.answers += 1
             for name in message.by:
@@ -157,7 +157,7 @@ class Rosters:
 
     @property
     def overlay(self) -> set[str]:
-        """The brokers of the mesh: those that links lead to, from us on."""
+        """The brokers of the mesh: all that can be reached from us over links."""
         if self._overlay[0] != self.changes:
             found, todo = {self.broker}, [self.broker]
             while todo:
@@ -204,7 +204,7 @@ class Rosters:
         return spreading
 
     def take_known(self) -> list[tuple[str, Known]]:
-        """By neighbour, what it is to pass on or to know."""
+        """The `Known` messages to send, each with the neighbour that it goes to."""
         if not self.informed and not self.unknown():
             self.informed = True
             self.answers += 1

@@ -97,7 +97,7 @@ class MeshSessions:
     # Coming and going
 
     def expecting(self, hello: ClientHello, now: float) -> Iterator[None]:
-        """Step by step, ahead of a hello with many filters: they are there when it comes.
+        """Add the filters of a long hello step by step, before the hello is handled.
 
         The session is there then, not connected, as if its client were away for a moment.
         """
@@ -220,7 +220,7 @@ class MeshSessions:
     def _judged(
         self, session: Session, id: str, text: str, filters: dict[str, str]
     ) -> tuple[Filter, frozenset[str]]:
-        """The filter and the topics it pins, if the client may have it."""
+        """The filter and the topics it names; `BadInput` if the client may not have it."""
         if id not in filters and len(filters) >= self.most_filters:
             raise BadInput("filter", f"a client may have {self.most_filters} filters, this is one more")
         in_all = sum(map(len, [*session.advertisements.values(), *session.subscriptions.values(), text]))
@@ -284,7 +284,7 @@ class MeshSessions:
             self.out.append(Send(session.connection, message))
 
     def _store(self, session: Session) -> None:
-        """What is known of the session is to be remembered, once for all that happens now."""
+        """The session is to be stored, once for everything that this event changes in it."""
         self._dirty[session.target] = session
 
     def stores(self) -> list[Effect]:

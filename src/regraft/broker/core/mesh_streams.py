@@ -13,7 +13,7 @@ OVERHEAD = 512
 """Bytes that a copy takes beside its event, roughly."""
 
 UNSURE = -1
-"""The position of a stream that was forgotten and goes on, until it is known where."""
+"""Stands in `Positions` for a position that is not known yet."""
 
 
 class Copy:
@@ -58,7 +58,7 @@ class Copy:
         """The local publisher, if it came from one."""
         self.acknowledged = False
         self.released = False
-        """Nobody on the topic needs it from us any more."""
+        """No neighbour on the topic needs it from us any more."""
 
 
 class Stream:
@@ -70,8 +70,8 @@ class Stream:
         self.name = name
         self.topic = topic_of(name)
         self.position: int | None = None
-        """All up to here have been passed to local subscribers, or are none of our business; None while
-        we do not know where the stream stands."""
+        """All up to here have been passed to local subscribers, or do not concern them; None while we do not
+        know where the stream stands."""
         self.copies: dict[int, Copy] = {}
         self.order: list[int] = []
         """The numbers of the copies, ascending."""
@@ -98,13 +98,13 @@ class Stream:
             del self.next[copy.previous]
 
     def expect(self, copy: Copy) -> None:
-        """The copy's turn has come, although what is said to be before it is not where we stand."""
+        """Take the copy for the next one, although its predecessor is not the one at our position."""
         assert self.position is not None
         self.next.pop(copy.previous, None)
         self.next[self.position] = copy
 
     def start_after(self, position: int) -> list[Copy]:
-        """Stand at this number; the copies up to there, which are not to be passed on any more."""
+        """Set the position; returns the copies up to it, which are not to be passed on any more."""
         self.position = before = position
         waiting = [copy for seq in self.order if not (copy := self.copies[seq]).passed]
         self.next = {}
@@ -150,7 +150,7 @@ class Streams:
         self.by_name: dict[str, Stream] = {}
         self.by_topic: dict[str, dict[str, Stream]] = {}
         self._lives: dict[tuple[str, str], list[Stream]] = {}
-        """Of one client on one topic, in the order in which we saw them."""
+        """The streams of one client on one topic, in the order in which we saw them."""
         self.bytes = 0
         self.now = 0.0
         self.unsure: dict[str, float] = {}
@@ -180,7 +180,7 @@ class Streams:
         self.bytes -= len(copy.event) + OVERHEAD
 
     def forget(self, topic: str) -> None:
-        """Nobody here is interested in the topic any more, and nothing of it is kept."""
+        """The topic is no longer ours, and nothing of it is kept."""
         for stream in self.on(topic):
             self.drop(stream)
         self.by_topic.pop(topic, None)

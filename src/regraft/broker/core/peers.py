@@ -1,4 +1,4 @@
-"""The two kinds of peers of a broker, as it remembers them: neighbours and clients."""
+"""The two kinds of peers of a broker, and what it knows of each: neighbours and clients."""
 
 from collections import deque
 from enum import Enum
@@ -133,7 +133,7 @@ class Session:
             self.fetching = True
 
     def doubts(self, run: Run) -> bool:
-        """Whether something of the publisher may be missing before this, which comes again then."""
+        """Whether something of the publisher may be missing before this run. If so, the run comes again."""
         return run.visit <= self.distrusts.get(run.publisher.partition("#")[0], -1)
 
     def lost(self, now: float) -> None:

@@ -44,7 +44,9 @@ from regraft.model import BadInput
 from regraft.protocol.messages import AnyMessage, Frozen, Moved, Run
 
 EARLY = 64
+"""The most changes of which neighbours may say `Frozen` before we are told of them."""
 APART = "apart"
+"""The key under which it is stored that this broker is not in the overlay."""
 
 
 class Relink:

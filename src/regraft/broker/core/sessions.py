@@ -55,7 +55,7 @@ _decode = msgspec.msgpack.Decoder(StoredSession).decode
 
 
 def is_long(hello: ClientHello) -> bool:
-    """Whether it takes so long to handle that its filters should be in the tables before."""
+    """Whether it has so many filters that they should be in the tables before it is handled."""
     many = len(hello.advertisements) + len(hello.subscriptions) > FEW_FILTERS
     return many and hello.version == VERSION and is_name(hello.client)
 
@@ -96,7 +96,7 @@ class Sessions:
     # Coming and going
 
     def expecting(self, hello: ClientHello, now: float) -> Iterator[None]:
-        """Step by step, ahead of a hello with many filters: they are in the tables when it comes.
+        """Put the filters of a long hello into the tables step by step, before the hello is handled.
 
         The session is there then, not connected, as if its client were away for a moment.
         """
@@ -120,7 +120,7 @@ class Sessions:
         known = before not in (SessionState.EXPECTED, SessionState.MOVED)
         if session is not None and before is SessionState.EXPECTED:
             session.become(SessionState.HERE)
-        # Then no other broker can have had a visit of this client since it was last here.
+        # With consecutive visits, no other broker can have had this client since it was last here.
         continued = known and session is not None and session.visit == hello.visit - 1
         if session is None:
             session = self.all[f"@{hello.client}"] = Session(hello.client, now)
@@ -145,7 +145,7 @@ class Sessions:
         return session
 
     def _agree(self, session: Session, wanted: list[Named], *, advertisement: bool) -> None:
-        """The client says which filters it has: add what is missing here, drop what it no longer has."""
+        """Add the filters that the client has and we do not; drop those that it no longer has."""
         filters = session.advertisements if advertisement else session.subscriptions
         names = {id for id, _ in wanted}
         for id in [each for each in filters if each not in names]:
@@ -238,7 +238,7 @@ class Sessions:
     # Publications
 
     def publish(self, session: Session, run: Run) -> None:
-        """Keep the run until everybody who may want it is known; `admit` routes it."""
+        """Keep the run until all subscribers that may want it are known; `admit` routes it."""
         if run.publisher.partition("#")[0] != session.client:
             raise BadInput("run", f"{run.publisher[:80]!r} is not a publisher of this client")
         if max(map(len, run.check().events)) > events.EVENT_BYTES:
@@ -253,14 +253,14 @@ class Sessions:
 
     @property
     def unsettled(self) -> bool:
-        """Whether a client is about to send something again that is older than all we have of it."""
+        """Whether a client may still send something again that is older than all we have of it."""
         return any(
             not session.settled and session.connection is not None and bool(session.advertisements)
             for session in self.all.values()
         )
 
     def admit(self) -> None:
-        """Route what clients have published, if everybody who may want it is known."""
+        """Route what clients have published, if all subscribers that may want it are known."""
         if self.tables.ready:
             for target in sorted(self.held_back):
                 if (session := self.all.get(target)) is not None:

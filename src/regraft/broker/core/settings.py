@@ -1,4 +1,4 @@
-"""What a broker's core is told when it starts: its limits, and which neighbours it had."""
+"""What a broker's core is given when it starts: its limits, and the neighbours that it had."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ class BrokerSettings:
     window: int = 4096
     """Publications that a client may have unconfirmed."""
     session_seconds: float = 60.0
-    """A client may be away for so long before its session ends."""
+    """How long a client may be away before its session ends."""
     settle_seconds: float = 10.0
-    """So soon after its hello a client must have sent again what was unconfirmed."""
+    """How long after its hello a client may take to send again what was unconfirmed."""
     slow_seconds: float = 0.0
-    """A client that confirms nothing for so long is disconnected and its session ends; 0: publishers
+    """A client that confirms nothing for this long is disconnected and its session ends; with 0, publishers
     are held back instead, for as long as it takes."""
     filters_per_client: int = 1000
     joining: bool = False
     """A new broker: it serves no clients before it has been appended."""
     fenced: bool = False
-    """Lives are allotted, so of two brokers with one id the one with the higher life is right."""
+    """Lives are given out centrally, so of two brokers with one id that with the higher life is right."""
     observe: bool = False
     """Whether facts for the telemetry are collected."""
 
@@ -38,12 +38,12 @@ def encode_neighbours(configured: list[str], now: Iterable[str]) -> bytes:
 
 
 def neighbours_of(stored: bytes) -> list[str]:
-    """Those of the last change of links, from what is kept under `NEIGHBOURS`."""
+    """The neighbours after the last change of links, from what is stored under `NEIGHBOURS`."""
     return _decode(stored)[1]
 
 
 def neighbours_after(configured: list[str], stored: bytes | None) -> list[str]:
-    """Those of the last change of links, unless the configuration has changed since."""
+    """The neighbours after the last change of links, unless the configuration has changed since."""
     if stored is None:
         return configured
     before, changed = _decode(stored)

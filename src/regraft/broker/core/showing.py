@@ -9,11 +9,12 @@ from regraft.filters.cover_index import CoverIndex
 
 
 class Showing:
-    """The subscriptions wanted by one neighbour, cut into shown and hidden ones.
+    """The subscriptions wanted by one neighbour, split into shown and hidden ones.
 
-    `added` and `removed` collect what the neighbour has to be told. One that hides others is told
-    about before those disappear, one that comes back before what hid it is gone: whoever applies
-    additions before removals always has a filter that covers every wanted one.
+    `added` and `removed` collect what the neighbour has to be told. A subscription that hides others is
+    added in the same update that removes them, and one that is shown again in the update that removes what
+    hid it. A neighbour applies additions before removals, so it always has a filter that covers every
+    wanted one.
     """
 
     def __init__(self) -> None:
@@ -35,7 +36,7 @@ class Showing:
         return [*self.shown, *self.hidden_by]
 
     def want(self, id: str, filter: Filter) -> bool:
-        """Show it unless it is covered; whether it is in place behind the neighbour already."""
+        """Show it unless it is covered; returns whether it is in place behind the neighbour already."""
         cover = self._index.covering(filter)
         if cover is not None:
             return self._hide(id, filter, self._ids[cover])
@@ -46,7 +47,7 @@ class Showing:
         return False
 
     def drop(self, id: str) -> list[str]:
-        """No longer wanted; what it hid is shown or hidden anew. Returns what is in place for certain."""
+        """It is no longer wanted; what it hid is shown or hidden anew. Returns those known to be in place."""
         if (cover := self.hidden_by.pop(id, None)) is not None:
             del self._hides[cover][id]
             return []
@@ -56,14 +57,14 @@ class Showing:
         return [other for other, filter in hidden.items() if self.want(other, filter)]
 
     def confirm(self, id: str) -> list[str]:
-        """The neighbour has it in place: so are it and those that it hides."""
+        """The neighbour has it in place. Returns it and those that it hides: they are in place, too."""
         if id not in self.shown:
             return []
         self.placed.add(id)
         return [id, *self._hides[id]]
 
     def doubt(self, id: str) -> bool:
-        """Ask the neighbour again whether it has this in place (or what hides it); whether it can tell."""
+        """Ask the neighbour again whether it has this (or what hides it) in place; False if not shown."""
         shown = self.hidden_by.get(id, id)
         if shown not in self.shown:
             return False

@@ -1,4 +1,4 @@
-"""What a broker knows of one neighbour: what that one has told, and what it has been told."""
+"""What a broker and one neighbour have told each other of advertisements and subscriptions."""
 
 from typing import TypeAlias
 
@@ -7,14 +7,14 @@ from regraft.filters import Filter
 
 ADVERTISEMENTS, SUBSCRIPTIONS = "advertisements", "subscriptions"
 All: TypeAlias = tuple[str, bool]
-"""One of these, and whether something was left out because a link is being moved."""
+""""All" of one of these, and whether it leaves something out because a link is being moved."""
 
 WHOLE: frozenset[All] = frozenset({(ADVERTISEMENTS, False), (SUBSCRIPTIONS, False)})
 WITHOUT: frozenset[All] = frozenset({(ADVERTISEMENTS, True), (SUBSCRIPTIONS, True)})
 
 
 def home(id: str) -> str:
-    """The broker of whose client the filter is."""
+    """The broker of the client that has the filter with this id."""
     return id.rsplit("/", 2)[0]
 
 
@@ -51,20 +51,20 @@ class Side:
         self.doubtful_advertisements: set[str] = set()
         self.doubtful_subscriptions: set[str] = set()
         self.knows_advertisements = False
-        """It has said "all" at least once in our life."""
+        """The neighbour has said "all" at least once in our life."""
         self.knows_subscriptions = False
         self.showing = Showing()
         self.veil = ""
         """A neighbour whose link is being moved to this one, which is told nothing of its filters for now."""
         self.veiled = Showing()
-        """Subscriptions of that one, as they were when the veil came down: it goes on having these."""
+        """The subscriptions behind the veil, as they were when it came down: this neighbour keeps them."""
         self.patient = False
-        """What it does not repeat stays doubtful also when it has told all: it may have forgotten, and
-        another neighbour may be about to tell it."""
+        """What the neighbour does not repeat stays doubtful even when it has told all: it may have forgotten
+        it, and another neighbour may be about to tell us."""
         self.unaware = False
-        """It may not know yet that a subtree is behind it now: "all" is not all before it says so."""
+        """It may not know yet that a subtree is behind it now; until it says so, its "all" does not count."""
         self.elsewhere: set[str] | None = None
-        """While it tells us with a veil: the homes behind that, of which another neighbour tells."""
+        """While it veils a subtree from us: the homes there, whose filters another neighbour tells us."""
         self.start_again()
 
     def start_again(self) -> None:
@@ -88,7 +88,7 @@ class Side:
 
     @property
     def was_told(self) -> bool:
-        """Whether it was told all, and all that came since: as a rule, and looked at after every message."""
+        """Whether it was told everything. That is so as a rule, and this is called after every message."""
         waits = (
             self.added
             or self.removed
@@ -101,9 +101,9 @@ class Side:
         return not waits and self.said.issuperset(WITHOUT if self.veil else WHOLE)
 
     def says(self, what: str) -> All:
-        """That all of this was told; with a veil, all but what is behind it."""
+        """The "all" that applies here: with a veil, it leaves out what is behind the veil."""
         return what, bool(self.veil)
 
     def complete(self, what: str) -> bool:
-        """Whether all of this is known, together with what comes from elsewhere."""
+        """Whether all of this is known, including what another neighbour tells us instead."""
         return (what, False) in self.heard or (self.elsewhere is not None and (what, True) in self.heard)

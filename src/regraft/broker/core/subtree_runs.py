@@ -26,7 +26,8 @@ class SubtreeRuns:
     # We are j
 
     def hand_over(self, i: str, k: str) -> None:
-        """k has the subtree of i now: it gets what waits for the subtree, and is where that came from."""
+        """k has the subtree of i now: it gets what waits for the subtree, and counts as the source of what
+        came from there."""
         for held in list(self.forwarding.store):
             from_subtree = held.sources[-1] == i
             held.rename(i, k)
@@ -34,7 +35,7 @@ class SubtreeRuns:
             if from_subtree:
                 held.waiting.pop(k, None)
             elif wanted and held.sources[-1] != k:
-                held.waiting[k] = 0  # again, if it has it: it may have left the subtree out (`add_target`)
+                held.waiting[k] = 0  # sent even if k has it: k may have left the subtree out (`add_target`)
             if not held.waiting:
                 self.forwarding.complete(held)
 

@@ -1,4 +1,4 @@
-"""Advertisements and subscriptions: who they come from, who is told, when they are in place.
+"""Advertisements and subscriptions: where they come from, which neighbours are told, when they are in place.
 
 Rules (IPITT §III-A, OCBR §2, and what makes them hold across crashes):
 
@@ -67,7 +67,7 @@ class Tables:
                 self._overlap_anew(name, filter)
         if known is not None:
             self._ask_instead(known.origin, origin, filter)
-            # Not earlier: a subscription for which nobody seems to publish meanwhile would be in place.
+            # Not earlier: a subscription without any overlapping advertisement would meanwhile be in place.
             self._retract(known)
         return self._advertised(entry)
 
@@ -95,7 +95,7 @@ class Tables:
         side.removed.add(id)  # it may have been told before
 
     def _retract(self, entry: FilterEntry) -> None:
-        """The advertisement no longer comes from there: some subscriptions need not be told there."""
+        """The advertisement no longer comes from the entry's origin, which may need fewer subscriptions."""
         side = self.sides.get(entry.origin)
         if side is None:
             return
@@ -124,7 +124,7 @@ class Tables:
                 self.placed_here.append(entry)
 
     def _overlap_anew(self, name: str, filter: Filter) -> None:
-        """Tell `name` about the subscriptions that its new advertisement made interesting."""
+        """Tell `name` about the subscriptions that overlap its new advertisement."""
         showing = self.sides[name].showing
         for entry in self.subscriptions.values():
             if entry.origin != name and entry.id not in showing and overlaps(filter, entry.filter):
@@ -184,7 +184,7 @@ class Tables:
             del self.sides[entry.origin].subscriptions[id]
 
     def _subscribed(self, entry: FilterEntry) -> None:
-        """Report the subscription in place, if it is: all who may publish for it must be known, too."""
+        """Report the subscription in place, if it is: advertisements of other sides must be known, too."""
         if entry.owed and not entry.waiting and self._publishers_known(entry.origin):
             entry.owed = False
             if entry.origin in self.sides:
