@@ -23,7 +23,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from regraft.cli.entry import main
-from regraft.cli.grouped import full_help
+from regraft.cli.help_headings import full_help
 from regraft.web.application import application
 from regraft.web.settings import WebSettings
 

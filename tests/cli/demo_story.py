@@ -4,7 +4,7 @@ from itertools import pairwise
 from random import Random
 
 from regraft.demo.network import hub_tree, network
-from regraft.demo.story import CarriedOut, Decision, Healing, Sample, Story, period
+from regraft.demo.story import CarriedOut, Decision, HealedCrash, Sample, Story, period
 from regraft.demo.tally import Counts
 from regraft.model import Ends, ends
 
@@ -66,7 +66,7 @@ def story(counts: Counts | None = None) -> Story:
                 ("shift(g, h, i)",),
             ),
         ),
-        healing=Healing(
+        healing=HealedCrash(
             victim="Frankfurt",
             pid=4711,
             links=8,

@@ -150,7 +150,7 @@ def test_one_interrupt_stops_it_after_the_changes_under_way(regraft: Run, overla
     assert code == 1
     assert "step 1 of 3\nstopping after the changes under way" in err
     assert "stopped: " in out
-    assert "go on with --resume, or back with --rollback" in out
+    assert "continue with --resume, or take it back with --rollback" in out
     overlay.agents.slow = 0
     assert answered(regraft("apply", "--resume", "--canaries", "0", *overlay.options, "--json"))["goal"]
 

@@ -11,7 +11,7 @@ from tests.cli.demo_story import BEGAN, NET, TREE, samples, story
 from regraft.cli import demo_plots
 from regraft.cli.demo_report import report, write_report
 from regraft.cli.demo_summary import answer, summary
-from regraft.cli.demo_watch import Lines, Live, Watch, figures, sparkline, tree_of, watching
+from regraft.cli.demo_watch import DemoView, LineView, LiveView, figures, sparkline, tree_of, view_for
 from regraft.demo.demands import workload
 from regraft.demo.running import Scene
 from regraft.demo.tally import Counts
@@ -83,19 +83,19 @@ def test_files_are_written_that_other_commands_read(tmp_path: Path) -> None:
 def test_a_terminal_sees_it_live_a_pipe_gets_lines_a_program_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert type(watching(quiet=True)) is Watch
-    lines = watching(quiet=False)
-    assert isinstance(lines, Lines)
+    assert type(view_for(quiet=True)) is DemoView
+    lines = view_for(quiet=False)
+    assert isinstance(lines, LineView)
     lines.say("ZooKeeper runs")
     assert capsys.readouterr().out.endswith(" s  ZooKeeper runs\n")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert isinstance(watching(quiet=False), Live)
+    assert isinstance(view_for(quiet=False), LiveView)
 
 
 def test_the_live_view_draws_before_and_while_traffic_flows() -> None:
     from rich.console import Console
 
-    console, seen, live = Console(width=120, record=True), scene(), Live()
+    console, seen, live = Console(width=120, record=True), scene(), LiveView()
     live.say("a line")
     console.print(live._view(seen))
     stage: Any = type("Stage", (), {"samples": samples(), "published": PUBLISHED})()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from regraft.cli.extras import EXTRAS, missing_extra
+from regraft.cli.entry import EXTRAS, missing_extra
 
 ROOT = Path(__file__).resolve().parents[2]
 DRAWN_IN = {"pydantic": "fastapi", "starlette": "fastapi"}

@@ -6,7 +6,7 @@ from tests.cli.conftest import Run, refused
 from tests.cli.help_examples import WIDTH, commands
 
 from regraft.cli.entry import COMMANDS, SECTIONS
-from regraft.cli.grouped import Command, Group, Headed
+from regraft.cli.help_headings import Command, Group, HeadedOption
 
 EVERY = list(commands())
 LEAVES = [context for context in EVERY if not isinstance(context.command, click.Group)]
@@ -59,7 +59,7 @@ def test_the_short_help_leaves_the_advanced_options_out_and_says_how_to_see_them
 @pytest.mark.parametrize("context", EVERY, ids=path)
 def test_the_full_help_has_every_option(context: click.Context, regraft: Run) -> None:
     words = regraft(*context.command_path.split()[1:], "--help-all").stdout.replace(",", " ").split()
-    rare = [each for each in context.command.params if isinstance(each, Headed) and each.advanced]
+    rare = [each for each in context.command.params if isinstance(each, HeadedOption) and each.advanced]
     for option in context.command.params:
         assert isinstance(option, click.Argument) or option.opts[-1] in words
     assert all(option.required is False for option in rare), "what must be given is never hidden"

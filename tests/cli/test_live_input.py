@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 from tests.broker.io.peers import finish
 
-from regraft.cli.live_input import AHEAD, lines_of, live
+from regraft.cli.live_input import AHEAD, from_thread, lines_of
 from regraft.model import BadInput
 
 
 def test_everything_comes_in_order() -> None:
     async def scenario() -> list[int]:
-        return [item async for item in live(range(3 * AHEAD))]
+        return [item async for item in from_thread(range(3 * AHEAD))]
 
     assert finish(scenario()) == list(range(3 * AHEAD))
 
@@ -29,7 +29,7 @@ def test_others_run_while_it_waits_and_no_more_is_read_than_allowed() -> None:
             yield number
 
     async def scenario() -> None:
-        coming = live(items())
+        coming = from_thread(items())
         assert await anext(coming) == 0
         go.set()
         while len(taken) < AHEAD:
@@ -46,7 +46,7 @@ def test_a_fault_comes_after_what_was_read_before_it() -> None:
         raise BadInput("line 2", "planted")
 
     async def scenario() -> None:
-        coming = live(items())
+        coming = from_thread(items())
         assert await anext(coming) == 1
         with pytest.raises(BadInput, match="line 2: planted"):
             await anext(coming)

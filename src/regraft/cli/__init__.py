@@ -6,7 +6,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """The console script. Loading is inside, so that Ctrl-C while it loads ends without a traceback."""
+    """The console script. Imports inside the `try`, so that Ctrl-C while loading ends without a traceback."""
     try:
         from regraft.cli.entry import main as group
 

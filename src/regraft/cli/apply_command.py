@@ -1,4 +1,4 @@
-"""`regraft apply PLAN`: carry a plan out on the running overlay; go on with it, take it back, pause, stop."""
+"""`regraft apply PLAN`: carries out a plan on the running overlay; resumes, takes back or controls a run."""
 
 import json
 from pathlib import Path
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path)
 COUNT = click.IntRange(0)
-ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
+ORDERS = {"pause": "pause", "continue_": "run", "stop": "stop"}
 
 
 @click.command(cls=Command)
 @click.argument("plan", metavar="[PLAN]", type=FILE, required=False)
-@click.option("--dry-run", is_flag=True, help="Check and replay it on the topology of now; touch nothing.")
+@click.option("--dry-run", is_flag=True, help="Check and replay it on the current topology; touch nothing.")
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on with the run that was interrupted, stopped or has failed.",
+    help="Continue the run that was interrupted, stopped or has failed.",
     **under("A run that has begun"),
 )
 @click.option(
@@ -37,11 +37,11 @@ ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
 @click.option(
     "--pause",
     is_flag=True,
-    help="Tell the deployer that runs to begin nothing new for now.",
+    help="Tell the running deployer to begin nothing new for now.",
     **under("A run that has begun"),
 )
 @click.option(
-    "--continue", "continue_", is_flag=True, help="Tell it to go on.", **under("A run that has begun")
+    "--continue", "continue_", is_flag=True, help="Tell it to continue.", **under("A run that has begun")
 )
 @click.option(
     "--stop",
@@ -54,7 +54,7 @@ ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
     type=COUNT,
     default=0,
     metavar="N",
-    help="Changes at a time.  [default: no limit]",
+    help="How many changes at a time.  [default: no limit]",
     **advanced("pace and safety"),
 )
 @click.option(
@@ -63,7 +63,7 @@ ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
     default=1,
     show_default=True,
     metavar="N",
-    help="The same, at one broker. 0: no limit.",
+    help="How many at a time at one broker. 0: no limit.",
     **advanced("pace and safety"),
 )
 @click.option(
@@ -71,7 +71,7 @@ ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
     type=click.FloatRange(0.1),
     default=10.0,
     show_default=True,
-    help="For a change to be ready; then it is aborted and tried again.",
+    help="How long a change may take to be ready; then it is aborted and tried again.",
     **advanced("pace and safety"),
 )
 @click.option(
@@ -79,7 +79,7 @@ ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
     type=click.IntRange(1),
     default=3,
     show_default=True,
-    help="For each change.",
+    help="How often each change is tried.",
     **advanced("pace and safety"),
 )
 @click.option(
@@ -104,7 +104,7 @@ ASKED = {"pause": "pause", "continue_": "run", "stop": "stop"}
     default=3,
     show_default=True,
     metavar="N",
-    help="Subscribers that audit it.",
+    help="Subscribers of test events, which audit the run.",
     **advanced("pace and safety"),
 )
 @click.option(
@@ -130,8 +130,8 @@ def apply(
 
     \b
     Ctrl-C stops after the changes that are under way; again, and it leaves at once.
-    Whatever happens to it, --resume goes on and --rollback takes back.
-    From another terminal, --pause, --continue and --stop steer the run.
+    However it ends, --resume continues it and --rollback takes it back.
+    From another terminal, --pause, --continue and --stop control the run.
 
     \b
     Examples:
@@ -144,8 +144,8 @@ def apply(
     mode = _mode(plan, options)
     wanted = read_plan(plan) if plan is not None else None
     settings = _settings(options)
-    if mode in ASKED:
-        return connected(zookeeper, directory, lambda c, at: _ask(c, at, ASKED[mode], as_json))
+    if mode in ORDERS:
+        return connected(zookeeper, directory, lambda c, at: _ask(c, at, ORDERS[mode], as_json))
     if mode == "dry_run":
         assert wanted is not None
         return connected(zookeeper, directory, lambda c, at: _dry_run(c, at, wanted, as_json))
@@ -158,7 +158,7 @@ def apply(
 
 
 def _mode(plan: Path | None, options: dict[str, Any]) -> str:
-    modes = [name for name in ("dry_run", "resume", "rollback", *ASKED) if options[name]]
+    modes = [name for name in ("dry_run", "resume", "rollback", *ORDERS) if options[name]]
     if len(modes) > 1:
         raise BadInput("", "one of --dry-run, --resume, --rollback, --pause, --continue, --stop at a time")
     mode = modes[0] if modes else "execute"
@@ -180,7 +180,7 @@ def _settings(options: dict[str, Any]) -> "RunSettings":
 
 
 def verify(plan: Plan, current: Topology, goal: Topology) -> None:
-    """With every operation: which of them the planner was allowed is not the deployer's business."""
+    """Replays the plan with every operation allowed: the planner's limits do not concern the deployer."""
     from regraft.model import Limits
     from regraft.model.limits import TREE_OPERATIONS
     from regraft.plan.verify import verify as replay

@@ -1,4 +1,4 @@
-"""What a run came to, for people and for programs; and what a plan would do, without doing it."""
+"""The outcome of a run, and what a plan would do (`--dry-run`), for people and for programs."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -63,7 +63,7 @@ def _sentence(outcome: Outcome) -> str:
     where = f"the topology is {outcome.topology.sha256[:12]}, epoch {outcome.epoch}"
     reached = "as it was before" if outcome.back else "the goal"
     goal = reached if outcome.goal else f"not {reached}"
-    more = "" if outcome.goal else "; go on with --resume, or back with --rollback"
+    more = "" if outcome.goal else "; continue with --resume, or take it back with --rollback"
     return f"run {outcome.run} {words.get(outcome.state, outcome.state)}: {size}; {where}: {goal}{more}"
 
 

@@ -1,8 +1,8 @@
 """`regraft broker ID TOPOLOGY`: one broker of an overlay whose brokers run on several machines.
 
-Its neighbours' addresses are not in any file: each agent writes where its broker is into ZooKeeper, and tells
-its broker where the others are (IPITT §IV-C). Broker and agent are one process; whoever supervises it starts
-it again when it ends.
+No file has its neighbours' addresses: each agent writes the address of its broker into ZooKeeper, and tells
+its broker the addresses of the others (IPITT §IV-C). Broker and agent are one process; a supervisor such as
+systemd has to start it again when it ends.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Command
+from regraft.cli.help_headings import Command
 from regraft.cli.up_options import FILE, Configure, broker_options, configuring
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, RegraftError, Topology
@@ -133,11 +133,11 @@ async def _started(
     coord: "Coord",
     zookeeper: Zookeeper,
 ) -> "tuple[BrokerServer, str]":
-    """The broker with the links that it has by now, and the secret by which its agent drives it."""
+    """The broker with its current links, and the secret with which its agent controls it."""
     from regraft.broker.io.server import BrokerServer
-    from regraft.cli.up_agents import beginning, write_current
+    from regraft.cli.up_agents import starting_topology, write_current
 
-    begin = await beginning(coord, zookeeper.layout, file, [id])
+    begin = await starting_topology(coord, zookeeper.layout, file, [id])
     if begin.note:
         click.echo(f"regraft: {begin.note}", err=True)
     await write_current(coord, zookeeper.layout, file)

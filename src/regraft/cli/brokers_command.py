@@ -1,4 +1,4 @@
-"""`regraft brokers`: what the destination database knows of the brokers, and what was adapted."""
+"""`regraft brokers`: what the destination database knows of brokers and adaptations."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Command
-from regraft.cli.running_directory import directory_option
+from regraft.cli.help_headings import Command
+from regraft.cli.running_directory import WHICH_ZOOKEEPER, connected
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @zookeeper_options
-@directory_option("Where `regraft up` says which ZooKeeper it uses.")
+@WHICH_ZOOKEEPER
 @click.option(
     "--adaptations",
     type=click.IntRange(0, 10_000),
@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 def brokers(zookeeper: Zookeeper, directory: Path, adaptations: int, as_json: bool) -> None:
     """List the brokers that the destination database knows.
 
-    It says who is alive, and which database holds whose record.
+    It says which brokers are alive, and which databases hold the record of each.
 
     \b
     Examples:
       regraft brokers
       regraft brokers --adaptations 10
     """
-    from regraft.cli.running_zookeeper import connected
 
     found = connected(zookeeper, directory, lambda coord, layout: _read(coord, layout, adaptations))
     if as_json:
@@ -49,7 +48,7 @@ async def _read(coord: "Coord", layout: "Layout", most: int) -> dict[str, Any]:
 
     from regraft.coord.typed import read
     from regraft.heal.database.client import DatabaseClient
-    from regraft.heal.database.metadata import Placement, living
+    from regraft.heal.database.metadata import Placement, running_databases
 
     client = await DatabaseClient.found(coord, layout)
     try:
@@ -59,7 +58,7 @@ async def _read(coord: "Coord", layout: "Layout", most: int) -> dict[str, Any]:
         await client.close()
     placement = await read(coord, f"{layout.root}/heal/placement", Placement)
     holders = placement.value.holders if placement else {}
-    databases = await living(coord, f"{layout.root}/heal")
+    databases = await running_databases(coord, f"{layout.root}/heal")
     return {
         "brokers": [
             {**msgspec.to_builtins(record), "databases": list(holders.get(id, ()))}
@@ -80,14 +79,14 @@ def _show(found: dict[str, Any]) -> None:
     )
     for each in found["brokers"]:
         address = f"{each['host']}:{each['port']}" if each["port"] else "-"
-        heir, region = each["heir"] or each["id"], each["region"] or "-"
+        clients_at, region = each["heir"] or each["id"], each["region"] or "-"
         row = (
             each["id"],
             address,
             each["state"],
             str(each["life"]),
             region,
-            heir,
+            clients_at,
             " ".join(each["databases"]),
         )
         table.add_row(*map(shown, row))

@@ -1,14 +1,14 @@
-"""`regraft completion`: what a shell needs to complete commands and options. The work is click's."""
+"""`regraft completion`: prints the script by which a shell completes commands and options; click makes it."""
 
 import json
 
 import click
 from click.shell_completion import get_completion_class
 
-from regraft.cli.grouped import Command
+from regraft.cli.help_headings import Command
 
 VARIABLE = "_REGRAFT_COMPLETE"
-"""What click looks for when `regraft` is asked to complete a line."""
+"""The environment variable by which the script asks `regraft` for completions."""
 
 
 @click.command(cls=Command)

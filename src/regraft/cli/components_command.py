@@ -1,4 +1,4 @@
-"""`regraft components`: keys and bundles of application components, where each is, and orders to them."""
+"""`regraft components`: keys and bundles of application components, where they run, and orders to them."""
 
 import json
 import os
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from regraft.cli.grouped import Group, advanced
-from regraft.cli.running_directory import directory_option
+from regraft.cli.help_headings import Group, advanced
+from regraft.cli.running_directory import WHICH_ZOOKEEPER, connected
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, RegraftError
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FILE = click.Path(path_type=Path)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-WHERE = directory_option("Where `regraft up` says which ZooKeeper it uses.")
 
 
 @click.group(cls=Group)
@@ -30,8 +29,8 @@ def components() -> None:
 
     A component is a process that moves with its code and its state.
 
-    What hosts ask of a caller is in the variables REGRAFT_COMPONENTS_TOKEN, _CERTIFICATE, _KEY, _AUTHORITY,
-    and _ID (the name in the certificate).
+    The variables REGRAFT_COMPONENTS_TOKEN, _CERTIFICATE, _KEY, _AUTHORITY and _ID (the name in the
+    certificate) are the caller's credentials for the hosts.
 
     \b
     Examples:
@@ -63,7 +62,7 @@ def key(file: Path, as_json: bool) -> None:
 
 @components.command()
 @click.argument("folder", type=FILE)
-@click.option("--key", "key_file", type=FILE, required=True, help="Signs it.")
+@click.option("--key", "key_file", type=FILE, required=True, help="The key that signs it.")
 @click.option("-o", "--out", type=FILE, required=True, help="The bundle.")
 @JSON
 def pack(folder: Path, key_file: Path, out: Path, as_json: bool) -> None:
@@ -130,7 +129,7 @@ def _describe(data: bytes, path: Path, as_json: bool) -> None:
 
 @components.command("list")
 @zookeeper_options
-@WHERE
+@WHICH_ZOOKEEPER
 @JSON
 def list_(zookeeper: Zookeeper, directory: Path, as_json: bool) -> None:
     """List all components and the places that own them.
@@ -142,7 +141,6 @@ def list_(zookeeper: Zookeeper, directory: Path, as_json: bool) -> None:
     from rich.table import Table
 
     from regraft.cli.printing import console, shown
-    from regraft.cli.running_zookeeper import connected
 
     entries = connected(zookeeper, directory, _entries)
     if as_json:
@@ -167,10 +165,10 @@ async def _entries(coord: "Coord", layout: "Layout") -> list[dict[str, Any]]:
 @components.command()
 @click.argument("name")
 @click.argument("bundle", type=FILE)
-@click.option("--at", required=True, metavar="BROKER", help="Where it begins.")
+@click.option("--at", required=True, metavar="BROKER", help="Where it starts.")
 @click.option("--state", type=FILE, help="Its first state: a JSON object.")
 @zookeeper_options
-@WHERE
+@WHICH_ZOOKEEPER
 @JSON
 def create(
     name: str, bundle: Path, at: str, state: Path | None, zookeeper: Zookeeper, directory: Path, as_json: bool
@@ -203,7 +201,7 @@ def create(
 @click.argument("name")
 @click.argument("target", metavar="BROKER")
 @zookeeper_options
-@WHERE
+@WHICH_ZOOKEEPER
 @JSON
 def migrate(name: str, target: str, zookeeper: Zookeeper, directory: Path, as_json: bool) -> None:
     """Move a component to another broker, with code and state.
@@ -223,9 +221,9 @@ def migrate(name: str, target: str, zookeeper: Zookeeper, directory: Path, as_js
 @components.command()
 @click.argument("name")
 @click.argument("target", metavar="BROKER")
-@click.option("--as", "name_there", metavar="NAME", help="Of the clone.  [default: NAME@BROKER]")
+@click.option("--as", "name_there", metavar="NAME", help="Name of the clone.  [default: NAME@BROKER]")
 @zookeeper_options
-@WHERE
+@WHICH_ZOOKEEPER
 @JSON
 def clone(
     name: str, target: str, name_there: str | None, zookeeper: Zookeeper, directory: Path, as_json: bool
@@ -249,7 +247,7 @@ def clone(
 @components.command()
 @click.argument("name")
 @zookeeper_options
-@WHERE
+@WHICH_ZOOKEEPER
 @JSON
 def terminate(name: str, zookeeper: Zookeeper, directory: Path, as_json: bool) -> None:
     """End a component; its state is forgotten.
@@ -274,11 +272,11 @@ def terminate(name: str, zookeeper: Zookeeper, directory: Path, as_json: bool) -
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="For an answer, also while the component moves.",
+    help="How long to wait for an answer, also while the component moves.",
     **advanced(),
 )
 @zookeeper_options
-@WHERE
+@WHICH_ZOOKEEPER
 @JSON
 def call(
     name: str,
@@ -289,7 +287,7 @@ def call(
     directory: Path,
     as_json: bool,
 ) -> None:
-    """Call a method of a component, wherever it is. Arguments are JSON; what is none is text.
+    """Call a method of a component, wherever it is. Arguments that are not JSON are text.
 
     \b
     Example:
@@ -313,7 +311,7 @@ def _argument(text: str) -> Any:
 
 
 def _order(at: str, order: "Order", zookeeper: Zookeeper, directory: Path) -> float:
-    """To the host that owns it, or to `at`. Refused: one line. The seconds that it took there."""
+    """Sends the order to the host at `at`, else to the component's owner; the seconds it took there."""
 
     async def work(calls: "Calls") -> float:
         place = at
@@ -337,7 +335,6 @@ def _order(at: str, order: "Order", zookeeper: Zookeeper, directory: Path) -> fl
 
 
 def _with_calls(zookeeper: Zookeeper, directory: Path, work: "Callable[[Calls], Awaitable[T]]") -> T:
-    from regraft.cli.running_zookeeper import connected
 
     async def run(coord: "Coord", layout: "Layout") -> T:
         from regraft.components.caller import Calls

@@ -1,4 +1,4 @@
-"""`regraft demo`: brokers, traffic, the loop, a crash, and the count of what became of every event."""
+"""`regraft demo`: brokers, traffic, the loop, a crash, and a count of every event."""
 
 import asyncio
 import json
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Command
+from regraft.cli.help_headings import Command
 from regraft.cli.up_options import make_folder
 
 if TYPE_CHECKING:
-    from regraft.cli.demo_watch import Watch
+    from regraft.cli.demo_watch import DemoView
     from regraft.demo.running import Options, Scene
     from regraft.demo.story import Story
 
@@ -45,13 +45,13 @@ RATES = click.FloatRange(1.0, 5000.0)
 @click.option("--keep", is_flag=True, help="Leave it running, with the dashboard, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def demo(out: Path, rate: float, window: float, small: bool, keep: bool, as_json: bool) -> int:
-    """Watch Regraft work, on this machine, in two to three minutes.
+    """DemoView Regraft work, on this machine, in two to three minutes.
 
     24 brokers are started, one for each of 24 cities of a European carrier's network, with its distances as
-    latencies, joined by the fewest hops to one hub. Clients publish and subscribe as the demands between
-    these cities are. The loop measures the traffic on Spark, finds a better tree, and changes the links while
+    latencies, joined by the fewest hops to one hub. Clients publish and subscribe by the demands between
+    these cities. The loop measures the traffic on Spark, finds a better tree, and changes the links while
     events flow. Then the broker with the most links is killed, and the others heal around it. Every event
-    is counted from end to end: exit code 1 if one is lost, repeated or out of order.
+    is counted end to end: exit code 1 if one is lost, duplicated or out of order.
 
     \b
     Examples:
@@ -80,9 +80,9 @@ def demo(out: Path, rate: float, window: float, small: bool, keep: bool, as_json
 async def _played(
     options: "Options", out: Path, keep: bool, quiet: bool, write_report: Any
 ) -> "tuple[Story, list[Path]]":
-    """Whatever ends it, nothing is left running."""
+    """Runs the demo and writes the report. However it ends, nothing is left running."""
     from regraft.cli.demo_summary import summary
-    from regraft.cli.demo_watch import watching
+    from regraft.cli.demo_watch import view_for
     from regraft.demo.running import running, scene
     from regraft.demo.show import show
 
@@ -92,7 +92,7 @@ async def _played(
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, _cancel_once(task))
     with TemporaryDirectory(prefix="regraft-demo-", ignore_cleanup_errors=True) as folder:
-        watch = watching(quiet)
+        watch = view_for(quiet)
         seen = scene(options, watch.say)
         async with watch.on(seen), AsyncExitStack() as stack:
             await stack.enter_async_context(running(seen, options, Path(folder)))
@@ -113,7 +113,7 @@ async def _played(
 
 
 def _cancel_once(task: "asyncio.Task[Any]") -> Callable[[], None]:
-    """Whoever is impatient does not interrupt the tidying up."""
+    """Cancels at the first signal only: a second one must not interrupt the clean-up."""
     asked: list[bool] = []
 
     def cancel() -> None:
@@ -124,7 +124,7 @@ def _cancel_once(task: "asyncio.Task[Any]") -> Callable[[], None]:
 
 
 async def _dashboard(stack: AsyncExitStack, seen: "Scene") -> str:
-    """As `regraft serve` does."""
+    """Starts the dashboard, as `regraft serve` does; its URL."""
     from regraft.web.serving import serving
 
     assert seen.service is not None
@@ -133,8 +133,8 @@ async def _dashboard(stack: AsyncExitStack, seen: "Scene") -> str:
     return served.url
 
 
-async def _kept(watch: "Watch", seen: "Scene", url: str) -> None:
-    """Until Ctrl-C, which is no fault here."""
+async def _kept(watch: "DemoView", seen: "Scene", url: str) -> None:
+    """Leaves it running until Ctrl-C, which is a normal end here."""
     assert seen.stage is not None
     assert seen.service is not None
     stop = asyncio.Event()
@@ -144,7 +144,7 @@ async def _kept(watch: "Watch", seen: "Scene", url: str) -> None:
     try:
         await seen.stage.nodes.restart(seen.victim)
         seen.service.resume("demo")
-        watch.say(f"{seen.victim} has joined again. It goes on; dashboard at {url}. Ctrl-C stops it.")
+        watch.say(f"{seen.victim} has joined again. The demo continues; dashboard at {url}. Ctrl-C stops it.")
         await stop.wait()
     finally:
         traffic.cancel()

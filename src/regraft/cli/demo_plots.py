@@ -1,4 +1,4 @@
-"""The pictures of the demo's report, as SVG that stands inside the page (matplotlib)."""
+"""The pictures of the demo's report, as SVG inside the page (matplotlib)."""
 
 import io
 import math
@@ -44,7 +44,7 @@ def drawn(size: tuple[float, float], draw: "Callable[[Axes], None]") -> str:
 
 
 def latencies(story: Story, samples: Iterable[Sample]) -> str:
-    """Of every second: half and 99 % of the deliveries were faster."""
+    """The p50 and p99 of the delivery latency in every second."""
     seconds: defaultdict[int, list[float]] = defaultdict(list)
     for sent, ms in samples:
         seconds[math.floor(sent - story.began)].append(ms)
@@ -85,7 +85,7 @@ def rates(story: Story, samples: Iterable[Sample], published: Sequence[tuple[flo
 
 
 def _periods(axes: "Axes", story: Story) -> None:
-    """What happened when."""
+    """Marks when links changed and when the overlay healed."""
     axes.set_xlabel("seconds of traffic")
     axes.grid(axis="y", color="#e4e8ec", linewidth=0.7)
     axes.set_axisbelow(True)
@@ -105,7 +105,7 @@ def _plain_numbers(axes: "Axes") -> None:
 
 
 def costs(story: Story) -> str:
-    """Of a publication, before the change and after each step."""
+    """The routing cost of a publication, before the change and after each step."""
 
     def draw(axes: "Axes") -> None:
         values = story.change.costs
@@ -120,7 +120,7 @@ def costs(story: Story) -> str:
 
 
 def topology(net: Topology, links: Iterable[Ends], old: Iterable[Ends], gone: str = "") -> str:
-    """As on the map: links that are new since `old`, those that have gone, and a broker that has died."""
+    """The overlay on a map: links that are new since `old`, links that are gone, and a broker that died."""
     where = places(net, net)
     now, before = set(links), set(old)
 

@@ -1,4 +1,4 @@
-"""The demo's report: one HTML file that needs nothing else; the same as JSON, and the topologies."""
+"""The demo's report: one self-contained HTML file; the same as JSON, and the topologies."""
 
 import html
 import json
@@ -51,7 +51,7 @@ def write_report(
     published: Sequence[tuple[float, int]],
     out: Path,
 ) -> list[Path]:
-    """The files that were written, the report first."""
+    """Writes the report and returns its files, the HTML first."""
     page, summary = out / "report.html", out / "summary.json"
     before, after, healed = (out / f"{name}.json" for name in ("before", "after", "healed"))
     write_text(page, report(story, seen.net, samples, published))

@@ -1,4 +1,4 @@
-"""The end of the demo in words and as an object."""
+"""The result of the demo: a summary for people, an object for programs."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +18,7 @@ PERIODS = {
 
 
 def summary(story: Story) -> str:
-    """What a person reads last."""
+    """The summary for people."""
     counts, change, healing = story.counts, story.change, story.healing
     lines = [
         "",
@@ -58,6 +58,6 @@ def _ms(value: float | None) -> str:
 
 
 def answer(story: Story, written: Iterable[Path]) -> dict[str, Any]:
-    """For programs."""
+    """The object for programs."""
     document: dict[str, Any] = msgspec.to_builtins(story)
     return document | {"flawless": story.flawless, "files": [str(path) for path in written]}

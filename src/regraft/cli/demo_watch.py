@@ -1,4 +1,4 @@
-"""The demo while it runs: live on a terminal, plain lines elsewhere, nothing for programs."""
+"""Shows the demo while it runs: live on a terminal, as lines elsewhere, not at all with --json."""
 
 import asyncio
 import contextlib
@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import click
+
+from regraft.cli.printing import shown
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,28 +24,28 @@ WIDTH = 60
 NOTES = 8
 
 
-def watching(quiet: bool) -> "Watch":
+def view_for(quiet: bool) -> "DemoView":
     if quiet:
-        return Watch()
-    return Live() if sys.stdout.isatty() else Lines()
+        return DemoView()
+    return LiveView() if sys.stdout.isatty() else LineView()
 
 
-class Watch:
-    """Says nothing."""
+class DemoView:
+    """Shows nothing."""
 
     def say(self, text: str) -> None:
         pass
 
     def off(self) -> None:
-        """From now on, only lines."""
+        """Stop drawing; from now on, print lines only."""
 
     @asynccontextmanager
     async def on(self, seen: "Scene") -> AsyncIterator[None]:
         yield
 
 
-class Lines(Watch):
-    """With the seconds since the start."""
+class LineView(DemoView):
+    """Prints lines with the seconds since the start."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -53,13 +55,13 @@ class Lines(Watch):
         sys.stdout.flush()
 
 
-class Live(Watch):
-    """Topology, rates and latencies, several times a second."""
+class LiveView(DemoView):
+    """Draws topology, rates and latencies several times a second."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._notes: list[str] = []
-        self._lines: Lines | None = None
+        self._lines: LineView | None = None
         self._ended = asyncio.Event()
 
     def say(self, text: str) -> None:
@@ -68,7 +70,7 @@ class Live(Watch):
         self._notes.append(f"{time.monotonic() - self._began:6.1f} s  {text}")
 
     def off(self) -> None:
-        self._lines = Lines()
+        self._lines = LineView()
         self._ended.set()
 
     @asynccontextmanager
@@ -101,17 +103,28 @@ class Live(Watch):
 
 
 def tree_of(seen: "Scene") -> "RenderableType":
-    """The overlay of now; links that were not there at the start end in +."""
-    from regraft.cli.layout import centre
-    from regraft.cli.terminal_tree import COMES, hung
-    from regraft.model import Topology
+    """The current overlay as a tree of text; links that were not there at the start end in +."""
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from regraft.cli.layout import breadth_first, centre
+    from regraft.model import Topology, ends
 
     now = Topology.of(seen.links, seen.brokers)
-    return hung(now, centre(now), seen.tree, (" +", COMES))
+    order, parent = breadth_first(now, centre(now))
+    branches: dict[str | None, Tree] = {}
+    for id in order:
+        above = parent[id]
+        if above is None:
+            branches[id] = Tree(Text(shown(id), "bold"), guide_style="dim")
+        else:
+            new = ("", "") if ends(above, id) in seen.tree.by_ends else (" +", "bold green")
+            branches[id] = branches[above].add(Text.assemble(shown(id), new))
+    return branches[order[0]]
 
 
 def figures(seen: "Scene") -> "list[RenderableType]":
-    """Rates, latencies, and the p99 of every second."""
+    """Lines with rates, latencies, and the p99 of every second."""
     from rich.text import Text
 
     if seen.stage is None:
@@ -140,7 +153,7 @@ def figures(seen: "Scene") -> "list[RenderableType]":
 
 
 def _since(seen: "Scene", start: float) -> list[tuple[float, float]]:
-    """The samples are nearly in order: look at the last ones only."""
+    """Samples since `start`. They are nearly in order, so only the last ones are searched."""
     assert seen.stage is not None
     return [sample for sample in seen.stage.samples[-50_000:] if sample[0] > start]
 

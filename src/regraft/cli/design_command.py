@@ -1,6 +1,6 @@
-"""`regraft design METHOD …`: a better overlay for the interest or the traffic at hand.
+"""`regraft design METHOD …`: a better overlay for the given interest or traffic.
 
-One command for each method, loaded when it is asked for: a mesh method needs the compiled kernels, a
+There is one command for each method, loaded when it is used: a mesh method needs the compiled kernels, a
 tree method does not.
 """
 
@@ -8,7 +8,7 @@ import importlib
 
 import click
 
-from regraft.cli.grouped import Group
+from regraft.cli.help_headings import Group
 
 METHODS = {
     "gm": "design_mesh:gm",
@@ -21,7 +21,7 @@ METHODS = {
 
 
 class Methods(Group):
-    """The methods as commands, each loaded from a file of its own."""
+    """The methods as commands, each loaded when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(METHODS)

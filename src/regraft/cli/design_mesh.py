@@ -7,16 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Command, advanced
+from regraft.cli.help_headings import Command, advanced
+from regraft.cli.pictures import check_size
 from regraft.cli.plan_options import MOST_LINKS, check_places
+from regraft.cli.printing import progress_bar
+from regraft.cli.watching import Watched, run_watched
 from regraft.model import BadInput, Ends, Infeasible, RegraftError
 from regraft.model.interest_files import read_interest
 from regraft.model.topology_files import read_topology, write_topology
 
 if TYPE_CHECKING:
-    from regraft.design import MeshOptions
+    from regraft.design import MeshDesign, MeshOptions
+    from regraft.plan.watch import Watch
 
 FILE = click.Path(path_type=Path)
+NO_LIMIT = 1e9
+"""Seconds. The effort of a design is a number of trials, not a time, so that a seed decides the result."""
 ANY_K = ("harary", "greedy-k")
 ABOUT = {
     "gm": (1, "Greedy Merge: the next link joins the most components (k = 1)."),
@@ -45,7 +51,7 @@ MORE = """
 
 
 @dataclass(frozen=True)
-class Request:
+class MeshRequest:
     """What the user asked for; the names are those of the options."""
 
     method: str
@@ -74,7 +80,7 @@ def command(method: str) -> click.Command:
     k, summary = ABOUT[method]
 
     def run_it(**options: Any) -> None:
-        click.get_current_context().exit(run(Request(method, **options)))
+        click.get_current_context().exit(run(MeshRequest(method, **options)))
 
     run_it.__doc__ = summary + MORE.format(method=method)
     decorated: Callable[..., None] = run_it
@@ -105,8 +111,8 @@ def options_of(method: str, k: int) -> list[Callable[..., Any]]:
             "--network",
             type=FILE,
             metavar="FILE",
-            help="A topology whose links have latency_ms: links of the mesh cost the latency of the fastest "
-            "way between their ends.",
+            help="A topology whose links have latency_ms: a link of the mesh costs the latency of the "
+            "fastest path between its ends.",
         ),
         click.option(
             "--effort",
@@ -114,7 +120,7 @@ def options_of(method: str, k: int) -> list[Callable[..., Any]]:
             default=30.0,
             show_default=True,
             metavar="N",
-            help="Exchanges tried per link; 0: redundant links are removed, nothing more.",
+            help="Exchanges tried per link; 0: only remove redundant links.",
             **advanced(),
         ),
         click.option(
@@ -158,10 +164,9 @@ def _option_k(method: str, k: int) -> Callable[..., Any]:
 gm, gm2, harary, cycle, greedy_k = (command(method) for method in ABOUT)
 
 
-def run(request: Request) -> int:
+def run(request: MeshRequest) -> int:
     """Read, design, check, report; the exit code."""
-    from regraft.cli.design_mesh_report import Answer, report, report_infeasible
-    from regraft.cli.design_mesh_watch import designed
+    from regraft.cli.design_mesh_report import MeshReport, report, report_infeasible
     from regraft.design import beside, check
     from regraft.design.mesh import checked_k
 
@@ -173,9 +178,7 @@ def run(request: Request) -> int:
         raise BadInput(str(request.interest), "no node wants any topic: there is no row under the header")
     now = read_topology(request.topology) if request.topology else None
     if request.picture:
-        from regraft.cli.design_mesh_draw import check_size
-
-        check_size(len(frozenset().union(*interest.values())), request.picture)
+        check_size(len(frozenset().union(*interest.values())), "nodes", request.picture)
     watched = designed(interest, request.method, request.options(), request.as_json)
     design = watched.result
     if isinstance(design, Infeasible):
@@ -184,7 +187,7 @@ def run(request: Request) -> int:
     cut = check(topology, interest, design.k)
     if request.output is not None and cut is None:
         write_topology(topology, request.output)
-    answer = Answer.of(design, topology, interest, cut, watched)
+    answer = MeshReport.of(design, topology, interest, cut, watched)
     if request.picture is not None:
         from regraft.cli.design_mesh_draw import draw_mesh
 
@@ -193,6 +196,24 @@ def run(request: Request) -> int:
     if cut is not None:
         raise RegraftError(f"{request.method} made an overlay that is not {design.k}-topic-connected: {cut}")
     return 0
+
+
+def designed(
+    interest: Mapping[str, frozenset[str]], method: str, options: "MeshOptions", quiet: bool
+) -> "Watched[MeshDesign | Infeasible]":
+    """Runs the design, shown by a bar; Ctrl-C ends its exchanging early."""
+    from regraft.design import design_mesh
+
+    with progress_bar("designing", quiet) as update:
+
+        def work(watch: "Watch") -> "MeshDesign | Infeasible":
+            def tell(stage: str, done: float, links: int) -> bool:
+                update(description=f"{stage}: {links:,} links" if links else stage, completed=done)
+                return watch.stopped
+
+            return design_mesh(interest, method, options, tell)
+
+        return run_watched(work, NO_LIMIT, quiet=True)
 
 
 def read_latency(path: Path) -> Mapping[Ends, float]:

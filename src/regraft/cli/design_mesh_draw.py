@@ -1,23 +1,14 @@
 """A mesh as a picture: links as wide as the number of topics they serve."""
 
-import io
 from pathlib import Path
-from typing import Any
 
 from regraft.cli.layout import places
+from regraft.cli.pictures import PAPER, SETTINGS, write_figure
 from regraft.cli.printing import shown
-from regraft.model import BadInput, Ends, Topology
-from regraft.model.files import write_bytes
+from regraft.model import Ends, Topology
 
-MOST_NODES = 400
 MOST_NAMED = 80
-INK, PAPER = "#27323f", "#fbfcfd"
-
-
-def check_size(nodes: int, path: Path) -> None:
-    if nodes > MOST_NODES:
-        rule = f"a picture of more than {MOST_NODES} nodes would show nothing; none is drawn"
-        raise BadInput(str(path), rule)
+INK = "#27323f"
 
 
 def draw_mesh(topology: Topology, serves: dict[Ends, int], path: Path) -> None:
@@ -28,8 +19,7 @@ def draw_mesh(topology: Topology, serves: dict[Ends, int], path: Path) -> None:
 
     where = places(topology, topology)
     most = max(serves.values(), default=1)
-    settings: Any = {"svg.hashsalt": "regraft", "text.parse_math": False, "font.size": 8}
-    with mpl.rc_context(settings):
+    with mpl.rc_context(SETTINGS):
         figure = Figure(figsize=(7.5, 7.5), layout="constrained")
         axis = figure.add_subplot()
         axis.set(xticks=[], yticks=[], facecolor=PAPER)
@@ -52,8 +42,4 @@ def draw_mesh(topology: Topology, serves: dict[Ends, int], path: Path) -> None:
         axis.set_title(
             f"{len(where)} nodes, {len(serves)} links; width: topics that a link serves", color=INK
         )
-        content = io.BytesIO()
-        suffix = path.suffix.lower().removeprefix(".")
-        metadata: dict[str, Any] = {"Date": None} if suffix == "svg" else {}
-        figure.savefig(content, format=suffix, dpi=130, metadata=metadata)
-    write_bytes(path, content.getvalue())
+        write_figure(figure, path)

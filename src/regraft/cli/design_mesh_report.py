@@ -1,4 +1,4 @@
-"""What `regraft design` prints for a mesh: its numbers, its stages, and what its links are worth."""
+"""What `regraft design` prints of a mesh: its numbers, its stages, and what its links are worth."""
 
 import json
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ from regraft.model import Ends, Infeasible, Topology, ends
 from regraft.model.files import shown as shown_path
 
 if TYPE_CHECKING:
-    from regraft.cli.design_mesh import Request
+    from regraft.cli.design_mesh import MeshRequest
     from regraft.cli.watching import Watched
     from regraft.design import Cut, MeshDesign
 
 NAMED = 5
-"""Links named in the explanation, best and least."""
+"""How many links the explanation names at each end of the ranking."""
 MOST_STEPS = 2e9
-"""Beyond this the diameters would take longer than the design."""
+"""Beyond this, computing the diameters would take longer than the design."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """All that is reported."""
+class MeshReport:
+    """Everything that is reported: numbers, and for each link the topics that it serves and that need it."""
 
     numbers: dict[str, Any]
     serves: dict[Ends, int]
@@ -38,7 +38,7 @@ class Answer:
         interest: Mapping[str, frozenset[str]],
         cut: "Cut | None",
         watched: "Watched[Any]",
-    ) -> "Answer":
+    ) -> "MeshReport":
         from regraft.design.explain import explain, fewest_possible
         from regraft.design.shape import degrees
 
@@ -88,7 +88,7 @@ def diameters(topology: Topology, interest: Mapping[str, frozenset[str]]) -> dic
     return {"largest": max(known), "average": round(sum(known) / len(known), 4)}
 
 
-def report(answer: Answer, request: "Request") -> None:
+def report(answer: MeshReport, request: "MeshRequest") -> None:
     ranked = answer.ranked()
     if request.as_json:
         worth = [
@@ -117,12 +117,12 @@ def report(answer: Answer, request: "Request") -> None:
             click.echo(f"written to {shown_path(path)}", err=True)
 
 
-def _described(answer: Answer, link: Ends) -> str:
+def _described(answer: MeshReport, link: Ends) -> str:
     topics = f"{answer.needed[link]} of {answer.serves[link]} topics need it"
     return f"{shown(link[0])} - {shown(link[1])} ({topics})"
 
 
-def report_infeasible(no: Infeasible, request: "Request") -> int:
+def report_infeasible(no: Infeasible, request: "MeshRequest") -> int:
     """Why there is no design; exit code 1."""
     if request.as_json:
         click.echo(json.dumps({"infeasible": no.reason, "limit": no.limit, "proven": no.proven}))

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regraft.cli import plan_options
-from regraft.cli.grouped import Command, advanced
+from regraft.cli.help_headings import Command, advanced
+from regraft.cli.pictures import check_size
 from regraft.cli.plan_options import check_places
+from regraft.cli.printing import progress_bar
+from regraft.cli.watching import Watched, run_watched
 from regraft.model import BadInput, Topology
 from regraft.model.files import shown
 from regraft.model.topology_files import read_topology, write_topology
 from regraft.model.traffic_files import read_traffic
 
 if TYPE_CHECKING:
-    from regraft.design.ocbr import Design, Problem
+    from regraft.design.ocbr import Design, Problem, Progress
+    from regraft.plan.watch import Watch
 
 FILE = click.Path(path_type=Path)
 
@@ -37,7 +41,7 @@ FILE = click.Path(path_type=Path)
     "--budget",
     type=click.IntRange(0, 10**9),
     metavar="SHIFTS",
-    help="The best tree that so many shifts lead to.",
+    help="The best tree within this many shifts.",
 )
 @click.option(
     "--method",
@@ -86,7 +90,7 @@ def ocbr(context: click.Context, /, **options: Any) -> None:
     """Design the broker tree that costs the measured traffic least.
 
     The cost of a tree is, over all messages, alpha times the costs of the links and beta times the costs
-    of the brokers that each crosses. Costs stand in the topology or network file (default 1). The answer
+    of the brokers that each crosses. Costs are in the topology or network file (default 1). The answer
     says what every exchanged link saves, how many shifts it takes, and how far from the best possible the
     tree can be. Ctrl-C gives the best so far.
 
@@ -101,11 +105,11 @@ def ocbr(context: click.Context, /, **options: Any) -> None:
       regraft design ocbr --traffic traffic.parquet --topology now.json --network possible.json --budget 10
       regraft plan now.json better.json
     """
-    context.exit(run(Request(**options)))
+    context.exit(run(TreeRequest(**options)))
 
 
 @dataclass(frozen=True)
-class Request:
+class TreeRequest:
     """What the user asked for; the names are those of the options."""
 
     traffic: Path
@@ -123,18 +127,15 @@ class Request:
     as_json: bool
 
 
-def run(request: Request) -> int:
+def run(request: TreeRequest) -> int:
     """Read, design, check, report; the exit code."""
     from regraft.cli.design_ocbr_report import checked, report
-    from regraft.cli.design_ocbr_watch import designed
 
     inputs = [path for path in (request.traffic, request.topology, request.network) if path]
     check_places(request.output, request.picture, inputs)
     problem, topology = read(request)
     if request.picture:
-        from regraft.cli.design_ocbr_draw import check_size
-
-        check_size(problem, request.picture)
+        check_size(len(problem.ids), "brokers", request.picture)
     watched = designed(problem, topology, request)
     design = watched.result
     before = topology or _before(problem, design)
@@ -146,8 +147,8 @@ def run(request: Request) -> int:
     return 0
 
 
-def read(request: Request) -> "tuple[Problem, Topology | None]":
-    """The problem and the tree to start from; faults name the file they stand in."""
+def read(request: TreeRequest) -> "tuple[Problem, Topology | None]":
+    """The problem and the tree to start from; faults name the file that they are in."""
     from regraft.design.ocbr import Problem
 
     traffic = read_traffic(request.traffic)
@@ -170,8 +171,27 @@ def read(request: Request) -> "tuple[Problem, Topology | None]":
         raise BadInput(f"--{fault.place}", fault.rule) from None
 
 
+def designed(problem: "Problem", topology: Topology | None, request: TreeRequest) -> "Watched[Design]":
+    """Runs the design, shown by a bar and ended early by Ctrl-C."""
+    from regraft.design.ocbr import Effort, propose_tree
+    from regraft.design.ocbr.warm import warm
+
+    with progress_bar("designing", request.as_json) as update:
+        warm()
+
+        def work(watch: "Watch") -> "Design":
+            def tell(progress: "Progress") -> None:
+                done, text = watch.elapsed / watch.seconds, f"{progress.doing}: {progress.cost:,.6g}"
+                update(completed=min(1.0, done), description=text)
+
+            effort = Effort(request.moves, lambda: watch.expired, tell, lambda: watch.elapsed / watch.seconds)
+            return propose_tree(problem, topology, request.method, request.budget, effort, request.seed)
+
+        return run_watched(work, request.time_limit, quiet=True)
+
+
 def _before(problem: "Problem", design: "Design") -> Topology:
-    """The tree that the way of the design starts from: all exchanges taken back."""
+    """The tree that the design starts from: all its exchanges taken back."""
     links = set(design.topology.by_ends)
     for each in reversed(design.way.exchanges):
         links = (links - {each.added}) | {each.removed}

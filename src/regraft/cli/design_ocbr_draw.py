@@ -1,28 +1,19 @@
 """A tree design as a picture: the tree before and after, links as wide as what crosses them."""
 
-import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from regraft.cli.layout import Places, places
+from regraft.cli.pictures import PAPER, SETTINGS, write_figure
 from regraft.cli.printing import shown
-from regraft.model import BadInput, Ends, Topology
-from regraft.model.files import write_bytes
+from regraft.model import Ends, Topology
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from regraft.design.ocbr import Design, Problem
 
-MOST_BROKERS = 400
 KEPT, ADDED, REMOVED = "#27323f", "#1a9850", "#d73027"
-PAPER = "#fbfcfd"
-
-
-def check_size(problem: "Problem", path: Path) -> None:
-    if len(problem.ids) > MOST_BROKERS:
-        rule = f"a picture of more than {MOST_BROKERS} brokers would show nothing; none is drawn"
-        raise BadInput(str(path), rule)
 
 
 def draw_design(problem: "Problem", before: Topology, design: "Design", path: Path) -> None:
@@ -40,8 +31,7 @@ def draw_design(problem: "Problem", before: Topology, design: "Design", path: Pa
         before.by_ends.keys() - design.topology.by_ends.keys(),
         design.topology.by_ends.keys() - before.by_ends.keys(),
     )
-    settings: Any = {"svg.hashsalt": "regraft", "text.parse_math": False, "font.size": 8}
-    with mpl.rc_context(settings):
+    with mpl.rc_context(SETTINGS):
         figure = Figure(figsize=(11, 5.6), layout="constrained")
         for place, (title, cost, colour) in enumerate(
             (("before", design.before, REMOVED), ("after", design.cost, ADDED))
@@ -53,11 +43,7 @@ def draw_design(problem: "Problem", before: Topology, design: "Design", path: Pa
         figure.supxlabel(
             "width: messages that cross the link; red: links that go, green: links that come", fontsize=8
         )
-        content = io.BytesIO()
-        suffix = path.suffix.lower().removeprefix(".")
-        metadata: dict[str, Any] = {"Date": None} if suffix == "svg" else {}
-        figure.savefig(content, format=suffix, dpi=130, metadata=metadata)
-    write_bytes(path, content.getvalue())
+        write_figure(figure, path)
 
 
 def _draw_tree(axis: "Axes", where: Places, widths: dict[Ends, float], colours: dict[Ends, str]) -> None:

@@ -1,4 +1,4 @@
-"""What `regraft design ocbr` prints, and the check that comes before: by code that did not design."""
+"""What `regraft design ocbr` prints, after a check by code that did not make the design."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 20
 MOST_SHIFTS = 3000
-"""Shifts that are replayed one by one; a longer way is checked by its ends only."""
+"""Up to this many shifts are replayed one by one; of a longer way, only the ends are checked."""
 
 
 class WrongDesign(RegraftError):
-    """The independent check refuses a design: a fault of ours."""
+    """The independent check refuses a design: a bug in Regraft."""
 
 
 def checked(problem: "Problem", before: Topology, design: "Design") -> None:
-    """A tree of possible links, at the stated cost by `evaluate`, reached by the stated shifts."""
+    """Raises `WrongDesign` unless the links are possible, `evaluate` finds the stated cost, and the stated
+    shifts lead to the tree."""
     from regraft.evaluate.case import Case
     from regraft.evaluate.routing_cost import routing_cost
     from regraft.model.workload import Workload
@@ -59,7 +60,7 @@ def report(
 
 
 def as_object(problem: "Problem", design: "Design") -> dict[str, Any]:
-    """The public fields; `valid` because `checked` has not refused."""
+    """The documented fields of `--json`; `valid` is true because `checked` has accepted the design."""
     degrees = [len(near) for near in design.topology.neighbours.values()]
     return {
         "method": design.method,

@@ -1,11 +1,11 @@
-"""`regraft doctor`: is everything there that `regraft serve` needs, and what to do if not."""
+"""`regraft doctor`: checks that this machine has what `regraft serve` needs, and says what to do if not."""
 
 import json
 from pathlib import Path
 
 import click
 
-from regraft.cli.grouped import Command
+from regraft.cli.help_headings import Command
 
 FILE = click.Path(path_type=Path)
 MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  "}
@@ -36,10 +36,10 @@ def doctor(path: Path, as_json: bool) -> int:
     """
     import os
 
-    from regraft.cli.doctor import examine
+    from regraft.cli.doctor_checks import examine
     from regraft.serve.configuration_file import configured, read_configuration
 
-    given = path.exists() or _asked()
+    given = path.exists() or _config_is_given()
     configuration = read_configuration(path, os.environ) if given else configured({}, Path.cwd(), os.environ)
     checks = []
     for check in examine(configuration):
@@ -55,7 +55,8 @@ def doctor(path: Path, as_json: bool) -> int:
     return 1 if faults else 0
 
 
-def _asked() -> bool:
+def _config_is_given() -> bool:
+    """A file that was named must exist; without one, the defaults are checked."""
     from click.core import ParameterSource
 
     return click.get_current_context().get_parameter_source("path") is ParameterSource.COMMANDLINE

@@ -14,8 +14,7 @@ from typing import Any
 import click
 
 from regraft import __version__
-from regraft.cli.extras import missing_extra
-from regraft.cli.grouped import Group
+from regraft.cli.help_headings import Group
 from regraft.cli.watching import planner_is_running
 from regraft.model import BadInput, RegraftError
 
@@ -52,12 +51,30 @@ SECTIONS = {
         "completion": "completion_command:completion",
     },
 }
-"""What people do, and with which commands."""
+"""What people do → the commands for it, each as module:name."""
 COMMANDS = {name: place for commands in SECTIONS.values() for name, place in commands.items()}
+EXTRAS = {
+    "asyncpg": "postgres",
+    "cryptography": "components",
+    "fastapi": "web",
+    "matplotlib": "draw",
+    "pandas": "spark",
+    "prometheus_client": "web",
+    "pyarrow": "spark",
+    "pydantic": "web",
+    "pyspark": "spark",
+    "starlette": "web",
+    "uvicorn": "web",
+}
+"""Imported package → the extra (pyproject.toml) that installs it; pydantic and starlette come with fastapi.
+
+`pip install regraft` installs what planning, designing, routing, brokers and clients need. Code that needs
+one of these packages imports it when it runs, and a failed import becomes the line of `missing_extra`.
+"""
 
 
-class OneLine(Group):
-    """A group whose commands are loaded when asked for, and whose faults are one line."""
+class MainGroup(Group):
+    """Loads a command when it is used, and reports every fault as one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -83,15 +100,15 @@ class OneLine(Group):
                 )
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Click's own way out prints several lines; ours is in the module's docstring."""
+        """Ends as the module's docstring says; click itself would print several lines."""
         options["standalone_mode"] = False
-        sys.exit(_run(lambda: super(OneLine, self).main(*args, **options)))
+        sys.exit(_run(lambda: super(MainGroup, self).main(*args, **options)))
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         try:
             return self.main(*args, **options)
         except SystemExit as end:
-            if planner_is_running():  # left behind by a second Ctrl-C; it would hold up a normal exit
+            if planner_is_running():  # left behind by a second Ctrl-C; a normal exit would wait for it
                 sys.stdout.flush()
                 sys.stderr.flush()
                 os._exit(end.code if isinstance(end.code, int) else 1)
@@ -99,10 +116,10 @@ class OneLine(Group):
 
 
 def _run(command: Any) -> int:
-    """Run it and turn what happened into an exit code."""
+    """Run the command and turn what happens into an exit code."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal may not have every letter of an id
+        if isinstance(stream, io.TextIOWrapper):  # the terminal's encoding may lack characters of an id
             stream.reconfigure(errors="backslashreplace")
     try:
         code = command()
@@ -112,7 +129,7 @@ def _run(command: Any) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _say("interrupted, nothing found yet" if planner_is_running() else "interrupted", 130)
     except BrokenPipeError:
-        _drop_output()  # the reader has gone (`| head`): nothing more to say
+        _drop_output()  # the reader has ended (`| head`): there is nothing more to say
         return 1
     except RegraftError as fault:
         return _say(str(fault), 1)
@@ -126,13 +143,25 @@ def _run(command: Any) -> int:
     return code if isinstance(code, int) else 0
 
 
+def missing_extra(fault: BaseException) -> str | None:
+    """One line that says which extra is missing; None if that is not what went wrong."""
+    if not isinstance(fault, ModuleNotFoundError) or fault.name is None:
+        return None
+    package = fault.name.partition(".")[0]
+    if package not in EXTRAS:
+        return None
+    return (
+        f"this needs the package {package}, which is not installed: pip install 'regraft[{EXTRAS[package]}]'"
+    )
+
+
 def _drop_output() -> None:
-    """Nothing may be left to flush at exit: it would fail again, with an exit code of its own."""
+    """Discard what is not written yet: flushing it at exit would fail again, with another exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open_closed_streams() -> None:
-    """Closed by the caller (`>&-`), a stream is None, and the next file opened would take its number."""
+    """A stream that the caller has closed (`>&-`) is None, and the next open file would take its number."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stderr is None:
@@ -156,7 +185,7 @@ def _say(text: str, code: int) -> int:
     return code
 
 
-@click.group("regraft", cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("regraft", cls=MainGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="regraft")
 def main() -> None:
     """Keep a publish/subscribe network in the shape that its traffic needs, while it runs.

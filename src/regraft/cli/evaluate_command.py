@@ -1,4 +1,4 @@
-"""`regraft evaluate TOPOLOGY [OTHER]`: what a topology costs, or two side by side and why they differ."""
+"""`regraft evaluate TOPOLOGY [OTHER]`: what a topology costs, or how two differ and why."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Command, advanced
+from regraft.cli.help_headings import Command, advanced
 from regraft.model import BadInput, Topology
 from regraft.model.files import shown
 from regraft.model.interest_files import read_interest
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path)
 OBJECTIVES = ("routing-cost", "degree", "load", "latency", "topic-diameter", "fault-tolerance")
-"""As `regraft.evaluate` has them; repeated so that --help does not load it."""
+"""The names in `regraft.evaluate`, repeated here so that --help does not load it."""
 
 
 def _weight(context: click.Context, parameter: click.Parameter, value: float) -> float:
@@ -119,7 +119,7 @@ def _judged(read: list[Topology], workload: Workload, options: dict[str, Any]) -
 def _with_costs(
     found: "Assessment | Comparison", read: list[Topology], options: dict[str, Any]
 ) -> "Assessment | Comparison":
-    """The routing costs from Spark, in front of what the shapes alone say."""
+    """Adds the routing costs, computed on Spark, to the numbers that need no traffic."""
     from regraft.measure.faults import one_line
     from regraft.measure.scale.routing_cost import routing_cost
     from regraft.measure.session import start
@@ -155,7 +155,7 @@ def _workload(traffic: Path | None, interest: Path | None) -> Workload:
 
 
 def _waiting(quiet: bool) -> AbstractContextManager[Any]:
-    """Something moves on a terminal while topics are being examined."""
+    """A spinner on a terminal while topics are examined."""
     from rich.console import Console
 
     console = Console(stderr=True)

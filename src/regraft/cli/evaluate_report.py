@@ -9,7 +9,7 @@ from regraft.cli.printing import console, shown
 from regraft.model.assessment import Assessment, ClassChange, Comparison, Number, plain
 
 MOST_MEMBERS = 8
-"""Of a class, in a table; programs get all."""
+"""How many members of a class a table shows; JSON has all."""
 
 
 def as_object(found: Assessment | Comparison, parts: bool) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _classes(title: str, classes: Sequence[ClassChange]) -> None:
 def _parts(title: str, values: "dict[str, Number] | Any") -> None:
     from rich.table import Table
 
-    click.echo(title)  # a title of the table's own would be folded to its width
+    click.echo(title)  # rich would fold a title of the table to the table's width
     table = Table("", "", show_header=False)
     for name, value in values.items():
         table.add_row(shown(name), _text(value))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Group, advanced
+from regraft.cli.help_headings import Group, advanced
 from regraft.model import BadInput
 from regraft.model.files import shown
 
@@ -26,8 +26,7 @@ FORMATS = ("parquet", "json", "csv")
 def generate() -> None:
     """Make telemetry, interest tables and event streams.
 
-    Synthetic at any size, or from real data. The same arguments give the same rows, whatever the number of
-    cores.
+    Synthetic at any size, or from real data. The same arguments give the same rows on any number of cores.
     """
 
 
@@ -41,13 +40,13 @@ def _common(command: Any) -> Any:
                 type=click.Choice(FORMATS),
                 default="parquet",
                 show_default=True,
-                help="Of the files.",
+                help="Format of the files.",
             ),
             click.option(
                 "--partitions",
                 type=click.IntRange(1, 100_000),
                 metavar="N",
-                help="Files, about so many.",
+                help="About how many files.",
                 **advanced("Spark"),
             ),
             click.option(
@@ -85,7 +84,13 @@ SEED = click.option(
 @generate.command()
 @click.option("--nodes", type=click.IntRange(1), required=True, metavar="N", help="How many nodes.")
 @click.option("--topics", type=click.IntRange(1), required=True, metavar="N", help="How many topics.")
-@click.option("--subscriptions", type=click.IntRange(1), default=30, show_default=True, help="Of each node.")
+@click.option(
+    "--subscriptions",
+    type=click.IntRange(1),
+    default=30,
+    show_default=True,
+    help="Subscriptions of each node.",
+)
 @click.option(
     "--distribution",
     type=click.Choice(["expo", "zipf", "unif"]),
@@ -113,12 +118,16 @@ def interest(nodes: int, topics: int, subscriptions: int, distribution: Any, **o
 
 
 @generate.command()
-@click.option("--rows", type=click.IntRange(1), required=True, help="Records, about so many.")
+@click.option("--rows", type=click.IntRange(1), required=True, help="About how many records.")
 @click.option(
     "--topology", type=FILE, metavar="FILE", help="The brokers' tree; the first has the publishers."
 )
 @click.option(
-    "--brokers", type=click.IntRange(1, 1000), default=60, show_default=True, help="Without a topology."
+    "--brokers",
+    type=click.IntRange(1, 1000),
+    default=60,
+    show_default=True,
+    help="Used without a topology.",
 )
 @click.option(
     "--subscribers",
@@ -141,7 +150,7 @@ def interest(nodes: int, topics: int, subscriptions: int, distribution: Any, **o
     type=click.FloatRange(0, min_open=True),
     default=5.0,
     show_default=True,
-    help="Of each, a second.",
+    help="Events a second of each publisher.",
 )
 @SEED
 @_common
@@ -157,12 +166,12 @@ def telemetry(rows: int, topology: Path | None, brokers: int, **options: Any) ->
 
     def make(session: "SparkSession") -> "DataFrame":
         from regraft.lab.workload import SHAPES, tree
-        from regraft.measure.generate.telemetry import Settings, telemetry
+        from regraft.measure.generate.telemetry import TelemetrySettings, telemetry
         from regraft.model.topology_files import read_topology
 
         network = read_topology(topology) if topology else tree(brokers, SHAPES[0])
         said = {name: options[name] for name in ("subscribers", "publishers", "rate", "seed", "partitions")}
-        return telemetry(session, network, Settings(rows, **said))
+        return telemetry(session, network, TelemetrySettings(rows, **said))
 
     _write(make, options)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regraft.cli.grouped import Command
+from regraft.cli.help_headings import Command
 from regraft.model import BadInput
 
 if TYPE_CHECKING:
@@ -17,13 +17,15 @@ FILE = click.Path(path_type=Path)
 
 @click.command(cls=Command)
 @click.argument("file", type=FILE, default=Path("regraft.toml"), metavar="[FILE]")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--force", is_flag=True, help="Overwrite a file that exists.")
 @click.option(
-    "--mode", type=click.Choice(["observe", "propose", "automatic"]), help="Of the loop.  [default: propose]"
+    "--mode",
+    type=click.Choice(["observe", "propose", "automatic"]),
+    help="Mode of the loop.  [default: propose]",
 )
-@click.option("--telemetry", type=FILE, metavar="FOLDER", help="That of `regraft up --telemetry`.")
-@click.option("--directory", type=FILE, metavar="FILE", help="That of `regraft up --directory`.")
-@click.option("--zookeeper", metavar="HOST:PORT,...", help="An ensemble, instead of that of `regraft up`.")
+@click.option("--telemetry", type=FILE, metavar="FOLDER", help="The folder of `regraft up --telemetry`.")
+@click.option("--directory", type=FILE, metavar="FILE", help="The file of `regraft up --directory`.")
+@click.option("--zookeeper", metavar="HOST:PORT,...", help="An ensemble, not that of `regraft up`.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def init(
     file: Path,

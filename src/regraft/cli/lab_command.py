@@ -1,4 +1,4 @@
-"""`regraft lab NAME`: the papers' experiments, re-run. What they are is the business of `regraft.lab`."""
+"""`regraft lab NAME`: runs an experiment of the papers again. `regraft.lab` defines the experiments."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Command, Group
+from regraft.cli.help_headings import Command, Group
 
 if TYPE_CHECKING:
     from regraft.lab import Experiment, Option

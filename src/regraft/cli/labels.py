@@ -1,13 +1,13 @@
-"""Where names stand beside their brokers: the side on which each covers the least."""
+"""Places the names beside their brokers in a picture: on the side where each covers the least."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 Point = tuple[float, float]
 SIZE = 6.5
-"""Of the letters, in points."""
+"""Font size in points."""
 WIDE, HIGH = 0.58, 1.15
-"""A letter's width and a line's height, for letters of size 1."""
+"""Width of a letter and height of a line, as multiples of the font size."""
 
 
 class Box(NamedTuple):
@@ -32,7 +32,7 @@ def place_labels(
     radius: float,
     panel: tuple[float, float],
 ) -> dict[str, Point]:
-    """The middle of each label, all in points from the panel's corner; those with least room choose first."""
+    """The centre of each label, in points from the panel's corner. The most crowded labels choose first."""
     circles = [Box(x - radius, y - radius, x + radius, y + radius) for x, y in points.values()]
     dots = [dot for one, other in links for dot in _along(points[one], points[other])]
     placed: list[Box] = []
@@ -53,7 +53,7 @@ def place_labels(
 
 
 def _around(point: Point, letters: int, radius: float) -> list[Box]:
-    """Above, below, right, left, then the corners: in the order in which a reader likes them."""
+    """Possible boxes, the preferred ones first: above, below, right, left, then the corners."""
     wide, high = letters * WIDE * SIZE, HIGH * SIZE
     gap = radius + 0.8
     sides = [(0, 1), (0, -1), (1, 0), (-1, 0), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8), (-0.8, -0.8)]
@@ -67,7 +67,7 @@ def _around(point: Point, letters: int, radius: float) -> list[Box]:
 def _cost(
     box: Box, placed: list[Box], circles: list[Box], dots: list[Point], panel: tuple[float, float]
 ) -> float:
-    """Covered area: other names count most, then brokers, then links; leaving the panel is worse."""
+    """The area that a label covers: names weigh most, then brokers, links; outside the panel is worst."""
     inside = box.overlap(Box(2, 2, panel[0] - 2, panel[1] - 2))
     outside = (box.right - box.left) * (box.top - box.bottom) - inside
     covered = 4 * sum(map(box.overlap, placed)) + 3 * sum(map(box.overlap, circles))

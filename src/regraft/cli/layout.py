@@ -1,7 +1,7 @@
-"""Where brokers stand in a picture: one place each, for the whole plan.
+"""Where brokers are in a picture: one place each, for all steps of a plan.
 
-If every broker has coordinates, that is where it stands. Else places are found so that distances in
-the picture resemble numbers of hops, halfway between those over the links of both topologies taken
+If every broker has coordinates, these are used. Else places are found so that distances in the picture
+resemble numbers of hops, halfway between those over the links of both topologies taken
 together and those in each alone (stress majorisation: each round moves all brokers to the optimum of
 a bound on the stress). The start is a tree drawn in rings around its centre, so that branches do not
 cross.
@@ -52,12 +52,12 @@ def _by_distance(ids: list[str], current: Topology, goal: Topology) -> Points:
     mean = np.mean([np.where(np.isfinite(hops), hops, together) for hops in alone], axis=0)
     distance = (together + mean) / 2
     far = float(np.max(distance[np.isfinite(distance)], initial=1.0))
-    distance[~np.isfinite(distance)] = far + 1  # no way leads there
+    distance[~np.isfinite(distance)] = far + 1  # there is no path
     return _majorised(_rings(current, number, far), distance)
 
 
 def _hops(topology: Topology, number: Mapping[str, int]) -> Points:
-    """The number of links between each two brokers, infinite if there is no way."""
+    """The number of links between each two brokers, infinite if there is no path."""
     hops = np.full((len(number), len(number)), np.inf)
     for start in topology.ids:
         row, reached = hops[number[start]], [start]
@@ -95,7 +95,7 @@ def _rings(topology: Topology, number: Mapping[str, int], far: float) -> Points:
 
 
 def centre(topology: Topology) -> str:
-    """The middle of a longest way: walk as far as possible, and from there as far as possible again."""
+    """The middle of a longest path: walk as far as possible, and from there as far as possible again."""
     order, _ = breadth_first(topology, topology.ids[0])
     order, parent = breadth_first(topology, order[-1])
     way = [order[-1]]
@@ -105,7 +105,7 @@ def centre(topology: Topology) -> str:
 
 
 def breadth_first(topology: Topology, root: str) -> tuple[list[str], dict[str, str | None]]:
-    """Brokers in the order of their distance from `root`, each with the one before it."""
+    """The brokers in order of their distance from `root`, and the parent of each."""
     parent: dict[str, str | None] = {root: None}
     order = [root]
     for one in order:
@@ -135,7 +135,7 @@ def _majorised(points: Points, distance: Points) -> Points:
 
 
 def _turned(points: Points) -> Points:
-    """The longest extent horizontal."""
+    """Turns the points so that their longest extent is horizontal."""
     middle = points - points.mean(axis=0)
     _, axes = np.linalg.eigh(middle.T @ middle)
     turned: Points = middle @ axes[:, ::-1]
@@ -143,14 +143,14 @@ def _turned(points: Points) -> Points:
 
 
 def _fitted(points: Points) -> Points:
-    """Into the unit square, proportions kept."""
+    """Scales the points into the unit square, with the proportions kept."""
     size = np.ptp(points, axis=0)
     fitted: Points = (points - points.min(axis=0) - size / 2) / (size.max() or 1.0) + 0.5
     return fitted
 
 
 def _spread(points: Points) -> Points:
-    """Push apart what would overlap, a little at a time."""
+    """Pushes brokers apart that would overlap, a little at a time."""
     least = 0.55 / math.sqrt(len(points))
     for _ in range(60):
         offset = points[:, None] - points[None, :]
@@ -158,7 +158,7 @@ def _spread(points: Points) -> Points:
         close = gap < least
         if not close.any():
             break
-        angle = np.arange(len(points)) * 2.4  # brokers at one spot need different ways out
+        angle = np.arange(len(points)) * 2.4  # brokers at one point are pushed in different directions
         nudge = np.stack([np.cos(angle), np.sin(angle)], axis=1)[:, None] * 1e-3
         push = (offset + nudge) / (gap[:, :, None] + 1e-3) * (np.clip(least - gap, 0, None) / 2)[:, :, None]
         points = points + np.where(close[:, :, None], push, 0).sum(axis=1)

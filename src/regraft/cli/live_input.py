@@ -1,4 +1,4 @@
-"""Input that comes line by line, for as long as whoever writes it likes, without holding up anything else."""
+"""Standard input read line by line in a thread, so that waiting for a line does not block the event loop."""
 
 import asyncio
 import contextlib
@@ -11,14 +11,14 @@ from regraft.model import BadInput
 
 T = TypeVar("T")
 AHEAD = 1024
-"""Items that may be read before somebody takes them."""
+"""How many items may be read before they are taken."""
 
 
 def lines_of(stream: Any) -> BinaryIO:
     """The lines of standard input, as bytes.
 
-    Read by an object of our own where there is a file: a thread may be waiting in it when the program
-    ends, and Python could not close the one that it made itself.
+    If it is a file, this opens a second object on it: a thread may still be waiting in `read` when the
+    program ends, and then Python could not close `sys.stdin`.
     """
     if stream is None:
         raise BadInput("standard input", "is closed, and events are read from there")
@@ -30,8 +30,8 @@ def lines_of(stream: Any) -> BinaryIO:
     return open(number, "rb", closefd=False)
 
 
-async def live(items: Iterable[T]) -> AsyncIterator[T]:
-    """Items of an iterator that may block: a thread waits for them, and ends with the program."""
+async def from_thread(items: Iterable[T]) -> AsyncIterator[T]:
+    """The items of an iterator that may block: a daemon thread waits for them."""
     loop = asyncio.get_running_loop()
     found: deque[T] = deque()
     ended: list[BaseException | None] = []
@@ -39,7 +39,7 @@ async def live(items: Iterable[T]) -> AsyncIterator[T]:
     arrived = asyncio.Event()
 
     def wake() -> None:
-        with contextlib.suppress(RuntimeError):  # nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the event loop is closed
             loop.call_soon_threadsafe(arrived.set)
 
     def read() -> None:
@@ -50,7 +50,7 @@ async def live(items: Iterable[T]) -> AsyncIterator[T]:
                 found.append(item)
                 if not arrived.is_set():
                     wake()
-        except BaseException as raised:  # handed over to who waits
+        except BaseException as raised:  # raised again where the items are taken
             fault = raised
         ended.append(fault)
         wake()

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Command, advanced
+from regraft.cli.help_headings import Command, advanced
 from regraft.model import BadInput
 from regraft.model.files import shown
 
 if TYPE_CHECKING:
-    from regraft.measure.run import Job, Ran
+    from regraft.measure.run import Job, RunResult
 
 FILE = click.Path(path_type=Path)
 
@@ -26,14 +26,18 @@ FILE = click.Path(path_type=Path)
 @click.argument("source", metavar="SOURCE", type=FILE)
 @click.option("--out", type=FILE, required=True, metavar="DIR", help="Where the tables go.")
 @click.option(
-    "--window", default="60s", show_default=True, metavar="LENGTH", help="Of a window: 500ms, 60s, 5m, 1h."
+    "--window",
+    default="60s",
+    show_default=True,
+    metavar="LENGTH",
+    help="Width of a window: 500ms, 60s, 5m, 1h.",
 )
-@click.option("--follow", is_flag=True, help="Go on with what the brokers write; Ctrl-C ends it.")
+@click.option("--follow", is_flag=True, help="Continue with what the brokers write; Ctrl-C ends it.")
 @click.option(
     "--stop-when-idle",
     type=click.FloatRange(min=0.1),
     metavar="SECONDS",
-    help="With --follow: end when nothing new has come for so long.",
+    help="With --follow: end when nothing new has come for this long.",
 )
 @click.option(
     "--top",
@@ -48,20 +52,20 @@ FILE = click.Path(path_type=Path)
     default="10m",
     show_default=True,
     metavar="LENGTH",
-    help="A record that much older than the newest one of its broker in earlier runs is late: counted only.",
+    help="A record older by this much than its broker's newest one in earlier runs is late: only counted.",
     **advanced("tables"),
 )
 @click.option(
     "--keep",
     metavar="LENGTH",
-    help="Let go of windows that end so long before the newest record: 12h, 7d. Without it all stay.",
+    help="Delete windows that ended longer than this before the newest record: 12h, 7d. Without it all stay.",
     **advanced("tables"),
 )
 @click.option(
     "--topology",
     type=FILE,
     metavar="FILE",
-    help="The tree of local views; else the records say it.",
+    help="The tree for local views.  [default: by the records]",
     **advanced("tables"),
 )
 @click.option(
@@ -108,7 +112,7 @@ def measure(source: Path, out: Path, follow: bool, as_json: bool, **options: Any
 
 
 def _job(source: Path, out: Path, options: dict[str, Any]) -> "Job":
-    """Everything that can be refused without Spark is refused here."""
+    """Checks everything that can be checked without Spark."""
     from regraft.measure.inputs import check_source
     from regraft.measure.run import Job
     from regraft.measure.state import load, prepare
@@ -137,7 +141,7 @@ def _tables(names: str | None) -> frozenset[str]:
     return frozenset(chosen)
 
 
-def _run(job: "Job", follow: bool, quiet: bool, options: dict[str, Any]) -> "Ran":
+def _run(job: "Job", follow: bool, quiet: bool, options: dict[str, Any]) -> "RunResult":
     from regraft.measure.follow import follow as stream
     from regraft.measure.run import run
     from regraft.measure.session import start
@@ -167,7 +171,7 @@ def _settings(job: "Job", follow: bool, options: dict[str, Any]) -> Mapping[str,
 
 @contextmanager
 def _until_asked() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and a polite kill end the stream; a second one ends the program."""
+    """Ctrl-C or SIGTERM ends the stream; a second one ends the program."""
     asked = threading.Event()
     before: dict[int, Any] = {}
 
@@ -186,7 +190,7 @@ def _until_asked() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def _progress(quiet: bool, follow: bool) -> Iterator[Callable[[str], None]]:
-    """On a terminal a line that moves; a stream elsewhere says a line now and then."""
+    """A moving line on a terminal; elsewhere, `--follow` prints a line for each stage."""
     if quiet or not sys.stderr.isatty():
         yield (lambda stage: click.echo(stage, err=True)) if follow and not quiet else (lambda stage: None)
         return
@@ -205,7 +209,7 @@ def _progress(quiet: bool, follow: bool) -> Iterator[Callable[[str], None]]:
         yield say
 
 
-def _report(ran: "Ran", job: "Job", seconds: float, as_json: bool) -> None:
+def _report(ran: "RunResult", job: "Job", seconds: float, as_json: bool) -> None:
     from regraft.measure.inputs import unfinished
 
     snapshot, out, cut = ran.snapshot, job.out, unfinished(job.source)

@@ -1,4 +1,4 @@
-"""`regraft plan FROM TO`: the steps from one topology to another, without touching anything."""
+"""`regraft plan FROM TO`: plans the steps from one topology to another; touches nothing."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regraft.cli import plan_options
-from regraft.cli.grouped import Command, advanced, under
+from regraft.cli.help_headings import Command, advanced, under
 from regraft.cli.plan_options import check_places
-from regraft.cli.plan_request import Request, check_brokers, check_options, invariant, read_pair
+from regraft.cli.plan_request import PlanRequest, check_brokers, check_options, invariant, read_pair
 from regraft.cli.watching import run_watched
 from regraft.model import Infeasible, Limits, Plan, RegraftError, Topology
 from regraft.model.files import shown
@@ -153,10 +153,10 @@ def plan(context: click.Context, /, **options: Any) -> None:
     """
     given = frozenset(name for name in options if context.get_parameter_source(name) is COMMANDLINE)
     asked = options | {"given": given}
-    context.exit(run(Request(**{field.name: asked[field.name] for field in fields(Request)})))
+    context.exit(run(PlanRequest(**{field.name: asked[field.name] for field in fields(PlanRequest)})))
 
 
-def run(request: Request) -> int:
+def run(request: PlanRequest) -> int:
     """Read, plan, report; the exit code."""
     from regraft.cli.plan_report import report, report_infeasible
 
@@ -164,9 +164,9 @@ def run(request: Request) -> int:
     check_places(request.output, request.picture, request.inputs())
     current, goal = read_pair(request)
     if request.picture:
-        from regraft.cli.draw import check_size
+        from regraft.cli.plan_draw import check_picture
 
-        check_size(current, goal, request.picture)
+        check_picture(current, goal, request.picture)
     limits = request.limits()
     check_brokers(request, current, goal, limits)
     watched = run_watched(
@@ -186,11 +186,12 @@ def run(request: Request) -> int:
 
 
 def write(
-    plan: Plan, current: Topology, goal: Topology, request: Request
+    plan: Plan, current: Topology, goal: Topology, request: PlanRequest
 ) -> tuple[dict[str, Path], list[str]]:
-    """What was written, and why the rest was not: a full disk must not cost the plan that was found.
+    """Writes the files; returns those written, and the faults of the others.
 
-    Before the report, whose reader may leave early (`| head`).
+    A full disk must not cost the plan that was found. This comes before the report, because its reader may
+    end early (`| head`).
     """
     written: dict[str, Path] = {}
     faults: list[str] = []
@@ -201,7 +202,7 @@ def write(
             if name == "plan":
                 write_plan(plan, path)
             else:
-                from regraft.cli.draw import draw_plan
+                from regraft.cli.plan_draw import draw_plan
 
                 draw_plan(plan, current, goal, path)
             written[name] = path
@@ -211,9 +212,9 @@ def write(
 
 
 def find(
-    request: Request, current: Topology, goal: Topology, limits: Limits, watch: "Watch"
+    request: PlanRequest, current: Topology, goal: Topology, limits: Limits, watch: "Watch"
 ) -> list[Plan] | Infeasible:
-    """The plans that answer the request, the best first."""
+    """The plans for the request, the best first."""
     from regraft.plan import make_mesh_plan, make_plan, pareto
 
     if current.kind == "mesh":

@@ -1,4 +1,4 @@
-"""The options of `regraft plan`: what the user types, checked and as values."""
+"""The options of `regraft plan`: checks what the user types, and makes values of it."""
 
 import math
 import os
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
+from regraft.cli.pictures import SUFFIXES
 from regraft.model import ActionCosts, BadInput
 from regraft.model.fields import brief
 from regraft.model.files import shown
 from regraft.model.limits import DEFAULT_OPERATIONS, TREE_OPERATIONS
 
-PICTURES = (".svg", ".png", ".pdf")
 MOST_COST = MOST_LINKS = 10**9
-"""Beyond these, solvers no longer count exactly."""
+"""With larger numbers, solvers no longer count exactly."""
 
 
 def planner_name(context: click.Context, option: click.Parameter, value: str) -> str:
@@ -48,7 +48,7 @@ def costs(context: click.Context, option: click.Parameter, values: tuple[str, ..
 
 
 def _is_cost(number: str) -> bool:
-    """The length is looked at first: Python does not read numbers of any number of digits."""
+    """Checks the length first: Python refuses to convert a string of thousands of digits."""
     return number.isdecimal() and len(number) <= len(str(MOST_COST)) and int(number) <= MOST_COST
 
 
@@ -59,7 +59,7 @@ def seconds(context: click.Context, option: click.Parameter, value: float | None
 
 
 def check_places(output: Path | None, picture: Path | None, inputs: list[Path]) -> None:
-    """Refuse a place that cannot or must not be written to before time is spent on planning."""
+    """Refuse files that cannot or must not be written, before time is spent on planning."""
     if output == Path("-"):
         raise BadInput("-", "-o needs the name of a file; --json prints the plan on standard output")
     taken = {os.path.realpath(path): "an input" for path in inputs}
@@ -73,10 +73,10 @@ def check_places(output: Path | None, picture: Path | None, inputs: list[Path]) 
         if role := taken.get(os.path.realpath(path)):
             raise BadInput(shown(path), f"{option} would overwrite {role}")
         taken[os.path.realpath(path)] = f"what {option} writes"
-    if picture is not None and picture.suffix.lower() not in PICTURES:
-        raise BadInput(str(picture), f"the name of a picture must end in {', '.join(PICTURES)}")
+    if picture is not None and picture.suffix.lower() not in SUFFIXES:
+        raise BadInput(str(picture), f"the name of a picture must end in {', '.join(SUFFIXES)}")
 
 
 def with_costs(from_file: ActionCosts, of_operations: dict[str, int]) -> ActionCosts:
-    """The file's costs, with those of the command line in their place."""
+    """The costs in the file, replaced by those of the command line where it gives some."""
     return ActionCosts(from_file.by_action, {**from_file.by_operation, **of_operations})

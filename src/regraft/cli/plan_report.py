@@ -10,14 +10,14 @@ from regraft.cli.printing import console, shown
 from regraft.model import Action, Infeasible, Limits, Plan
 
 if TYPE_CHECKING:
-    from regraft.cli.plan_request import Request
+    from regraft.cli.plan_request import PlanRequest
     from regraft.cli.watching import Watched
 
 MOST_ACTIONS = 400
-"""In the table; a longer plan is for programs to read."""
+"""How many actions the table shows; -o and --json give all."""
 
 
-def report(plans: list[Plan], request: "Request", limits: Limits, watched: "Watched[Any]") -> None:
+def report(plans: list[Plan], request: "PlanRequest", limits: Limits, watched: "Watched[Any]") -> None:
     """The first plan in full; the others, if any, as the trade-off."""
     if request.as_json:
         answer = as_object(plans[0], limits) | timing(watched)
@@ -32,7 +32,7 @@ def report(plans: list[Plan], request: "Request", limits: Limits, watched: "Watc
 
 
 def as_object(plan: Plan, limits: Limits) -> dict[str, Any]:
-    """The public fields, and the whole plan."""
+    """The documented fields of `--json`, with the whole plan."""
     document = plan.as_json()
     answer = {
         "steps": len(plan.steps),
@@ -56,7 +56,7 @@ def timing(watched: "Watched[Any]") -> dict[str, Any]:
     return {"seconds": round(watched.seconds, 3), "interrupted": watched.interrupted}
 
 
-def report_infeasible(no: Infeasible, request: "Request", watched: "Watched[Any]") -> int:
+def report_infeasible(no: Infeasible, request: "PlanRequest", watched: "Watched[Any]") -> int:
     """Why there is no plan, which limit is in the way, and where. Exit code 1, or 130 if interrupted."""
     if request.as_json:
         answer: dict[str, Any] = {
@@ -96,7 +96,7 @@ def print_steps(plan: Plan) -> None:
 
 
 def styled(action: Action) -> list[tuple[str, str]]:
-    """An action in the words of a person, with the operation in bold."""
+    """An action and what it means, with the operation in bold."""
     names = [shown(broker) for broker in action.brokers]
     means = {
         "shift": "{0}-{1} becomes {0}-{2}",

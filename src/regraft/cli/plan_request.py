@@ -1,4 +1,4 @@
-"""What is asked of `regraft plan`, and the checks that need both files."""
+"""What the user asks of `regraft plan`, and the checks that need both files."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,17 +12,17 @@ from regraft.model.limits import Minimise
 from regraft.model.topology_files import read_topology
 
 if TYPE_CHECKING:
-    from regraft.plan.invariants import Keeps
+    from regraft.plan.mesh_task import Keeps
 
 SECONDS = {"fast": 2.0}
 """Time limits when none is given; the planners that prove things get `SECONDS_TO_PROVE`."""
 SECONDS_TO_PROVE = 60.0
 TREE_ONLY = {"operations": "--operations", "costs": "--costs", "cost": "--cost", "pareto": "--pareto"}
-"""Options that say nothing about a mesh, beside a planner that is not the default."""
+"""Options that are for trees only; so is every planner but the default."""
 
 
 @dataclass(frozen=True)
-class Request:
+class PlanRequest:
     """What the user asked for; the names are those of the options."""
 
     from_: Path
@@ -45,7 +45,7 @@ class Request:
     picture: Path | None
     as_json: bool
     given: frozenset[str]
-    """Names of the options that stand on the command line, whatever their values."""
+    """Names of the options that are on the command line, whatever their values."""
 
     def inputs(self) -> list[Path]:
         return [path for path in (self.from_, self.to, self.costs, self.interest) if path]
@@ -64,8 +64,8 @@ class Request:
         )
 
 
-def invariant(request: Request, current: Topology, goal: Topology) -> "Keeps":
-    """What a mesh keeps: the topics' k-connectivity if interest is given, else that it is connected."""
+def invariant(request: PlanRequest, current: Topology, goal: Topology) -> "Keeps":
+    """What every step keeps: topics k-connected or, without interest, the mesh connected."""
     from regraft.plan.invariants import connected, k_topic_connected
 
     stay = set(current.ids) & set(goal.ids)
@@ -79,14 +79,14 @@ def invariant(request: Request, current: Topology, goal: Topology) -> "Keeps":
     return k_topic_connected(interest, request.k, stay)
 
 
-def check_options(request: Request) -> None:
-    """What can be refused before any file is read."""
+def check_options(request: PlanRequest) -> None:
+    """Refuses what can be refused before any file is read."""
     if "k" in request.given and request.interest is None:
         raise BadInput("-k", "is about the topics of --interest, which is not given")
 
 
-def read_pair(request: Request) -> tuple[Topology, Topology]:
-    """Both topologies, of one kind."""
+def read_pair(request: PlanRequest) -> tuple[Topology, Topology]:
+    """Both topologies; they must be of one kind."""
     current, goal = (_read(path, request.kind) for path in (request.from_, request.to))
     if current.kind != goal.kind:
         other, path = (goal, request.to) if goal.kind == "mesh" else (current, request.from_)
@@ -98,7 +98,7 @@ def read_pair(request: Request) -> tuple[Topology, Topology]:
     return current, goal
 
 
-def _refuse_tree_only(request: Request) -> None:
+def _refuse_tree_only(request: PlanRequest) -> None:
     wrong = ["--planner"] if request.planner != "fast" else []
     wrong += [option for name, option in TREE_ONLY.items() if name in request.given]
     if wrong:
@@ -121,8 +121,8 @@ def _why_no_tree(mesh: Topology) -> str:
     return "both must be of one kind (--kind sets it)"
 
 
-def check_brokers(request: Request, current: Topology, goal: Topology, limits: Limits) -> None:
-    """Brokers join and leave only by operations that are allowed; costs name brokers that exist."""
+def check_brokers(request: PlanRequest, current: Topology, goal: Topology, limits: Limits) -> None:
+    """Checks that brokers join and leave by allowed operations, and that costs name brokers that exist."""
     here, there = set(current.ids), set(goal.ids)
     for operation, ids, path in (
         ("append", there - here, request.to),

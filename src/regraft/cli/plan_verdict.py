@@ -1,10 +1,10 @@
-"""How good a plan is, in numbers and in one sentence: its size, what is proven, and what is open."""
+"""How good a plan is, in numbers and in one sentence: its size, what is proven, and the gap that is left."""
 
 from regraft.model import Limits, Plan
 from regraft.model.phrases import counted
 
 COORDINATION = 1
-"""What starting and ending a step costs in the estimated time, beside its slowest action."""
+"""What a step adds to the estimated time beside its slowest action: starting and ending it."""
 
 
 def total_cost(plan: Plan, limits: Limits) -> int:
@@ -18,9 +18,9 @@ def estimated_time(plan: Plan, limits: Limits) -> int:
 
 
 def optimal(plan: Plan, limits: Limits) -> bool:
-    """Steps, actions and what is minimised all meet their lower bounds.
+    """Whether steps, actions and the minimised quantity all meet their lower bounds.
 
-    The bounds count steps and actions; what those cost at least follows from the cheapest action.
+    The bounds are on steps and actions; a lower bound on cost or time follows from the cheapest action.
     """
     cheapest = _cheapest(plan, limits)
     if limits.minimise == "cost" and total_cost(plan, limits) > plan.bounds.actions * cheapest:
@@ -32,7 +32,8 @@ def optimal(plan: Plan, limits: Limits) -> bool:
 
 
 def _cheapest(plan: Plan, limits: Limits) -> int:
-    """No action of any plan for this task costs less. Brokers join or leave in all plans or in none."""
+    """The least cost of an action of any plan for this task. Every plan appends and detaches the same
+    brokers, so shifts are the only operation that other plans may have and this one not."""
     costs = limits.costs
     used = {action.operation for step in plan.steps for action in step}
     possible = used | (limits.operations & {"shift"} if plan.kind == "tree" else set())
@@ -57,7 +58,7 @@ def summary(plan: Plan, limits: Limits, seconds: float) -> str:
 
 
 def least(plan: Plan, limits: Limits) -> str:
-    """The bounds in words. That of the second objective holds among plans that are as good in the first."""
+    """The bounds in words. The second one holds among plans that are as good in the first objective."""
     sizes = {"step": (len(plan.steps), plan.bounds.steps), "action": (plan.actions, plan.bounds.actions)}
     first, second = ("action", "step") if limits.minimise == "actions" else ("step", "action")
     bound, other = counted(sizes[first][1], first), counted(sizes[second][1], second)

@@ -1,4 +1,4 @@
-"""`regraft pub`: events from arguments or standard input, acknowledged one by one or in a stream."""
+"""`regraft pub`: publishes events from arguments or standard input, and waits until all are acknowledged."""
 
 import json
 import sys
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.filter_option import checked_filter
-from regraft.cli.grouped import Command
-from regraft.cli.running_directory import addresses, connection_options, context, say_waiting
+from regraft.cli.client_options import addresses, checked_filter, connection_options, say_waiting, tls_context
+from regraft.cli.help_headings import Command
 from regraft.model import BadInput
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
       regraft pub --at 127.0.0.1:7000 < events.jsonl
     """
     from regraft.broker.io.running import run
-    from regraft.cli.live_input import lines_of, live
+    from regraft.cli.live_input import from_thread, lines_of
 
     data, count = options["data"], options["count"]
     if attributes:
@@ -57,8 +56,8 @@ def pub(attributes: tuple[str, ...], as_json: bool, **options: Any) -> None:
     elif data or count:
         raise BadInput("event", "--data and --count are for an event of KEY=VALUE, and there is none")
     else:
-        events = live(_read(lines_of(sys.stdin)))
-    tls = context(options["ca"], options["certificate"])
+        events = from_thread(_read(lines_of(sys.stdin)))
+    tls = tls_context(options["ca"], options["certificate"])
     where = addresses(options["at"], options["directory"], options["broker"])
     start = time.monotonic()
     published = run(_publish(events, where, tls, options))
@@ -97,7 +96,7 @@ async def _repeated(event: "Event", count: int) -> "AsyncIterator[Event]":
     for number, each in enumerate(repeat(event, count)):
         yield each
         if number % 64 == 63:
-            await asyncio.sleep(0)  # nothing here ever waits: let the session work
+            await asyncio.sleep(0)  # nothing in this loop waits: let the session work
 
 
 def _event_of(pairs: tuple[str, ...], data: str) -> "Event":
@@ -121,7 +120,7 @@ def _value(text: str) -> str | int | float | bool:
 
 
 def _checked(attributes: dict[str, Any], data: str) -> "Event":
-    """Nothing that cannot be sent: it would be noticed when others have left already."""
+    """Refuses what cannot be sent here: `send` would notice only after earlier events have left."""
     from regraft.client import Event
     from regraft.client.checks import encoded, sendable
 

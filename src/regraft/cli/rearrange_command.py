@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Command, advanced
-from regraft.cli.running_directory import directory_option
+from regraft.cli.help_headings import Command, advanced
+from regraft.cli.running_directory import WHICH_ZOOKEEPER, connected
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput
 
@@ -28,7 +28,7 @@ FILE = click.Path(path_type=Path)
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Traffic is measured for so long, then each broker looks for a better neighbourhood.",
+    help="How long traffic is measured before each broker looks for a better neighbourhood.",
 )
 @click.option(
     "--for", "seconds", type=click.FloatRange(0), metavar="SECONDS", help="Then end.  [default: at Ctrl-C]"
@@ -47,7 +47,7 @@ FILE = click.Path(path_type=Path)
     **advanced(),
 )
 @zookeeper_options
-@directory_option("Where `regraft up` says which ZooKeeper it uses.")
+@WHICH_ZOOKEEPER
 @click.option("--json", "as_json", is_flag=True, help="At the end, print one JSON object.")
 def rearrange(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any) -> int:
     """Let every broker of a running tree improve its neighbourhood.
@@ -61,7 +61,6 @@ def rearrange(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: A
       regraft up tree.json --telemetry out/telemetry     # in another terminal
       regraft rearrange --telemetry out/telemetry --every 30
     """
-    from regraft.cli.running_zookeeper import connected
 
     costs = _costs(options)
     folder: Path = options["telemetry"]

@@ -1,18 +1,18 @@
 """`regraft routes NETWORK --workload FILE`: content routes over a network of switches, and their flows."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Command
+from regraft.cli.help_headings import Command
+from regraft.cli.printing import progress_bar
 from regraft.model import BadInput, Infeasible, RegraftError
 
 if TYPE_CHECKING:
     from regraft.model.routes import Routes
-    from regraft.routes import RouteState, Settings
+    from regraft.routes import RouteSettings, RouteState
 
 FILE = click.Path(path_type=Path)
 
@@ -93,7 +93,11 @@ def _computed(network: Path, workload: Path, config: Path | None, processes: int
     except BadInput as fault:
         raise fault.within(shown(workload)) from None
     pool = process_pool(settings.processes) if settings.processes > 1 else nullcontext()
-    with pool as executor, _bar() as tell:
+    with pool as executor, progress_bar("content routes", total=None) as update:
+
+        def tell(stage: str, done: int, of: int) -> None:
+            update(description=stage, completed=done, total=of)
+
         found = compute_routes(given, wanted, settings, time.perf_counter, tell, executor)
     if isinstance(found, Infeasible):
         raise _none_found(found)
@@ -101,18 +105,18 @@ def _computed(network: Path, workload: Path, config: Path | None, processes: int
 
 
 def _none_found(why: Infeasible) -> RegraftError:
-    """That limits leave no routes is an answer, as that there is no plan: exit code 1."""
+    """That the limits leave no routes is an answer, as it is for plans: exit code 1."""
     verdict = "there are no routes" if why.proven else "no routes found"
     return RegraftError(f"{verdict}: {why.reason}")
 
 
-def _settings(config: Path | None) -> "Settings":
+def _settings(config: Path | None) -> "RouteSettings":
     from regraft.model.files import as_text, parse_json, read_bytes, shown
     from regraft.routes.registry import COMPONENTS, known_name
-    from regraft.routes.settings import Settings, settings_from
+    from regraft.routes.settings import RouteSettings, settings_from
 
     if config is None:
-        return Settings()
+        return RouteSettings()
     try:
         settings = settings_from(parse_json(as_text(read_bytes(config))))
         for kind in COMPONENTS:
@@ -160,25 +164,3 @@ def _report(
     if installed is not None:
         document["installed"] = installed
     print_report(document, as_json)
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on a terminal's standard error; nothing elsewhere."""
-    import sys
-
-    if not sys.stderr.isatty():
-        yield lambda stage, done, of: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (
-        SpinnerColumn(),
-        BarColumn(bar_width=24),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("content routes", total=None)
-        yield lambda stage, done, of: bar.update(task, description=stage, completed=done, total=of)

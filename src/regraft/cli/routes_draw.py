@@ -1,19 +1,17 @@
 """Network and routes as a picture: cables as wide as the events that cross them."""
 
-import io
 from pathlib import Path
 from typing import Any
 
 from regraft.cli.layout import places
+from regraft.cli.pictures import PAPER, SETTINGS, SUFFIXES, write_figure
 from regraft.cli.printing import shown
 from regraft.model import BadInput, Broker, Link, Topology, ends
-from regraft.model.files import write_bytes
 from regraft.model.routes import Routes
 from regraft.model.switch_network import SwitchNetwork
 
-SUFFIXES = (".svg", ".png", ".pdf")
 MOST_NAMED = 60
-INK, PAPER, FLOW, SOURCE, SINK = "#27323f", "#fbfcfd", "#c2571a", "#1d6f8a", "#5b8c2a"
+INK, FLOW, SOURCE, SINK = "#27323f", "#c2571a", "#1d6f8a", "#5b8c2a"
 
 
 def check_suffix(path: Path) -> None:
@@ -31,8 +29,7 @@ def draw_routes(routes: Routes, path: Path) -> None:
     where = places(topology, topology)
     crossing = _crossing(routes)
     most = max(crossing.values(), default=1.0) or 1.0
-    settings: Any = {"svg.hashsalt": "regraft", "text.parse_math": False, "font.size": 8}
-    with mpl.rc_context(settings):
+    with mpl.rc_context(SETTINGS):
         figure = Figure(figsize=(8.5, 7.5), layout="constrained")
         axis = figure.add_subplot()
         axis.set(xticks=[], yticks=[], facecolor=PAPER)
@@ -50,11 +47,7 @@ def draw_routes(routes: Routes, path: Path) -> None:
         )
         _switches(axis, routes, where)
         axis.set_title(_title(routes), color=INK)
-        content = io.BytesIO()
-        suffix = path.suffix.lower().removeprefix(".")
-        metadata: dict[str, Any] = {"Date": None} if suffix == "svg" else {}
-        figure.savefig(content, format=suffix, dpi=130, metadata=metadata)
-    write_bytes(path, content.getvalue())
+        write_figure(figure, path)
 
 
 def _title(routes: Routes) -> str:
@@ -81,7 +74,7 @@ def _switches(axis: Any, routes: Routes, where: Any) -> None:
 
 
 def _topology(network: SwitchNetwork) -> Topology:
-    """The network for the layout: parallel cables and directions do not matter there."""
+    """The network as the layout takes it: one link for parallel cables and for both directions."""
     positions = network.positions or {}
     brokers = tuple(
         Broker(

@@ -1,4 +1,4 @@
-"""What `regraft routes` prints: figures beside those of plain shortest-path trees, and seconds."""
+"""What `regraft routes` prints: its figures beside those of plain shortest-path trees, and the time."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""`regraft rules`: check rules, store them in the destination database, list those that hold."""
+"""`regraft rules`: checks rules, stores them in the destination database, lists those in force."""
 
 import json
 from collections.abc import Mapping
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Group
-from regraft.cli.running_directory import directory_option
+from regraft.cli.help_headings import Group
+from regraft.cli.running_directory import WHICH_ZOOKEEPER, connected
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, RegraftError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from regraft.model.facts import Event
 
 FILES = click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-SEED = click.option("--seed", is_flag=True, help="Also the four rules that Regraft brings along.")
+SEED = click.option("--seed", is_flag=True, help="Also the four rules of Mimosa Pudica.")
 DEFINE = click.option(
     "--define",
     multiple=True,
@@ -70,10 +70,10 @@ def check_(files: tuple[Path, ...], seed: bool, define: tuple[str, ...], as_json
 @SEED
 @DEFINE
 @click.option(
-    "--instead", is_flag=True, help="Instead of all that are stored; otherwise beside them, by name."
+    "--instead", is_flag=True, help="Replace all stored rules; otherwise only those of the same name."
 )
 @zookeeper_options
-@directory_option("Where `regraft up` says which ZooKeeper it uses.")
+@WHICH_ZOOKEEPER
 @JSON
 def put(
     files: tuple[Path, ...],
@@ -90,7 +90,6 @@ def put(
     Example:
       regraft rules put --seed overload.ponder --define 'User Defined=3'
     """
-    from regraft.cli.running_zookeeper import connected
     from regraft.heal.database.client import checked_rules
     from regraft.heal.rules import conflicts
 
@@ -111,18 +110,17 @@ def put(
 
 @rules.command("list")
 @zookeeper_options
-@directory_option("Where `regraft up` says which ZooKeeper it uses.")
+@WHICH_ZOOKEEPER
 @click.option("--text", is_flag=True, help="Print the rules themselves, as they can be stored again.")
 @JSON
 def list_(zookeeper: Zookeeper, directory: Path, text: bool, as_json: bool) -> None:
-    """List the rules that hold.
+    """List the rules in force.
 
     \b
     Examples:
       regraft rules list
       regraft rules list --text
     """
-    from regraft.cli.running_zookeeper import connected
     from regraft.heal.rules import parse
 
     stored = connected(zookeeper, directory, _stored)
@@ -155,10 +153,10 @@ def list_(zookeeper: Zookeeper, directory: Path, text: bool, as_json: bool) -> N
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="So long the broker's node may take to judge it; then it is withdrawn.",
+    help="How long the broker's node may take to judge the event; then it is withdrawn.",
 )
 @zookeeper_options
-@directory_option("Where `regraft up` says which ZooKeeper it uses.")
+@WHICH_ZOOKEEPER
 @JSON
 def raise_(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any) -> None:
     """Raise an event at a broker, and let the rules decide.
@@ -174,7 +172,6 @@ def raise_(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any)
       regraft rules raise addBrokerRequest b4 --to b2
       regraft rules raise transferBrokerRequest b0 --to b2 --component chat
     """
-    from regraft.cli.running_zookeeper import connected
     from regraft.heal.rules.vocabulary import EVENTS
     from regraft.model.facts import Event
 
@@ -204,7 +201,7 @@ def raise_(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: Any)
 
 
 async def _raised(coord: "Coord", layout: "Layout", event: "Event", wait: float) -> list[str]:
-    """The rules that ask for it."""
+    """Raises the event; the names of the rules that react to it."""
     from regraft.heal.raised import raise_event
     from regraft.heal.rules import parse
     from regraft.node.healing.adding import add_broker
@@ -221,7 +218,7 @@ async def _raised(coord: "Coord", layout: "Layout", event: "Event", wait: float)
 
 
 def definitions(given: tuple[str, ...], option: str = "--define") -> Definitions:
-    """NAME=VALUE: a number, true, false, or text."""
+    """The values of NAME=VALUE: a number, true, false, or text."""
     found: Definitions = {}
     for each in given:
         name, equals, value = each.partition("=")
@@ -241,13 +238,13 @@ def _value(text: str) -> float | str | bool:
 
 
 def _read(files: tuple[Path, ...], seed: bool) -> "list[tuple[str, Rule]]":
-    """All rules of the files, each with where it is from."""
-    from regraft.heal.rules import SEED_RULES, parse
+    """All rules of the files, each with the place that it is from."""
+    from regraft.heal.rules import PAPER_RULES, parse
     from regraft.model.files import as_text, read_bytes
 
     if not files and not seed:
         raise BadInput("FILES", "name a file with rules, or --seed")
-    found = [("Mimosa Pudica's rules", rule) for rule in parse(SEED_RULES)] if seed else []
+    found = [("Mimosa Pudica's rules", rule) for rule in parse(PAPER_RULES)] if seed else []
     for file in files:
         data = read_bytes(file)
         try:
@@ -291,7 +288,7 @@ async def _stored(coord: "Coord", layout: "Layout") -> "RuleSet":
 async def _put(
     coord: "Coord", layout: "Layout", found: "list[tuple[str, Rule]]", values: Definitions, instead: bool
 ) -> "RuleSet":
-    """Checked here first, with the places in the files."""
+    """Stores the rules. They are checked here first, so that faults name their places in the files."""
     from regraft.heal.database.client import DatabaseClient
     from regraft.heal.grant import Denied
 

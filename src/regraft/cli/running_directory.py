@@ -1,24 +1,27 @@
-"""Where running brokers are: the file that `regraft up` writes and `regraft pub` and `sub` read."""
+"""The file in which `regraft up` says where its brokers and its ZooKeeper are.
+
+`regraft pub` and `sub` read the brokers; commands about a running overlay read which ZooKeeper it uses,
+unless they are given one.
+"""
 
 import json
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from regraft.cli.grouped import advanced
+from regraft.cli.zookeeper_options import Zookeeper
 from regraft.model import BadInput
 
 if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Mapping
+    from regraft.coord import Configuration, Coord, Layout
 
-    from regraft.client.addresses import Directory
-
+T = TypeVar("T")
 DEFAULT = Path("out/overlay.json")
 
 
-def directory_option(help: str) -> "Callable[[Any], Any]":
+def directory_option(help: str) -> Callable[[Any], Any]:
     return click.option(
         "--directory",
         type=click.Path(path_type=Path),
@@ -29,86 +32,56 @@ def directory_option(help: str) -> "Callable[[Any], Any]":
     )
 
 
-def connection_options(command: Any) -> Any:
-    """What `pub` and `sub` need to find a broker and to be let in."""
-    for option in reversed(
-        [
-            directory_option("Where the brokers are, as `regraft up` wrote it."),
-            click.option(
-                "--broker", metavar="ID", help="Which broker of the directory.  [default: the first]"
-            ),
-            click.option("--at", metavar="HOST:PORT,...", help="Brokers' addresses, instead of a directory."),
-            click.option(
-                "--name", default="", metavar="NAME", help="Name of the client.  [default: a new one]"
-            ),
-            click.option(
-                "--token",
-                default="",
-                envvar="REGRAFT_TOKEN",
-                help="Secret of the client.",
-                **advanced("TLS and tokens"),
-            ),
-            click.option(
-                "--ca",
-                type=click.Path(path_type=Path),
-                metavar="FILE",
-                help="Speak TLS; the broker's certificate is of this authority (PEM).",
-                **advanced("TLS and tokens"),
-            ),
-            click.option(
-                "--certificate",
-                type=click.Path(path_type=Path),
-                metavar="FILE",
-                help="Certificate and key of the client (PEM), with --ca.",
-                **advanced("TLS and tokens"),
-            ),
-            click.option(
-                "--timeout",
-                type=click.FloatRange(0.1),
-                default=10.0,
-                show_default=True,
-                metavar="SECONDS",
-                help="For the connection; then for the next acknowledgement, or a filter to be in place.",
-                **advanced(),
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
+WHICH_ZOOKEEPER = directory_option("Where `regraft up` says which ZooKeeper it uses.")
 
 
-def say_waiting(reason: str) -> None:
-    """What a filter waits for, as its broker says."""
-    click.echo(f"waiting: {reason}", err=True)
-
-
-def addresses(at: str | None, directory: Path, broker: str | None) -> "list[str] | Directory":
-    """Of the brokers that `at` names, else of one broker of the directory."""
-    from regraft.client.addresses import Directory, parse_addresses
-
-    if at is not None:
-        return [f"{host}:{port}" for host, port in parse_addresses(at)]
-    return Directory(directory, broker)
-
-
-def context(ca: Path | None, certificate: Path | None) -> "ssl.SSLContext | None":
-    import ssl
-
-    if ca is None:
-        if certificate is not None:
-            raise BadInput("--certificate", "is for TLS: --ca says which authority to trust")
-        return None
-    try:
-        made = ssl.create_default_context(cafile=ca)
-        if certificate is not None:
-            made.load_cert_chain(certificate)
-    except (OSError, ssl.SSLError) as fault:
-        raise BadInput(
-            f"{ca}{f', {certificate}' if certificate else ''}", f"no usable certificate: {fault}"
-        ) from None
-    return made
-
-
-def document(rows: "Mapping[str, Mapping[str, object]]", zookeeper: "Mapping[str, str]") -> str:
-    """`zookeeper`: where it is, for the commands that change links; empty if links stay as they are."""
+def document(rows: Mapping[str, Mapping[str, object]], zookeeper: Mapping[str, str]) -> str:
+    """The text of the file. `zookeeper`: for the commands that change links; empty if links cannot change."""
     return json.dumps({"brokers": rows, **zookeeper}, indent=1) + "\n"
+
+
+def ensemble_of(zookeeper: Zookeeper, directory: Path) -> "tuple[Configuration, Layout]":
+    """The ensemble that the command was given, else that of `regraft up`; and where our nodes are in it."""
+    if zookeeper.configuration is not None:
+        return zookeeper.configuration, zookeeper.layout
+    from regraft.coord import Configuration, Layout
+
+    document = _read(directory)
+    hosts, root = document.get("zookeeper"), document.get("zookeeper_root", zookeeper.layout.root)
+    if not isinstance(hosts, str) or not isinstance(root, str):
+        raise BadInput(str(directory), "names no ZooKeeper: give --zookeeper HOST:PORT,...")
+    return Configuration(hosts), Layout(root)
+
+
+def _read(directory: Path) -> dict[str, Any]:
+    from regraft.model.fields import an_object
+    from regraft.model.files import as_text, parse_json, read_bytes
+
+    if not directory.exists():
+        raise BadInput("--zookeeper", f"is missing, and `regraft up` has not written {directory}")
+    try:
+        return an_object(parse_json(as_text(read_bytes(directory))), "")
+    except BadInput as fault:
+        raise fault.within(str(directory)) from None
+
+
+def connected(zookeeper: Zookeeper, directory: Path, work: "Callable[[Coord, Layout], Awaitable[T]]") -> T:
+    """Connect and run the work. An ensemble that cannot be reached, or holds corrupt nodes, is bad input."""
+    import asyncio
+
+    from regraft.coord import Coord, CoordUnreachable, Corrupt
+
+    configuration, layout = ensemble_of(zookeeper, directory)
+
+    async def run() -> T:
+        try:
+            coord = await Coord.open(configuration)
+        except CoordUnreachable as fault:
+            raise BadInput("", str(fault)) from None
+        async with coord:
+            try:
+                return await work(coord, layout)
+            except Corrupt as fault:
+                raise BadInput("", str(fault)) from None
+
+    return asyncio.run(run())

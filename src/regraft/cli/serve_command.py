@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Command
+from regraft.cli.help_headings import Command
 
 if TYPE_CHECKING:
     from regraft.serve.configuration import ServeConfiguration
@@ -52,7 +52,7 @@ def serve(path: Path, no_web: bool, as_json: bool) -> int:
     if not no_web and configuration.web.enabled:
         from regraft.web.settings import settings_of
 
-        settings_of(configuration.web)  # unsafe ones are refused before the loop begins
+        settings_of(configuration.web)  # refuses unsafe settings before the loop begins
     return asyncio.run(_serve(configuration, not no_web and configuration.web.enabled, as_json))
 
 

@@ -1,4 +1,4 @@
-"""`regraft sub FILTER`: what is published, as JSON lines."""
+"""`regraft sub FILTER`: prints events that match a filter, as JSON lines."""
 
 import json
 import signal
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.filter_option import checked_filter
-from regraft.cli.grouped import Command
-from regraft.cli.running_directory import addresses, connection_options, context, say_waiting
+from regraft.cli.client_options import addresses, checked_filter, connection_options, say_waiting, tls_context
+from regraft.cli.help_headings import Command
 
 if TYPE_CHECKING:
     from regraft.client import Event
@@ -42,7 +41,7 @@ def sub(filter: str, count: int | None, durable: bool, as_json: bool, **options:
 
     if durable and not options["name"]:
         raise click.UsageError("--durable needs a --name to come back under")
-    tls = context(options["ca"], options["certificate"])
+    tls = tls_context(options["ca"], options["certificate"])
     where = addresses(options["at"], options["directory"], options["broker"])
     got: list[dict[str, Any]] = []
     received = run(_subscribe(filter, count, durable, where, tls, got if as_json else None, options))
@@ -88,7 +87,7 @@ async def _subscribe(
 
 
 def _document(event: "Event") -> dict[str, Any]:
-    """Data as text if they are; otherwise in hexadecimal."""
+    """The event as JSON; its data as text if they are UTF-8, else in hexadecimal."""
     try:
         return {"attributes": event.attributes, "data": event.data.decode()}
     except UnicodeDecodeError:

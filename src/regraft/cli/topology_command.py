@@ -1,12 +1,12 @@
-"""`regraft topology`: the topology that the running overlay has, as the deployer keeps it."""
+"""`regraft topology`: the current topology of the running overlay, from the deployer's record."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from regraft.cli.grouped import Command
-from regraft.cli.running_directory import directory_option
+from regraft.cli.help_headings import Command
+from regraft.cli.running_directory import WHICH_ZOOKEEPER, connected
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, Broker, Topology
 
@@ -19,7 +19,7 @@ FILE = click.Path(path_type=Path)
 
 @click.command(cls=Command)
 @zookeeper_options
-@directory_option("Where `regraft up` says which ZooKeeper it uses.")
+@WHICH_ZOOKEEPER
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Write it there: JSON, GraphML or GML.")
 @click.option("--json", "as_json", is_flag=True, help="Print it in the format of topology files.")
 def topology(zookeeper: Zookeeper, directory: Path, output: Path | None, as_json: bool) -> None:
@@ -30,7 +30,6 @@ def topology(zookeeper: Zookeeper, directory: Path, output: Path | None, as_json
       regraft topology
       regraft topology -o now.json && regraft plan now.json better.json -o plan.json
     """
-    from regraft.cli.running_zookeeper import connected
     from regraft.model.topology_files import write_topology
     from regraft.model.topology_json import to_json
 
@@ -47,7 +46,7 @@ def topology(zookeeper: Zookeeper, directory: Path, output: Path | None, as_json
 
 
 async def _read(coord: "Coord", layout: "Layout") -> "tuple[Current, Topology, frozenset[str]]":
-    """The record, the topology with the brokers' addresses, and who has an agent."""
+    """The record, the topology with the brokers' addresses, and the brokers that have a living agent."""
     from regraft.coord.typed import read
     from regraft.deploy.journal import topology_of
     from regraft.deploy.records import Current, Status

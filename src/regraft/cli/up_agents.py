@@ -1,4 +1,4 @@
-"""What `regraft up` needs so that links can be changed: ZooKeeper, the topology there, agents."""
+"""What `regraft up` needs so that links can be changed: ZooKeeper, the topology in it, agents."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -17,19 +17,20 @@ if TYPE_CHECKING:
 AGENTS_SECONDS = 30.0
 
 
-class Beginning(NamedTuple):
+class StartingTopology(NamedTuple):
     """What the brokers start with."""
 
     topology: Topology
-    """Brokers without links are in it, too."""
+    """Also contains the brokers without links."""
     remembered: bool = False
-    """Links have perhaps been changed since: what a broker's own journal says of them counts."""
+    """The overlay has run before and its links may have changed: a broker believes its own journal."""
     note: str = ""
+    """For the user: why the links are not those of the file."""
 
 
 @asynccontextmanager
 async def coordination(zookeeper: Zookeeper, state: Path | None) -> "AsyncIterator[Coord]":
-    """Connected to the ensemble that was named, or to a server of our own."""
+    """A connection to the given ensemble, or to a ZooKeeper server that we start."""
     from regraft.coord import Configuration, Ensemble
 
     if zookeeper.configuration is not None:
@@ -65,8 +66,10 @@ def _needs_java() -> None:
         raise RegraftError(f"{fault}; --no-agents does without, but then links cannot be changed") from None
 
 
-async def beginning(coord: "Coord", layout: "Layout", file: Topology, spare: Sequence[str]) -> Beginning:
-    """The topology that the overlay had, if it has been here before; otherwise that of the file."""
+async def starting_topology(
+    coord: "Coord", layout: "Layout", file: Topology, spare: Sequence[str]
+) -> StartingTopology:
+    """The topology that the overlay had when it last ran here; at the first start, that of the file."""
     from regraft.coord import Corrupt
     from regraft.coord.typed import read
     from regraft.deploy.records import Current
@@ -78,15 +81,15 @@ async def beginning(coord: "Coord", layout: "Layout", file: Topology, spare: Seq
     except Corrupt as fault:
         raise BadInput("", str(fault)) from None
     if stored is None:
-        return Beginning(_arranged(file.by_ends, ids))
+        return StartingTopology(_arranged(file.by_ends, ids))
     now = stored.value
     if now.kind != file.kind:
         raise BadInput(layout.topology, f"holds a {now.kind}, and the topology to start is a {file.kind}")
     ids += sorted(set(now.brokers) - set(ids))
     if sorted(now.links) == sorted(file.by_ends) and set(now.brokers) == known:
-        return Beginning(_arranged(file.by_ends, ids), remembered=True)
+        return StartingTopology(_arranged(file.by_ends, ids), remembered=True)
     note = f"the links are those of {layout.topology}, epoch {now.epoch}, not of the file"
-    return Beginning(_arranged(now.links, ids), remembered=True, note=note)
+    return StartingTopology(_arranged(now.links, ids), remembered=True, note=note)
 
 
 def _arranged(
@@ -97,7 +100,7 @@ def _arranged(
 
 
 async def write_current(coord: "Coord", layout: "Layout", topology: Topology) -> None:
-    """The first topology of this overlay; one that is there stays."""
+    """Write the first topology of this overlay; does nothing if there is one."""
     from regraft.coord import Exists
     from regraft.coord.typed import write
     from regraft.deploy.records import Current
@@ -110,10 +113,8 @@ async def write_current(coord: "Coord", layout: "Layout", topology: Topology) ->
         return
 
 
-async def agents_are_there(
-    coord: "Coord", layout: "Layout", addresses: Mapping[str, tuple[str, int]]
-) -> None:
-    """Waits until the agent of each broker has said where that is now; not for ever: they go on trying."""
+async def wait_for_agents(coord: "Coord", layout: "Layout", addresses: Mapping[str, tuple[str, int]]) -> None:
+    """Waits until the agent of each broker has reported its address; gives up, and warns, after a while."""
     try:
         async with asyncio.timeout(AGENTS_SECONDS):
             await _reported(coord, layout, addresses)

@@ -1,4 +1,4 @@
-"""`regraft up TOPOLOGY`: the brokers of a topology, running on this machine until they are stopped."""
+"""`regraft up TOPOLOGY`: runs the brokers of a topology on this machine until it is stopped."""
 
 import json
 import secrets
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path)
 MANY = 16
-"""Brokers in one process, whose agents have one of their own."""
+"""From this many brokers in one process on, their agents run in a second process."""
 
 
 @click.command(cls=Command)
@@ -49,7 +49,7 @@ def up(topology: Path, **options: Any) -> int:
 
     Each has an agent, through which `regraft apply` changes links. Agents meet in ZooKeeper: one of our own
     (it needs Java), or --zookeeper. With --heal, brokers are nodes, each in a process of its own: when one
-    dies, the others take its clients and links over by rules (`regraft rules`), and it joins again.
+    dies, the others take over its clients and links by rules (`regraft rules`), and it joins again.
 
     A broker listens on the port that TOPOLOGY gives it; else, with --state, on that of the last start with
     the same state; else on a free one. Two overlays cannot share a --directory file or a --state folder.
@@ -113,7 +113,7 @@ async def _start(
     options: Mapping[str, Any],
     was_killed: bool,
 ) -> _Running:
-    """Brokers; unless they are to be without, with ZooKeeper before them and agents after them."""
+    """Starts ZooKeeper, the brokers, and their agents, in this order; with --no-agents, only the brokers."""
     from regraft.cli.up_agents import StartingTopology, coordination, starting_topology, write_current
     from regraft.cli.up_heal import start_healing
     from regraft.cli.up_ports import with_ports
@@ -187,7 +187,7 @@ async def _start_agents(
 
 
 async def _announced(up: _Running, stop: Any, options: Mapping[str, Any]) -> int:
-    """Say where everything is, until it is told to stop."""
+    """Says where everything is, and waits until it is told to stop."""
     from regraft.model.files import write_text
 
     directory: Path = options["directory"]
@@ -210,7 +210,7 @@ async def _announced(up: _Running, stop: Any, options: Mapping[str, Any]) -> int
 
 
 async def _watch(overlay: "Overlays", stop: Any) -> int:
-    """Until told to stop; a broker that has ended is reported, and makes the exit code 1."""
+    """Waits until told to stop. A broker that ends is reported, and makes the exit code 1."""
     import asyncio
 
     waiting: dict[asyncio.Task[Any], str] = {

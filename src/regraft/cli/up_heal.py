@@ -1,7 +1,7 @@
 """`regraft up --heal`: destination databases and nodes instead of brokers and agents.
 
-A node that ends is started again, unless a rule has taken its broker out of service; a broker that a rule
-adds is started, whether it was here before or not (`app.healing.in_service`).
+A node that ends is started again, unless a rule has taken its broker out of service. A broker that a rule
+adds is started, whether it ran here before or not (`regraft.node.healing.in_service`).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import advanced
+from regraft.cli.help_headings import advanced
 from regraft.cli.up_options import Configure, make_folder
 from regraft.model import BadInput, RegraftError, Topology
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from regraft.node.healing.settings import NodeSettings
 
 AGAIN_SECONDS = 1.0
-"""A node that has ended rests for so long."""
+"""How long to wait before a node that has ended is started again."""
 BACK = "`regraft rules raise addBrokerRequest {}`"
 
 
 def heal_options(command: Any) -> Any:
-    """What is for --heal alone."""
+    """Options that are for --heal only."""
     for option in reversed(
         [
             click.option(
@@ -51,13 +51,13 @@ def heal_options(command: Any) -> Any:
                 default=30.0,
                 show_default=True,
                 metavar="MS",
-                help="With --heal: who does not answer for so long is suspected.",
+                help="With --heal: a broker that does not answer for this long is suspected.",
                 **advanced("healing"),
             ),
             click.option(
                 "--adaptive",
                 is_flag=True,
-                help="With --heal: a longer timer for who is slow.",
+                help="With --heal: a longer timer for slow brokers.",
                 **advanced("healing"),
             ),
             click.option(
@@ -73,7 +73,7 @@ def heal_options(command: Any) -> Any:
                 "--demand",
                 type=click.Path(path_type=Path),
                 metavar="FILE",
-                help="With --heal: traffic classes; a dead broker's neighbours are joined as is cheapest.",
+                help="With --heal: traffic classes; a dead broker's neighbours are joined at the least cost.",
                 **advanced("healing"),
             ),
         ]
@@ -93,21 +93,21 @@ def check_options(file: Topology, options: Mapping[str, Any]) -> None:
         raise click.UsageError("--heal has agents in its nodes, and adds brokers by itself")
 
 
-class Healing:
-    """Nodes that run, with the interface of the other overlays. `changed` is called after one was added."""
+class HealingOverlay:
+    """The running nodes, with the interface of the other overlays. Calls `changed` after one was added."""
 
     def __init__(self, topology: Topology, nodes: "NodeProcesses", coord: "Coord", layout: "Layout") -> None:
         self.topology = topology
         self.nodes = nodes
         self.changed: Callable[[], None] = lambda: None
         self._coord, self._layout = coord, layout
-        self._kept = set(topology.ids)
-        """Brokers for which somebody waits in `ended`."""
+        self._watched = set(topology.ids)
+        """Brokers for which a task runs `ended`."""
         self._started: dict[str, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def __aenter__(self) -> "Healing":
-        self._begin(self._follow_wanted())
+    async def __aenter__(self) -> "HealingOverlay":
+        self._run_task(self._follow_wanted())
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -115,7 +115,7 @@ class Healing:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
+    def _run_task(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -133,21 +133,21 @@ class Healing:
         return self.nodes.running
 
     async def ended(self, id: str) -> str:
-        """A node that ends is started again, or is out of service until it is wanted; this returns when that
-        cannot be."""
+        """Restarts the node whenever it ends; if its broker is out of service, when it is wanted again. Never
+        returns, and raises what makes a restart impossible."""
         while True:
             if id in self.nodes.running:
                 how = await self.nodes.ended(id)
-                self._starts(id).clear()
+                self._started_event(id).clear()
                 if not await self._is_out(id):
                     click.echo(f"node {id} has ended ({how}), and is started again", err=True)
                     await asyncio.sleep(AGAIN_SECONDS)
                     await self.nodes.restart(id)
                     continue
             click.echo(f"broker {id} is out of service; {BACK.format(id)} brings it back", err=True)
-            await self._starts(id).wait()
+            await self._started_event(id).wait()
 
-    def _starts(self, id: str) -> asyncio.Event:
+    def _started_event(self, id: str) -> asyncio.Event:
         return self._started.setdefault(id, asyncio.Event())
 
     async def _is_out(self, id: str) -> bool:
@@ -174,11 +174,11 @@ class Healing:
 
         await reinstate(self._coord, self._layout, id)
         await self.nodes.start(id, beside)
-        self._starts(id).set()
-        if id not in self._kept:
-            self._kept.add(id)
-            self._begin(self.ended(id))
-        self._begin(self._announce(id))
+        self._started_event(id).set()
+        if id not in self._watched:
+            self._watched.add(id)
+            self._run_task(self.ended(id))
+        self._run_task(self._announce(id))
 
     async def _announce(self, id: str) -> None:
         from regraft.coord.typed import read
@@ -199,12 +199,12 @@ async def start_healing(
     coord: "Coord",
     configure: Configure,
     options: Mapping[str, Any],
-) -> Healing:
+) -> HealingOverlay:
     from regraft.node.healing.in_service import out_of_service
     from regraft.node.healing.processes import (
         DatabaseProcesses,
         NodeProcesses,
-        put_seed_rules,
+        put_paper_rules,
         sqlite_stores,
     )
 
@@ -214,13 +214,13 @@ async def start_healing(
         folder = _folder(running, options["state"])
         stores = sqlite_stores(folder, 2)
     await running.enter_async_context(DatabaseProcesses(stores, coord.configuration, layout))
-    await put_seed_rules(coord, layout)
+    await put_paper_rules(coord, layout)
     token = secrets.token_urlsafe(16)
     out = await out_of_service(coord, layout)
     there = [id for id in topology.ids if id not in out]
     nodes = NodeProcesses(there, lambda id: _settings(id, coord, configure, token, options))
     await running.enter_async_context(nodes)
-    return await running.enter_async_context(Healing(topology, nodes, coord, layout))
+    return await running.enter_async_context(HealingOverlay(topology, nodes, coord, layout))
 
 
 def _folder(running: AsyncExitStack, state: Path | None) -> Path:
@@ -235,7 +235,7 @@ def _folder(running: AsyncExitStack, state: Path | None) -> Path:
 def _settings(
     id: str, coord: "Coord", configure: Configure, token: str, options: Mapping[str, Any]
 ) -> "NodeSettings":
-    from regraft.heal.detection import Timing
+    from regraft.heal.detection import DetectionTiming
     from regraft.heal.limits import RemovalLimits
     from regraft.node.healing.settings import NodeSettings, reaching
 
@@ -244,7 +244,7 @@ def _settings(
         configure(id, ()),
         reaching(coord.configuration, options["zookeeper"].layout),
         token=token,
-        timing=Timing(timer=timer, adaptive=options["adaptive"], longest=max(2.0, timer)),
+        timing=DetectionTiming(timer=timer, adaptive=options["adaptive"], longest=max(2.0, timer)),
         removals=RemovalLimits(removals=options["removals"]),
         traffic=options["demand"],
     )

@@ -1,4 +1,4 @@
-"""The options of `regraft up` and `regraft broker` that say how a broker is: into its configuration."""
+"""The options of `regraft up` and `regraft broker` that configure a broker."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from regraft.cli.grouped import advanced
+from regraft.cli.help_headings import advanced
 from regraft.model import BadInput, Kind
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from regraft.wire.identity import Tls
 
 Configure: TypeAlias = "Callable[[str, tuple[str, ...]], Configuration]"
-"""A broker's id and its neighbours → what it is told."""
+"""A broker's id and its neighbours → its configuration."""
 
 
 FILE = click.Path(path_type=Path)
@@ -26,7 +26,7 @@ OPTIONS = [
         type=click.IntRange(1),
         default=1,
         metavar="N",
-        help="Of one publication in N only, which counts for N.",
+        help="Record only one publication in N, which counts for N.",
         **advanced("measurements"),
     ),
     click.option(
@@ -34,7 +34,7 @@ OPTIONS = [
         type=click.IntRange(1, 3),
         default=1,
         metavar="K",
-        help="Of a mesh: a topic is in place when it is K-connected among the brokers that have it.",
+        help="For a mesh: a topic is in place when it is K-connected among the brokers that have it.",
     ),
     click.option("--no-metrics", is_flag=True, help="No /metrics and /healthz.", **advanced("measurements")),
     click.option(
@@ -75,14 +75,14 @@ OPTIONS = [
 
 
 def broker_options(command: Any) -> Any:
-    """What `configuring` reads, but for the host."""
+    """The options that `configuring` reads, except the host."""
     for option in reversed(OPTIONS):
         command = option(command)
     return command
 
 
 def configuring(kind: Kind, options: Mapping[str, Any]) -> Configure:
-    """Options → the configuration of each broker."""
+    """A function that makes the configuration of each broker from the options."""
     from regraft.broker.io.configuration import Configuration
 
     if kind != "mesh" and options["connected"] > 1:
@@ -120,7 +120,7 @@ def _tls(options: Mapping[str, Any]) -> "Tls | None":
     if options["clients_too"] and ca is None:
         raise click.UsageError("--clients-too needs the --ca that clients' certificates are of")
     tls = Tls(certificate, options["key"] or certificate, ca, options["clients_too"])
-    accepting(tls)  # a wrong file is said before anything starts
+    accepting(tls)  # reports a wrong file before anything starts
     return tls
 
 
@@ -135,7 +135,7 @@ def _tokens(path: Path | None) -> "Tokens":
         return Tokens()
     try:
         document = an_object(parse_json(as_text(read_bytes(path))), "")
-        only(document, ("brokers", "clients"))  # "client" would let everybody in
+        only(document, ("brokers", "clients"))  # a mistyped "client" would let everybody in
         return msgspec.convert(document, Tokens)
     except BadInput as fault:
         raise fault.within(str(path)) from None

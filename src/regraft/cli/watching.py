@@ -1,33 +1,28 @@
-"""Running a planner so that a person can watch it, and stop it and keep what it has.
+"""Running a planner or a design so that a person can watch it, or stop it early and keep what it has found.
 
-The planner runs in a thread of its own: solvers spend seconds in native code, where Python could
-not answer Ctrl-C. The first Ctrl-C tells the `Watch` to stop, and the planner returns its best plan
-so far; the second gives up on it.
+The work runs in a thread of its own: solvers spend seconds in native code, where Python could not answer
+Ctrl-C. The first Ctrl-C tells the `Watch` to stop, and the planner returns its best plan so far; the second
+gives up on it.
 """
 
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import click
+
+from regraft.cli.printing import progress_bar
 
 if TYPE_CHECKING:
     from regraft.plan.watch import Progress, Watch
 
 T = TypeVar("T")
 THREAD = "planner"
-
-
-class Shown(NamedTuple):
-    """How the wait is shown: `tell` takes progress from the planner's thread, `tick` redraws."""
-
-    tell: "Callable[[Progress], None]"
-    tick: "Callable[[Watch], None]"
+"""The name of the thread, by which `planner_is_running` finds it."""
 
 
 def planner_is_running() -> bool:
@@ -44,24 +39,24 @@ class Watched(Generic[T]):
 
 
 def run_watched(work: "Callable[[Watch], T]", seconds: float, quiet: bool = False) -> Watched[T]:
-    """Run the work with a watch of so many seconds; its exceptions come through."""
+    """Run the work with a time limit of `seconds`; its exceptions are raised here."""
     from regraft.plan.watch import Watch
 
     outcome: Future[T] = Future()
-    with _shown(quiet) as shown:
-        watch = Watch(seconds, report=shown.tell)
+    with progress_bar("planning", quiet) as update:
+        watch = Watch(seconds, report=lambda progress: update(description=describe(progress)))
 
         def run() -> None:
             try:
                 outcome.set_result(work(watch))
-            except BaseException as fault:  # handed over to the thread that waits
+            except BaseException as fault:  # raised again in the thread that waits
                 outcome.set_exception(fault)
 
         with _stopped_by_interrupt(watch):
             threading.Thread(target=run, name=THREAD, daemon=True).start()
             while not outcome.done():
                 _wait(outcome)
-                shown.tick(watch)
+                update(completed=min(1.0, watch.elapsed / watch.seconds) if watch.seconds else 1.0)
         elapsed = watch.elapsed
     return Watched(outcome.result(), elapsed, watch.stopped)
 
@@ -90,34 +85,6 @@ def _stopped_by_interrupt(watch: "Watch") -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _shown(quiet: bool) -> Iterator[Shown]:
-    """A bar on a terminal's standard error; nothing elsewhere."""
-    if quiet or not sys.stderr.isatty():
-        yield Shown(lambda _: None, lambda _: None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        SpinnerColumn(),
-        BarColumn(bar_width=24),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("planning", total=1.0)
-
-        def tell(progress: "Progress") -> None:
-            bar.update(task, description=describe(progress))
-
-        def tick(watch: "Watch") -> None:
-            bar.update(task, completed=min(1.0, watch.elapsed / watch.seconds) if watch.seconds else 1.0)
-
-        yield Shown(tell, tick)
 
 
 def describe(progress: "Progress") -> str:

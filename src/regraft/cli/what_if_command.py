@@ -31,12 +31,12 @@ SHOWN = (
 
 
 @click.command("what-if", cls=Command)
-@click.option("--telemetry", type=FILE, required=True, metavar="DIR", help="What the brokers have written.")
+@click.option("--telemetry", type=FILE, required=True, metavar="DIR", help="The brokers' telemetry.")
 @click.option(
     "--from", "begin", metavar="TIME", help="ISO 8601; UTC if no zone is given.  [default: the first]"
 )
 @click.option("--to", "end", metavar="TIME", help="The end, likewise.  [default: the last]")
-@click.option("--topology", type=FILE, metavar="FILE", help="Of that time.  [default: what the records show]")
+@click.option("--topology", type=FILE, metavar="FILE", help="The topology then.  [default: by the records]")
 @click.option(
     "--mode",
     type=click.Choice(["propose", "automatic", "observe"]),
@@ -47,17 +47,17 @@ SHOWN = (
 @click.option(
     "-c", "--config", "path", type=FILE, metavar="FILE", help="Configuration.  [default: its defaults]"
 )
-@click.option("--window", metavar="LENGTH", help="Of a window, instead of loop.window: 10s, 5m.")
+@click.option("--window", metavar="LENGTH", help="Length of a window instead of loop.window: 10s, 5m.")
 @click.option("--out", type=FILE, metavar="DIR", help="Keep the tables there: a second run is quicker.")
-@click.option("--spark", metavar="MASTER", help="Instead of spark.master.", **advanced("Spark"))
+@click.option("--spark", metavar="MASTER", help="A master instead of spark.master.", **advanced("Spark"))
 @click.option("-o", "--output", type=FILE, metavar="TOPOLOGY", help="Write the topology at the end there.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def what_if(**options: Any) -> None:
     """Replay a past period: what would the loop have saved?
 
     It says what the loop would have decided, and touches nothing. Costs are OCBR's routing cost of each
-    window's measured traffic, on the topology of then and on the one that the loop would have had; the
-    price of the changes is counted against it.
+    window's measured traffic, on the topology at that time and on the one that the loop would have had; the
+    price of the changes is subtracted from the savings.
 
     \b
     Example:

@@ -1,6 +1,6 @@
-"""`regraft znode`: look at the nodes that Regraft keeps in ZooKeeper, and take away those that are broken.
+"""`regraft znode`: shows the nodes that Regraft keeps in ZooKeeper, and deletes those that are corrupt.
 
-The repair that a message about a corrupt node names is `regraft znode delete PATH`.
+Messages about a corrupt node name `regraft znode delete PATH` as the repair.
 """
 
 import base64
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.grouped import Group
+from regraft.cli.help_headings import Group
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput
 
@@ -24,7 +24,7 @@ KEPT = Path("out/znodes")
 
 @click.group(cls=Group)
 def znode() -> None:
-    """Look at, and mend, what Regraft keeps in ZooKeeper."""
+    """Show, and repair, what Regraft keeps in ZooKeeper."""
 
 
 @znode.command()
@@ -57,7 +57,7 @@ def show(path: str, zookeeper: Zookeeper, as_json: bool) -> None:
 @znode.command()
 @click.argument("path")
 @zookeeper_options
-@click.option("--keep", type=click.Path(path_type=Path), metavar="FILE", help="Where a copy goes.")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="FILE", help="Where to write the copy.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def delete(path: str, zookeeper: Zookeeper, keep: Path | None, as_json: bool) -> None:
     """Delete the node PATH and all below it; a copy is kept.
@@ -101,7 +101,7 @@ def _run(zookeeper: Zookeeper, work: "Callable[[Coord], Awaitable[Any]]") -> Any
 
 
 async def _below(coord: "Coord", path: str) -> list[dict[str, Any]]:
-    """The node and all below it, depth first; nothing if there is none."""
+    """The node and all below it, depth first; empty if there is no such node."""
     node = await coord.get(path)
     if node is None:
         return []

@@ -1,4 +1,4 @@
-"""The options that say which ZooKeeper a command uses, and who it is there: one decorator, one value."""
+"""The options that say which ZooKeeper a command uses and how it authenticates: one decorator, one value."""
 
 import functools
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from regraft.cli.grouped import advanced
+from regraft.cli.help_headings import advanced
 from regraft.model import BadInput
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ AUTH_RULE = "must be digest:USER:PASSWORD, sasl:USER:PASSWORD, gssapi or gssapi:
 
 
 class Zookeeper(NamedTuple):
-    """What the user typed. No `configuration`: no --zookeeper, so a server of the command's own."""
+    """What the user typed. Without --zookeeper, `configuration` is None."""
 
     configuration: "Configuration | None"
     layout: "Layout"
 
     def needed(self) -> "Configuration":
-        """For commands that start no server."""
+        """The configuration, for commands that cannot do without --zookeeper."""
         if self.configuration is None:
             raise BadInput("--zookeeper", "says where ZooKeeper is (HOST:PORT,...), and it is missing")
         return self.configuration
@@ -101,7 +101,7 @@ def _options() -> list[Any]:
             default="/regraft",
             show_default=True,
             metavar="PATH",
-            help="Of our nodes.",
+            help="The path of our nodes.",
             **advanced("ZooKeeper"),
         ),
     ]
@@ -112,7 +112,12 @@ def _value(own: dict[str, Any]) -> Zookeeper:
 
     layout = Layout(own["zookeeper_root"])
     if own["zookeeper_hosts"] is None:
-        for name in ("tls", "ca", "certificate", "key"):  # credentials may be in the environment for another
+        for name in (
+            "tls",
+            "ca",
+            "certificate",
+            "key",
+        ):  # not auth, which other commands may need
             if own[f"zookeeper_{name}"]:
                 raise BadInput(f"--zookeeper-{name}", "is for an ensemble that is running: give --zookeeper")
         return Zookeeper(None, layout)
@@ -127,7 +132,7 @@ def _value(own: dict[str, Any]) -> Zookeeper:
 
 
 def auth_of(text: str) -> "Auth":
-    """A password on the command line is seen by everybody on the machine: hence @FILE and the variable."""
+    """The credentials in the text, or in @FILE: everybody on the machine can see a command line."""
     from regraft.coord import Digest, Sasl
 
     if text.startswith("@"):

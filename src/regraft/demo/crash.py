@@ -8,7 +8,7 @@ import msgspec
 from regraft.coord.typed import watch
 from regraft.demo.running import Scene
 from regraft.demo.stage import Stage
-from regraft.demo.story import Healing
+from regraft.demo.story import HealedCrash
 from regraft.heal.owner import Owner
 from regraft.heal.ownership import Places
 from regraft.model import RegraftError
@@ -27,7 +27,7 @@ def victim_of(seen: Scene) -> str:
     return max(sorted(degree), key=lambda id: degree[id])
 
 
-async def crash(seen: Scene, stage: Stage, service: Service) -> tuple[Healing, float, float]:
+async def crash(seen: Scene, stage: Stage, service: Service) -> tuple[HealedCrash, float, float]:
     """Kill a broker and wait until it is out of the overlay: what happened, and both times."""
     victim = victim_of(seen)
     links = sum(victim in pair for pair in seen.links)
@@ -48,7 +48,7 @@ async def crash(seen: Scene, stage: Stage, service: Service) -> tuple[Healing, f
         watching.cancel()
     healed = time.time()
     seen.say(f"healed after {healed - killed:.1f} s: its links and clients are at others")
-    found = Healing(
+    found = HealedCrash(
         victim=victim,
         pid=pid,
         links=links,
@@ -68,7 +68,7 @@ async def _deputy(stage: Stage, victim: str) -> tuple[str, float]:
     raise RegraftError("the connection to ZooKeeper was closed")
 
 
-async def _with_times(found: Healing, service: Service, killed: float) -> Healing:
+async def _with_times(found: HealedCrash, service: Service, killed: float) -> HealedCrash:
     """Adds the times of the four phases, which the leader of the adaptation writes down at its end."""
     deadline = time.monotonic() + LOGGED_SECONDS
     while time.monotonic() < deadline:

@@ -53,7 +53,7 @@ class CarriedOut(msgspec.Struct, frozen=True, kw_only=True):
     """The actions of each step."""
 
 
-class Healing(msgspec.Struct, frozen=True, kw_only=True):
+class HealedCrash(msgspec.Struct, frozen=True, kw_only=True):
     """The crash: seconds since the kill, and what the record of the adaptation says."""
 
     victim: str
@@ -92,7 +92,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     periods: tuple[Period, ...] = msgspec.field(name="spells")
     """`spells` is their name in summary.json."""
     change: CarriedOut
-    healing: Healing
+    healing: HealedCrash
     before: tuple[Ends, ...]
     after: tuple[Ends, ...]
     healed: tuple[Ends, ...]

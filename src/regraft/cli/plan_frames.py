@@ -1,4 +1,4 @@
-"""A plan as a film: what is there before each step, and what the step does to it."""
+"""A plan as a film: the overlay before each step, and what the step changes."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Frame(NamedTuple):
 
 
 def frames(plan: Plan, current: Topology) -> Iterator[Frame]:
-    """The plan's steps, one after the other, from `current` on."""
+    """One frame for each step of the plan, which starts at `current`."""
     brokers, links = frozenset(current.ids), frozenset(current.by_ends)
     for step in plan.steps:
         frame = Frame(

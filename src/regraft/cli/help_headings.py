@@ -1,4 +1,4 @@
-"""Commands and options as help shows them: options under headings, the rare ones only in `--help-all`.
+"""How help shows commands and options: options under headings, rarely needed ones only in `--help-all`.
 
 Every command of the program is a `Command`, every group of commands a `Group` (tests/cli/test_help.py). An
 option names its heading where it is declared: `click.option("--resume", ..., **under("A run that has
@@ -14,12 +14,12 @@ import click
 
 GENERAL, OUTPUT = "Options", "Output and help"
 WRITTEN = ("--out", "--output", "--draw", "--json", "--help", "--help-all")
-"""These are under `OUTPUT` in every command."""
+"""Options that are under `OUTPUT` in every command."""
 ALL = "regraft.cli.help_all"
-"""In the meta of a context: help shows the advanced options too."""
+"""A key in the `meta` of a click context: help shows the advanced options too."""
 
 
-class Headed(click.Option):
+class HeadedOption(click.Option):
     """An option whose heading in the help says what it is about."""
 
     def __init__(self, *names: Any, about: str, advanced: bool, **settings: Any) -> None:
@@ -36,12 +36,12 @@ class Headed(click.Option):
 
 def under(about: str) -> dict[str, Any]:
     """Settings of `click.option`: shown under this heading."""
-    return {"cls": Headed, "about": about, "advanced": False}
+    return {"cls": HeadedOption, "about": about, "advanced": False}
 
 
 def advanced(about: str = "") -> dict[str, Any]:
     """Settings of `click.option`: shown by `--help-all` only."""
-    return {"cls": Headed, "about": about, "advanced": True}
+    return {"cls": HeadedOption, "about": about, "advanced": True}
 
 
 def _show_all(context: click.Context, option: click.Parameter, wanted: bool) -> None:
@@ -70,19 +70,19 @@ class Command(click.Command):
     """A command whose help has headings."""
 
     output_heading = OUTPUT
-    """Of the options in `WRITTEN`."""
+    """The heading of the options in `WRITTEN`."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return [*super().get_params(ctx), HELP_ALL]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {GENERAL: []}
-        left_out: list[Headed] = []
+        left_out: list[HeadedOption] = []
         for option in self.get_params(ctx):
             row = option.get_help_record(ctx)
             if row is None or isinstance(option, click.Argument) or option is HELP_ALL:
                 continue
-            if isinstance(option, Headed) and option.advanced and not ctx.meta.get(ALL):
+            if isinstance(option, HeadedOption) and option.advanced and not ctx.meta.get(ALL):
                 left_out.append(option)
             else:
                 sections.setdefault(self._heading(option), []).append(row)
@@ -93,7 +93,7 @@ class Command(click.Command):
                 formatter.write_dl(sections[heading])
 
     def _heading(self, option: click.Parameter) -> str:
-        if isinstance(option, Headed):
+        if isinstance(option, HeadedOption):
             return option.heading
         return self.output_heading if any(name in WRITTEN for name in option.opts) else GENERAL
 
@@ -105,7 +105,7 @@ class Group(Command, click.Group):
     output_heading = GENERAL
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)  # as they are declared, which is how they are used; click sorts them
+        return list(self.commands)  # in the order of declaration, which is that of use; click would sort them
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
@@ -123,13 +123,13 @@ class Group(Command, click.Group):
 
 
 def _in_order(sections: dict[str, list[tuple[str, str]]]) -> list[str]:
-    """The general ones first, then those with headings, the advanced ones last."""
+    """The general options first, then those with headings, output and help, and the advanced ones last."""
     filled = [heading for heading, rows in sections.items() if rows]
     return sorted(filled, key=lambda heading: (heading.startswith("Advanced"), heading == OUTPUT))
 
 
-def _counted(options: Sequence[Headed]) -> str:
-    """How many there are, and what they are about."""
+def _counted(options: Sequence[HeadedOption]) -> str:
+    """How many options are left out, and what they are about."""
     about = dict.fromkeys(option.about for option in options if option.about)
     noun = "option" if len(options) == 1 else "options"
     return f"{len(options)} advanced {noun}" + (f" ({', '.join(about)})" if about else "")

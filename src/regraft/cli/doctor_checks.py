@@ -1,4 +1,4 @@
-"""What the machine has to have for `regraft serve`, and what to do where it has not."""
+"""The checks of `regraft doctor`: what `regraft serve` needs, and advice where something is missing."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ from regraft.serve.configuration import ServeConfiguration
 Verdict = Literal["ok", "warning", "fault"]
 LEAST_JAVA = 17
 MOST_SKEW = 1.0
-"""Seconds between our clock and that of the brokers' last records that are no reason to worry."""
+"""Seconds by which the brokers' newest records may be ahead of our clock."""
 
 
 class Check(NamedTuple):
@@ -36,7 +36,7 @@ class Check(NamedTuple):
 
 
 def examine(configuration: ServeConfiguration) -> Iterator[Check]:
-    """One after the other, so that each can be shown when it is known."""
+    """Makes the checks one by one, so that each result can be shown at once."""
     yield java()
     yield spark(configuration)
     yield from _zookeeper(configuration)
@@ -67,7 +67,7 @@ def java() -> Check:
 
 
 def spark(configuration: ServeConfiguration) -> Check:
-    """That it is there; it is not started, which takes seconds."""
+    """Checks that Spark is installed or reachable; does not start it, which takes seconds."""
     master = configuration.spark.master
     try:
         from importlib.metadata import version
@@ -137,7 +137,7 @@ def ports(configuration: ServeConfiguration) -> Check:
 
 
 def clock(configuration: ServeConfiguration) -> Check:
-    """Records from the future: the brokers' clocks are ahead of ours, and windows would be cut wrongly."""
+    """Records from the future mean that the brokers' clocks are ahead of ours: windows would be wrong."""
     newest = max((path.stat().st_mtime for path in _spools(configuration)), default=None)
     now = time.time()
     if newest is not None and newest > now + MOST_SKEW:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regraft.cli.draw import MOST_STEPS, columns_for, draw_plan, panels_of
-from regraft.cli.frames import frames
 from regraft.cli.labels import place_labels
 from regraft.cli.layout import centre, places
+from regraft.cli.plan_draw import MOST_STEPS, columns_for, draw_plan, panels_of
+from regraft.cli.plan_frames import frames
 from regraft.model import Action, BadInput, Bounds, Broker, Link, Plan, Step, Topology
 
 

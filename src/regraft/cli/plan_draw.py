@@ -1,37 +1,34 @@
-"""A plan as a picture: before, each step, after, with every broker in one place throughout."""
+"""A plan as a picture: before, each step, after, with every broker at the same place in all panels."""
 
-import io
 import math
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from regraft.cli import labels
-from regraft.cli.frames import Frame, frames
 from regraft.cli.labels import Point, place_labels
 from regraft.cli.layout import Places, places
+from regraft.cli.pictures import PAPER, SETTINGS, check_size, write_figure
+from regraft.cli.plan_frames import Frame, frames
 from regraft.cli.printing import shown
-from regraft.model import BadInput, Ends, Plan, Topology
-from regraft.model.files import write_bytes
+from regraft.model import Ends, Plan, Topology
 from regraft.model.phrases import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_BROKERS = 400
 MOST_STEPS = 22
-"""Panels of steps; of a longer plan the first and the last are shown."""
+"""How many steps are drawn; of a longer plan, the first and the last ones."""
 
 LEGEND, GAP = 0.45, 0.12
-"""Inches: the legend's height, and what is free between panels."""
+"""Inches: the height of the legend, and the gap between panels."""
 TITLE, MARGIN = 16.0, 20.0
-"""Points: the height of a panel's title, and what is free around the brokers."""
+"""Points: the height of a panel's title, and the margin around the brokers."""
 
 GOAL, OLD, ADDED, REMOVED, GUARD = "#27323f", "#b9c0c9", "#1a9850", "#d73027", "#2b6cb0"
 FILLS = {"": "white", "busy": "#fff0b8", "added": "#d3f0de", "removed": "#fbd5d1"}
 RIMS = {"": GOAL, "busy": GOAL, "added": ADDED, "removed": REMOVED}
-PAPER = "#fbfcfd"
 
 
 class Style(NamedTuple):
@@ -63,7 +60,7 @@ class Panel(NamedTuple):
 def draw_plan(plan: Plan, current: Topology, goal: Topology, path: str | Path) -> None:
     """Write the picture as SVG, PNG or PDF by the suffix of the path."""
     path = Path(path)
-    check_size(current, goal, path)
+    check_picture(current, goal, path)
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -75,33 +72,26 @@ def draw_plan(plan: Plan, current: Topology, goal: Topology, path: str | Path) -
     )
     columns = columns_for(len(panels))
     rows = math.ceil(len(panels) / columns)
-    settings: Any = {"svg.hashsalt": "regraft", "text.parse_math": False, "font.size": 8}
-    with mpl.rc_context(settings), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a script that the font lacks is drawn as boxes, which says enough
+    with mpl.rc_context(SETTINGS), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a missing glyph is drawn as a box; the warning would only disturb
         height = shape_of(where)
         figure = Figure(figsize=(side * columns, (side * height + TITLE / 72) * rows + LEGEND))
         _fill(figure, panels, columns, where, names)
-        content = io.BytesIO()
-        suffix = path.suffix.lower().removeprefix(".")
-        metadata: dict[str, Any] = {"Date": None} if suffix == "svg" else {}
-        figure.savefig(content, format=suffix, dpi=130, metadata=metadata)
-    write_bytes(path, content.getvalue())
+        write_figure(figure, path)
 
 
-def check_size(current: Topology, goal: Topology, path: Path) -> None:
-    """Refuse what no picture can show; brokers that leave are still there when others have joined."""
-    if len({*current.ids, *goal.ids}) > MOST_BROKERS:
-        rule = f"a picture of more than {MOST_BROKERS} brokers would show nothing; none is drawn"
-        raise BadInput(str(path), rule)
+def check_picture(current: Topology, goal: Topology, path: Path) -> None:
+    """All brokers of both topologies are in one picture: those that leave go after others have joined."""
+    check_size(len({*current.ids, *goal.ids}), "brokers", path)
 
 
 def columns_for(panels: int) -> int:
-    """Rows that are nearly full, not more than five panels wide."""
+    """A number of columns, at most five, that leaves the last row nearly full."""
     return min(range(min(3, panels), min(5, panels) + 1), key=lambda wide: (-panels % wide, -wide), default=1)
 
 
 def shape_of(where: Places) -> float:
-    """Height over width of what is drawn, so that a flat map gets flat panels."""
+    """Height divided by width of what is drawn, so that a flat map gets flat panels."""
     xs, ys = zip(*where.values(), strict=True)
     ratio: float = (max(ys) - min(ys) + 0.16) / (max(xs) - min(xs) + 0.16)
     return min(1.15, max(0.5, ratio))
@@ -173,7 +163,7 @@ def _draw_panel(
 
 
 def _in_points(where: Places, size: tuple[float, float]) -> dict[str, Point]:
-    """Places in the panel: the same scale both ways, the title's line left free."""
+    """Places in the panel, with the same scale in both directions, below the title."""
     xs, ys = zip(*where.values(), strict=True)
     usable = (size[0] - 2 * MARGIN, size[1] - TITLE - 2 * MARGIN)
     unit = min(usable[0] / (max(xs) - min(xs) or 1), usable[1] / (max(ys) - min(ys) or 1))
@@ -185,7 +175,7 @@ def _in_points(where: Places, size: tuple[float, float]) -> dict[str, Point]:
 def _draw_brokers(
     axis: "Axes", panel: Panel, points: dict[str, Point], names: dict[str, str], size: tuple[float, float]
 ) -> None:
-    """Short names stand inside the circles; long ones beside, for the brokers that matter in the panel."""
+    """Short names are drawn inside the circles, long ones beside; those only for brokers that take part."""
     if not panel.brokers:
         return
     inside = all(len(name) <= 4 for name in names.values())

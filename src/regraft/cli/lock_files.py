@@ -1,8 +1,8 @@
-"""Files and folders that belong to one running command at a time.
+"""Files and folders that only one running command may use at a time.
 
-Beside a claimed file lies a lock file with the id of the process that holds it. The system lets go of the
-lock when that process ends, however it ends, so what a killed one leaves behind is in nobody's way: it only
-says that the last holder was killed.
+Beside a claimed file lies a lock file with the id of the process that holds it. The system releases the lock
+when that process ends, however it ends. A lock file that a killed process leaves behind blocks no one: it
+only shows that the last holder was killed.
 """
 
 import fcntl
@@ -17,8 +17,8 @@ from regraft.model import BadInput
 
 @contextmanager
 def claimed(lock: Path, what: Path, option: str) -> Iterator[bool]:
-    """Whether the last holder was killed. `BadInput` as long as another process holds `what`; `option` is how
-    to give this one another."""
+    """Holds the lock inside the block. The value: whether the last holder was killed. `BadInput` if another
+    process holds `what`; `option` tells the user how to choose another one."""
     file = _locked(lock, what, option)
     try:
         file.seek(0)
@@ -30,7 +30,7 @@ def claimed(lock: Path, what: Path, option: str) -> Iterator[bool]:
         yield was_killed
     finally:
         with suppress(OSError):
-            lock.unlink()  # while it is locked: whoever has opened it meanwhile notices below
+            lock.unlink()  # while it is locked: a process that has opened it meanwhile notices in `_locked`
         file.close()
 
 
@@ -44,7 +44,7 @@ def _locked(lock: Path, what: Path, option: str) -> TextIO:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(file.fileno()).st_ino == lock.stat().st_ino:
                 return file
-            file.close()  # the one who held it has removed it: the next holder locks a new one
+            file.close()  # its holder has removed this file since we opened it: lock the new one
         except FileNotFoundError:
             file.close()
         except OSError:
@@ -57,7 +57,7 @@ def _locked(lock: Path, what: Path, option: str) -> TextIO:
 
 @contextmanager
 def claimed_directory(path: Path) -> Iterator[bool]:
-    """The file that says where the brokers are: two overlays would overwrite each other's."""
+    """Claims the directory file: two overlays would overwrite each other's."""
     target = path.resolve()
     if target.exists() and not target.is_file():  # a pipe or a terminal
         yield False
@@ -69,6 +69,7 @@ def claimed_directory(path: Path) -> Iterator[bool]:
 
 @contextmanager
 def claimed_state(folder: Path | None) -> Iterator[bool]:
+    """Claims the folder of journals, if there is one."""
     if folder is None:
         yield False
         return
