@@ -10,7 +10,7 @@ NODES = tuple(f"n{number:02}" for number in range(14))
 
 @st.composite
 def interests(draw: st.DrawFn, most: int = 12, topics: int = 5) -> dict[str, frozenset[str]]:
-    """Up to so many nodes and topics, at least one of each; topics of any size, also of one node."""
+    """At most this many nodes and topics, at least one of each; topics of any size, also of one node."""
     nodes = NODES[: draw(st.integers(1, most))]
     members = st.frozensets(st.sampled_from(nodes), min_size=1)
     return {f"t{number}": draw(members) for number in range(draw(st.integers(1, topics)))}

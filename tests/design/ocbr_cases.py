@@ -12,7 +12,7 @@ from regraft.model.traffic import TrafficClass
 
 
 def plain_cost(problem: Problem, tree: Topology) -> float:
-    """OCBR (1), class by class, on networkx: the subtree is what is left when useless ends are cut off."""
+    """OCBR (1), class by class, on networkx: a subtree is a tree without the leaves that are not members."""
     whole = nx.Graph(tree.by_ends.keys())
     whole.add_nodes_from(tree.ids)
     costs = {broker.id: broker.cost for broker in problem.brokers}

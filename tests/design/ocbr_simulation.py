@@ -78,7 +78,7 @@ class Overlay:
         self.later(self.rng.uniform(0.01, 0.5), to, event)
 
     def run(self, quiet: float) -> None:
-        """Until nothing has changed for so long."""
+        """Run until nothing has changed for this long."""
         while self.now < self.last_change + quiet:
             self.now, _, to, what = heapq.heappop(self.queue)
             if isinstance(what, Under):
@@ -116,7 +116,7 @@ class Overlay:
         return Granted(ticket)
 
     def change(self, id: str, propose: Propose, place: int) -> None:
-        """One shift after the other, with time between them."""
+        """Carry out one shift after the other, with time between them."""
         self.shift(propose.actions[place])
         if place + 1 < len(propose.actions):
             self.later(self.rng.uniform(0.1, 1.0), id, Under(propose, place + 1))
@@ -141,5 +141,5 @@ class Overlay:
 
 
 def check_sum(overlay: Overlay, saved: float) -> None:
-    """What all masters said they save is what the network saves."""
+    """The sum of what all masters reported as saved is what the network saved."""
     assert overlay.costs[0] - overlay.cost() == pytest.approx(saved)

@@ -47,7 +47,7 @@ def test_repair_follows_nodes_and_subscriptions_with_few_changes(k: int) -> None
 
 
 def changed(interest: dict[str, frozenset[str]], change: int) -> dict[str, frozenset[str]]:
-    """In turn: a node leaves, one comes, a subscription comes, one goes."""
+    """Changes in turn: a node leaves, one joins, a subscription is added, one is removed."""
     topics = sorted(interest)
     name = sorted(interest[topics[change]])[0]
     if change % 4 == 0:

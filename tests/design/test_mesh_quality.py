@@ -1,4 +1,4 @@
-"""Against optima found by trying everything, and against the published algorithms' link counts."""
+"""Designs against optima found by trying everything, and against the published algorithms' link counts."""
 
 from math import log
 

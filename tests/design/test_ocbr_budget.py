@@ -1,4 +1,4 @@
-"""Budgets of shifts: every way can be walked, costs what it says, and small budgets are used best."""
+"""Budgets of shifts: every way can be carried out, saves what it says, and small budgets are used best."""
 
 from itertools import pairwise
 
@@ -75,7 +75,7 @@ def test_more_shifts_never_cost_more_and_enough_of_them_reach_the_best() -> None
 
 
 def test_what_saves_nothing_is_left_as_it_is() -> None:
-    """Two brokers exchange everything; where the others hang is no reason to shift them."""
+    """Two brokers exchange everything; moving the others saves nothing, so they stay."""
     _, before = random_problem(10, 0, 3)
     leaves = sorted(id for id in before.ids if len(before.neighbours[id]) == 1)[:2]
     traffic = [TrafficClass(frozenset(leaves), 5.0)]

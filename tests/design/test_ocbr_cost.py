@@ -40,7 +40,7 @@ def test_the_cost_is_that_of_the_definition(case: tuple[Problem, Topology]) -> N
 
 
 def test_a_master_sees_neighbours_in_place_of_what_lies_behind_them() -> None:
-    """The classes of the seed's Figure 2: {c1,c2} passes by, two others become one."""
+    """The classes of OCBR Figure 2: {c1,c2} passes by, two others become one."""
     traffic = [
         TrafficClass(frozenset({"c1", "c2"}), 5.0),
         TrafficClass(frozenset({"c1", "c2", "c4"}), 2.0),

@@ -18,7 +18,7 @@ def graph_of(topology: Topology) -> nx.Graph:
 
 
 def subtree(topology: Topology, members: frozenset[str]) -> nx.Graph:
-    """ST_t: leaves that are no member are cut off until there are none."""
+    """ST_t: leaves that are not members are removed until there are none."""
     graph = graph_of(topology)
     while leaves := [node for node in graph if graph.degree(node) <= 1 and node not in members]:
         graph.remove_nodes_from(leaves)

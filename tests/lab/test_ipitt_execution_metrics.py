@@ -18,7 +18,7 @@ NUMBERS = {name: number for number, name in enumerate("abcd")}
 
 
 def deliveries(*rows: tuple[str, float, float]) -> Deliveries:
-    """Of one subscriber at each broker: where, sent, received."""
+    """Deliveries to one subscriber at each broker: where it sits, when it was sent, when received."""
     at = np.array([NUMBERS[broker] for broker, _, _ in rows])
     sent, received = (np.array([row[column] for row in rows]) for column in (1, 2))
     return Deliveries(at, at, np.arange(len(rows)), sent, received)

@@ -9,7 +9,7 @@ from regraft.lab.trial import Measurement, Trial
 
 
 class Bench:
-    """Stands for the processes: counts what was run, and solves sizes up to a limit."""
+    """Stands in for the processes: counts what was run, and solves sizes up to a limit."""
 
     def __init__(self, largest: dict[str, int]) -> None:
         self.largest = largest

@@ -1,4 +1,4 @@
-"""The matching benchmark on little input; without DuckDB, which only benchmarks need, there is none."""
+"""The matching benchmark on little input; skipped without DuckDB, which only benchmarks need."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Readers of other people's networks: STP, SNDlib's node-link JSON, Rocketfuel."""
+"""Readers of published networks: STP, SNDlib's node-link JSON, Rocketfuel."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Actions as changes of links: what they consist of, what they do, how they are taken back."""
+"""Actions as changes of links: which links they concern, what they change, how they are undone."""
 
 import pytest
 

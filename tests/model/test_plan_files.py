@@ -149,7 +149,7 @@ def test_interest_is_grouped_by_topic(tmp_path: Path) -> None:
 
 
 def test_the_measured_table_is_interest_as_it_is(tmp_path: Path) -> None:
-    """As Spark writes it: a folder for each window; what has ended is over, publishers count too."""
+    """As Spark writes it, with a folder for each window: rows that have ended do not count, publishers do."""
     now: dict[str, list[Any]] = {
         "broker": ["a", "b", "c"],
         "role": ["publisher", "subscriber", "subscriber"],

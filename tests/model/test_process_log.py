@@ -1,4 +1,4 @@
-"""REGRAFT_LOG says how much a process logs."""
+"""REGRAFT_LOG sets the level of a process's log."""
 
 import os
 import subprocess

@@ -25,7 +25,7 @@ amounts = st.floats(0, 1e300, allow_nan=False, allow_infinity=False)
 
 @st.composite
 def topologies(draw: st.DrawFn) -> Topology:
-    """Trees and meshes in which every field may be said or left out."""
+    """Trees and meshes in which every field may be stated or left out."""
     brokers = draw(
         st.lists(
             st.builds(

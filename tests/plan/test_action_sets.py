@@ -1,4 +1,4 @@
-"""Which shifts are considered."""
+"""Which shifts each action set holds."""
 
 from itertools import pairwise, permutations
 

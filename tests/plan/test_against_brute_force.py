@@ -39,7 +39,7 @@ def size_of(found: Found) -> tuple[int, int]:
 
 
 def agrees(task: Problem, limits: Limits) -> bool:
-    """The exact planner finds the oracle's best and proves it, or finds none where there is none."""
+    """The exact planner finds the oracle's best and proves it, or finds no plan where there is none."""
     front = brute_force(task, limits)
     found = answer("exact", task, limits)
     if isinstance(found, Infeasible):
@@ -57,7 +57,7 @@ def links(*pairs: tuple[int, int]) -> Tree:
     return frozenset(pair(*ends) for ends in pairs)
 
 
-def test_the_oracle_knows_the_seeds_example() -> None:
+def test_the_oracle_knows_ipitts_example() -> None:
     """IPITT Figure 1: broker 4 goes from 2 over 1 to 3."""
     initial, goal = links((0, 1), (0, 2), (1, 3)), links((0, 1), (0, 2), (2, 3))
     assert brute_force(problem(initial, goal)) == ((2, 2),)

@@ -1,4 +1,4 @@
-"""The seed's baseline: valid plans, reproducible, never claimed to be the best."""
+"""IPITT's baseline: valid plans, reproducible, never claimed to be the best."""
 
 from itertools import count
 from random import Random
@@ -17,7 +17,7 @@ from regraft.testing.trees import changed_tree, random_tree, tree_pairs
 
 
 def ticking(ticks: int) -> Watch:
-    """A watch that runs out after so many looks at it: the same on every machine."""
+    """A watch that expires after it has been read this many times: the same on every machine."""
     looks = count()
     return Watch(ticks, clock=lambda: float(next(looks)))
 

@@ -86,7 +86,7 @@ def one_way() -> Problem:
 
 
 def test_dear_actions_are_avoided_where_others_do() -> None:
-    """One action of the plan with the fewest becomes dear: never worse than to pay for it."""
+    """One action of the plan with the fewest becomes dear: the cheapest plan costs at most as much as it."""
     for problem in tasks(5, 15):
         plain = answer(problem, 5, ONE)
         used = {act for step in plain.steps or () for act in step}

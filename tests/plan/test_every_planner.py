@@ -1,7 +1,7 @@
-"""Whatever the planner, the task and the limits: the plan passes the replay and keeps its word.
+"""Whatever the planner, the task and the limits: the plan passes the replay and keeps what it claims.
 
 `make_plan` replays what it returns; here the replay is called once more, so that these tests do not
-depend on that. Small trees: the seed's integer program is one of the planners.
+depend on that. The trees are small because IPITT's integer program is one of the planners.
 """
 
 from random import Random
@@ -27,7 +27,7 @@ WITH_MOVES = frozenset({"shift", "append", "detach", "move"})
 def checked(
     pair: tuple[Topology, Topology], planner: str, limits: Limits, seconds: float = 0.2
 ) -> Plan | Infeasible:
-    """The planner's answer; a plan has been replayed."""
+    """The planner's answer; if it is a plan, it has been replayed."""
     answer = make_plan(*pair, limits, planner, Watch(seconds))
     if isinstance(answer, Plan):
         verify(answer, *pair, limits)

@@ -1,4 +1,4 @@
-"""The fast planner: a plan for anything at once, better ones while time is left, the best when stopped."""
+"""The fast planner: a plan for any task at once, better ones in the time left, the best when stopped."""
 
 from collections.abc import Callable
 from random import Random
@@ -20,7 +20,7 @@ Shape = Callable[[int], Tree]
 
 
 def grown_tree(size: int, rng: Random) -> Tree:
-    """Each broker joins one of those before it: large trees at once."""
+    """Each broker joins one of those before it: a quick way to a large tree."""
     return frozenset((rng.randrange(at), at) for at in range(1, size))
 
 

@@ -1,4 +1,4 @@
-"""Rows written like formulas."""
+"""Linear constraints that are written like formulas."""
 
 import numpy as np
 import pytest

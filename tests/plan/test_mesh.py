@@ -27,7 +27,7 @@ def mesh(text: str) -> Topology:
 
 
 def connected(brokers: str) -> Keeps:
-    """Connected: these brokers and whoever else has a link."""
+    """Connected: these brokers and all others that have a link."""
 
     def keeps(links: frozenset[Ends]) -> bool:
         graph = nx.Graph()

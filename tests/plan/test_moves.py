@@ -32,8 +32,10 @@ def most_links(*trees: Tree) -> int:
 
 
 def follow(plan: Plan, current: Topology, rng: Random) -> tuple[set[tuple[str, str]], int, int]:
-    """Every change in turn, the changes of a step in any order: the links at the end, how many brokers were
-    told to shift, and the most links that a broker had meanwhile. Each change must leave a tree."""
+    """Carry out every change, those of a step in any order; each must leave a tree.
+
+    Returns the links at the end, how many brokers were told to shift, and the most links that a broker had.
+    """
     links, shifts = set(current.by_ends), 0
     most = most_of(links)
     for step in plan.steps:

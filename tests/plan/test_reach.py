@@ -1,4 +1,4 @@
-"""Reachability strikes out nothing that a plan needs, and says 'none' only where there is none."""
+"""Reachability removes nothing that a plan needs, and rules out a length only if it has no plan."""
 
 from itertools import product
 from random import Random

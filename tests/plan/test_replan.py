@@ -1,4 +1,4 @@
-"""The local search over plans: each plan on the way is valid, none is longer, detours go."""
+"""The local search over plans: each plan on the way is valid, none is longer, detours are removed."""
 
 from random import Random
 
@@ -74,7 +74,7 @@ def test_a_greedy_plan_gets_shorter() -> None:
 
 
 def test_small_trees_change_with_the_fewest_actions() -> None:
-    """Most of them: it is a local search. Never with fewer than the fewest."""
+    """Most of them: this is a local search. It never claims fewer actions than the fewest."""
     least = 0
     for seed in range(10):
         problem = task(7, 1.0, seed)

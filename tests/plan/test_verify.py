@@ -238,7 +238,7 @@ def test_brokers_half_way_in_or_out_do_not_count_for_the_invariant() -> None:
 
 @st.composite
 def mesh_steps(draw: st.DrawFn) -> tuple[Topology, Topology, Step]:
-    """A step on a mesh of a, b, c that stay and x that leaves, while n joins, as a leaf or not."""
+    """A step on a mesh where a, b and c stay, x leaves, and n joins, as a leaf or not."""
     triangle = links("ab bc ca")
     inner = st.sets(st.sampled_from(triangle), min_size=1)
     of_x, of_n = (st.sets(st.sampled_from(links(text)), min_size=1) for text in ("ax bx cx", "an bn cn"))
@@ -380,7 +380,7 @@ def is_accepted(tree: Topology, step: Step, goal: Topology) -> bool:
 
 
 def single_actions(tree: Topology, goal: Topology, operations: str) -> list[Action]:
-    """Every action that is alone applicable, so that drawn steps are mostly near misses or valid."""
+    """Every action that is applicable alone, so that drawn steps are valid or nearly so."""
     near = tree.neighbours
     found = [Action("shift", (i, j, k)) for j in tree.ids for i in near[j] for k in near[j] if i != k]
     found += [Action("append", (i, j)) for i in goal.ids if i not in near for j in tree.ids]

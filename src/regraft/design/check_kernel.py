@@ -15,7 +15,7 @@ from numba import njit
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 ENDS_HERE = -2
-"""As a successor: the path ends at this node."""
+"""The value of a node's successor if a path ends at this node."""
 
 
 class Flow(NamedTuple):
@@ -32,7 +32,7 @@ class Flow(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def topic_graph(members: Ints, place: Ints, start: Ints, near: Ints) -> tuple[Ints, Ints]:
-    """The arcs between these nodes, renumbered 0, 1, …; `place` is −1 everywhere, and is left so."""
+    """The arcs between these nodes, renumbered 0, 1, …; `place` is −1 everywhere before and after."""
     count = members.size
     for index in range(count):
         place[members[index]] = index
@@ -56,7 +56,7 @@ def topic_graph(members: Ints, place: Ints, start: Ints, near: Ints) -> tuple[In
 
 @njit(cache=True, nogil=True)
 def most_joined_first(start: Ints, near: Ints, k: int) -> tuple[Ints, Ints]:
-    """An order of the nodes in which each has as many earlier neighbours as can be had, counted up to k."""
+    """An order of the nodes in which each has as many earlier neighbours as possible, counted up to k."""
     nodes = start.size - 1
     order, joined = np.empty(nodes, np.int64), np.zeros(nodes, np.int64)
     done = np.zeros(nodes, np.bool_)
@@ -155,7 +155,7 @@ def cut_of(flow: Flow, nodes: int, source: int) -> tuple[Ints, Ints]:
 
 @njit(cache=True, nogil=True)
 def weakest(start: Ints, near: Ints, k: int) -> tuple[bool, Ints, Ints]:
-    """Whether a graph of more than k nodes is k-connected; if not, fewer than k nodes and whom they cut."""
+    """Whether a graph of more than k nodes is k-connected; if not, a cut and the nodes that it cuts off."""
     nodes = start.size - 1
     order, joined = most_joined_first(start, near, k)
     none, full = np.full(nodes, -1, np.int64), np.empty(2 * nodes + 2, np.int64)

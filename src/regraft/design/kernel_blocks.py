@@ -1,11 +1,11 @@
 """Compiled: the topics' blocks while links are added (kTCO §V, TC-blocks).
 
-Per topic a forest in which nodes and blocks alternate: `above[s]` is the block above slot s, `top[b]` the
-node above block b, and the nodes below a block stand in a ring (`after`, `before`) that `some[b]` points
-into. A link between two trees hangs the smaller below the other by a new block, a bridge. A link within a
-tree makes the blocks on the path between its ends one. Each pair of nodes that comes into one block is
-told once, so all links together cost at most the pairs of each topic. `merged` finds the block that a
-block has become part of.
+Each topic has a forest in which nodes and blocks alternate: `above[s]` is the block above slot s, `top[b]`
+the node above block b, and the nodes below a block stand in a ring (`after`, `before`) that `some[b]` points
+into. A link between two trees puts the smaller below the other by a new block, a bridge. A link within a tree
+merges the blocks on the path between its ends. Each pair of nodes that comes into one block is reported once,
+so all links together cost at most the pairs of each topic. `merged` finds the block that a block has become
+part of.
 """
 
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class Blocks(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def new_blocks(matrix: Matrix) -> Blocks:
-    """Every node alone in every topic."""
+    """The blocks before the first link: every node is alone in every topic."""
     slots, topics = matrix.topic_nodes.size, matrix.topic_start.size - 1
     largest = 0
     for t in range(topics):
@@ -108,9 +108,9 @@ def bridge(matrix: Matrix, blocks: Blocks, t: int, a: int, b: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _step_up(blocks: Blocks, at: int, place: int) -> tuple[int, int]:
-    """From a node to the block above, written to `path[place]`, and on to the node above that.
+    """Go from a node to the block above, which is written to `path[place]`, and to the node above that.
 
-    The node, or −1 where the tree ends; and what was met that the other way has marked: a block as
+    Returns the node, or −1 where the tree ends; and what the other path has marked already: a block as
     −2 − block, a node as itself, nothing as −1.
     """
     block = block_above(blocks, at) if at >= 0 else -1
@@ -178,7 +178,7 @@ def _until_node(top: Ints, path: Ints, start: int, count: int, node: int) -> int
 
 @njit(cache=True, nogil=True)
 def take_in(matrix: Matrix, blocks: Blocks, worth: Worth, known: int, block: int, cut: int) -> int:
-    """Add a block's nodes to `members`; tell each new pair. `cut` is the node that is there already."""
+    """Add a block's nodes to `members` and report each new pair. `cut` is the node that is there already."""
     nodes, members = matrix.topic_nodes, blocks.members
     count = known
     if blocks.top[block] != cut:
@@ -202,7 +202,7 @@ def take_in(matrix: Matrix, blocks: Blocks, worth: Worth, known: int, block: int
 
 @njit(cache=True, nogil=True)
 def absorb(blocks: Blocks, into: int, block: int) -> None:
-    """The nodes below `block` are from now on below `into`."""
+    """Put the nodes below `block` below `into`."""
     if into == block:
         return
     blocks.merged[block] = into
@@ -238,7 +238,7 @@ def fuse(matrix: Matrix, blocks: Blocks, worth: Worth, a: int, b: int) -> None:
 
 @njit(cache=True, nogil=True)
 def add_link(matrix: Matrix, blocks: Blocks, worth: Worth, v: int, w: int) -> None:
-    """A link in all topics that its ends share."""
+    """Add a link in all topics that its ends share."""
     one, other = matrix.node_start[v], matrix.node_start[w]
     last_one, last_other = matrix.node_start[v + 1], matrix.node_start[w + 1]
     while one < last_one and other < last_other:

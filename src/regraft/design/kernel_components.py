@@ -1,6 +1,6 @@
 """Compiled: the topics' components while links are added (kTCO §III, TC-components).
 
-Per topic the nodes of a component stand in a ring. When two become one, each pair across is told once.
+The nodes of a topic's component form a ring. When two become one, each pair across is reported once.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from regraft.design.matrix import Ints, Matrix
 
 
 class Components(NamedTuple):
-    """By slot."""
+    """Arrays by slot."""
 
     tree: Ints  # union-find
     after: Ints
@@ -21,7 +21,7 @@ class Components(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def new_components(matrix: Matrix) -> Components:
-    """Every node alone in every topic."""
+    """The components before the first link: every node is alone in every topic."""
     return Components(np.arange(matrix.topic_nodes.size), np.arange(matrix.topic_nodes.size))
 
 
@@ -35,7 +35,7 @@ def find(tree: Ints, one: int) -> int:
 
 @njit(cache=True, nogil=True)
 def join(matrix: Matrix, components: Components, worth: Worth, a: int, b: int, by: int) -> None:
-    """A link between two slots of a topic: what is across is worth less by so much."""
+    """Add a link between two slots of a topic: pairs across their components lose the given worth."""
     tree, after = components
     above, below = find(tree, a), find(tree, b)
     if above == below:

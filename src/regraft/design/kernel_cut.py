@@ -1,7 +1,7 @@
 """Compiled: where a topic of an overlay is weak, and the links that make it k-connected.
 
-Like Even's test: the topic's nodes are taken in an order in which each has as many earlier neighbours as
-can be had; a node without k of them needs k paths to different earlier nodes, and the first k nodes must
+As in Even's test, the topic's nodes are taken in an order in which each has as many earlier neighbours as
+possible; a node without k of them needs k paths to different earlier nodes, and the first k nodes must
 not be cut from each other. Where that fails, the nodes that the search could leave are one side of a cut
 of fewer than k nodes.
 """
@@ -46,7 +46,7 @@ def find_cut(matrix: Matrix, mesh: Mesh, t: int, side: Sides) -> bool:
     stamp = mesh.stamp[0]
     for index in range(members.size):
         v = order[index]
-        # The searches have stamps of their own; the marks of the earlier nodes keep theirs.
+        # Each search has a new stamp, so the marks of earlier nodes stay valid.
         if index >= mesh.k and joined[v] < mesh.k and _cuts(mesh, t, members, v, -1, stamp, side):
             return True
         mesh.target[v] = stamp
@@ -129,7 +129,7 @@ def crossed(matrix: Matrix, side: Sides, v: int, w: int) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def best_across(matrix: Matrix, mesh: Mesh, t: int, side: Sides, most: int) -> tuple[int, int]:
-    """The link that crosses most known cuts, topic t's among them; (−1, −1) if nobody has room for one."""
+    """The link that crosses most known cuts, topic t's among them; (−1, −1) if no node has room for one."""
     members = matrix.topic_nodes[matrix.topic_start[t] : matrix.topic_start[t + 1]]
     ones, twos = 0, 0
     near_side, far_side = np.empty(members.size, np.int64), np.empty(members.size, np.int64)

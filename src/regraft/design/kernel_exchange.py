@@ -1,4 +1,4 @@
-"""Compiled: links are exchanged for others, and every exchange that leaves one to spare saves a link.
+"""Compiled: links are exchanged for others, and every exchange that makes a link redundant saves one.
 
 A node a has a link to x that x can spare; only the topics in which a needs x stand against removing it.
 Another node y that wants those topics takes the place of x, preferably one that has itself a link to some
@@ -16,9 +16,9 @@ from regraft.design.matrix import Ints, Matrix, Pairs
 Prices = npt.NDArray[np.float64]
 State = npt.NDArray[np.uint64]
 LOOK = 48
-"""How many nodes are looked at to take the place of another."""
+"""How many nodes are tried to take the place of another."""
 ANYWAY = 16
-"""One in so many exchanges is taken although the new link serves fewer topics."""
+"""One in this many exchanges is accepted although the new link serves fewer topics."""
 
 
 @njit(cache=True, nogil=True)
@@ -34,7 +34,7 @@ def draw(state: State, below: int) -> int:
 
 @njit(cache=True, nogil=True)
 def needed_for(matrix: Matrix, mesh: Mesh, a: int, x: int, topics: Ints) -> int:
-    """Write the topics in which a could not do without its link to x; how many."""
+    """Write the topics in which a needs its link to x; returns how many."""
     count = 0
     for at in range(matrix.node_start[a], matrix.node_start[a + 1]):
         t = matrix.node_topics[at]
@@ -118,7 +118,7 @@ def substitute(matrix: Matrix, mesh: Mesh, a: int, x: int, topics: Ints, prices:
 
 @njit(cache=True, nogil=True)
 def shed(matrix: Matrix, mesh: Mesh, v: int, keep: int) -> int:
-    """Remove what can go of v's links, except that to `keep`; how many went."""
+    """Remove v's redundant links, except the one to `keep`; returns how many."""
     gone = 0
     at = mesh.start[v]
     while at < mesh.start[v] + mesh.degree[v]:
@@ -133,7 +133,7 @@ def shed(matrix: Matrix, mesh: Mesh, v: int, keep: int) -> int:
 
 @njit(cache=True, nogil=True)
 def exchange(matrix: Matrix, mesh: Mesh, trials: int, prices: Prices, state: State) -> int:
-    """Try so many exchanges, none for a link of a higher price; how many links were saved."""
+    """Try this many exchanges, never for a link of a higher price; returns how many links were saved."""
     nodes = mesh.degree.size
     longest = 1
     for v in range(nodes):

@@ -2,7 +2,7 @@
 
 `worth[v, w]` (v < w) is what a link between v and w is worth now. It never rises, nor does its level. So the
 best link, ties to the smaller pair, is found by sweeping the levels downwards: within a level one pass
-over the pairs is enough, since a pair that was passed by cannot come back to it. Rows whose best is below
+over the pairs is enough, since a pair that was passed cannot return to it. Rows whose best is below
 the level are skipped. Without prices the level is the worth itself; with prices it is the logarithm of
 worth per price, in steps of five per cent.
 """
@@ -23,7 +23,7 @@ LEVEL, ROW, COLUMN, TOP = range(4)
 
 class Sweep(NamedTuple):
     worth: Worth
-    level_of: Ints  # by worth; 0 for what is worth nothing
+    level_of: Ints  # by worth; 0 if worth nothing
     discount: Discount
     tops: Ints  # no pair of the row is above this level
     cursor: Ints  # the level, where in it the sweep stands, and the best seen in that row
@@ -46,7 +46,7 @@ def shared_topics(matrix: Matrix, each: int) -> Worth:
 
 @njit(cache=True, nogil=True)
 def new_sweep(worth: Worth, discount: Discount, room: Ints) -> Sweep:
-    """To be made when `worth` says what the first link is chosen from."""
+    """A sweep that starts at the highest level of `worth`, which must be complete."""
     nodes = worth.shape[0]
     tops = np.zeros(nodes, np.int64)
     most, dearest = 0, 0
@@ -65,7 +65,7 @@ def new_sweep(worth: Worth, discount: Discount, room: Ints) -> Sweep:
 
 @njit(cache=True, nogil=True)
 def next_link(sweep: Sweep) -> tuple[int, int]:
-    """The best link now, if there is room at its ends; (−1, −1) when nothing is worth anything.
+    """The best link that both ends have room for; (−1, −1) when no link is worth anything.
 
     The caller lowers `worth`, that of the link itself to 0, before it asks again.
     """
@@ -97,7 +97,7 @@ def next_link(sweep: Sweep) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def lower(worth: Worth, v: int, w: int, by: int) -> None:
-    """The pair is worth less; one that is linked already stays at 0."""
+    """Lower the worth of the pair; a pair that is linked already stays at 0."""
     if v > w:
         v, w = w, v
     if worth[v, w] > 0:
@@ -106,7 +106,7 @@ def lower(worth: Worth, v: int, w: int, by: int) -> None:
 
 @njit(cache=True, nogil=True)
 def put(links: Ints, count: int, v: int, w: int) -> Ints:
-    """The links with one more at `count`; in a larger array if it was full. Lists take longer to compile."""
+    """The links with one more at `count`, in a larger array if it was full (lists take longer to compile)."""
     if count == links.shape[0]:
         larger = np.empty((2 * count + 64, 2), np.int64)
         larger[:count] = links

@@ -1,4 +1,4 @@
-"""Compiled: an overlay whose links come and go, with what tells at once that a link must stay.
+"""Compiled: an overlay whose links come and go, with counts that show at once that a link must stay.
 
 `within[s]` is how many neighbours of a slot's node share its topic, and must not fall below `need[t]`: k, or
 all the others in a topic of at most k nodes. If that lets a link go, G(t) stays k-connected without it
@@ -19,7 +19,7 @@ ENDS_HERE = -2
 
 
 class Mesh(NamedTuple):
-    """The neighbours of node v are `near[start[v] : start[v] + degree[v]]`; what follows is spare."""
+    """The neighbours of node v are `near[start[v] : start[v] + degree[v]]`; the rest of its part is spare."""
 
     k: int
     wants: Flags  # [topic, node]
@@ -28,7 +28,7 @@ class Mesh(NamedTuple):
     near: Ints
     within: Ints
     need: Ints
-    stamp: Ints  # one number, rising: marks of earlier searches are old
+    stamp: Ints  # one number that only rises: marks of earlier searches are smaller
     target: Ints  # marks: neighbours of the far end
     seen: Ints  # marks of states
     came: Ints
@@ -134,7 +134,7 @@ def spared(matrix: Matrix, mesh: Mesh, v: int, w: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def removable(matrix: Matrix, mesh: Mesh, v: int, w: int) -> bool:
-    """Whether a link can go: every topic that its ends share stays k-connected without it."""
+    """Whether a link is redundant: every topic that its ends share stays k-connected without it."""
     if not spared(matrix, mesh, v, w) or not spared(matrix, mesh, w, v):
         return False
     for at in range(matrix.node_start[v], matrix.node_start[v + 1]):
@@ -174,7 +174,7 @@ def paths_to_marked(mesh: Mesh, wants: Flags, v: int, w: int, target: int) -> in
 
 @njit(cache=True, nogil=True)
 def _put(mesh: Mesh, x: int, previous: int) -> None:
-    """x is on a path now, behind `previous`."""
+    """Put x on a path, after `previous`."""
     if mesh.before[x] < 0:
         mesh.touched[0] += 1
         mesh.touched[mesh.touched[0]] = x
@@ -183,7 +183,7 @@ def _put(mesh: Mesh, x: int, previous: int) -> None:
 
 @njit(cache=True, nogil=True)
 def clear_paths(mesh: Mesh) -> None:
-    """Not by walking the paths: augmenting may have left circles beside them."""
+    """Clear all paths, not by walking along them: augmenting may have left cycles beside them."""
     for place in range(1, mesh.touched[0] + 1):
         x = mesh.touched[place]
         mesh.before[x] = mesh.behind[x] = -1

@@ -6,12 +6,17 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
+import scipy.sparse.csgraph
 
 from regraft.model import BadInput, Topology
 from regraft.model.spans import Spans
 from regraft.model.tree_index import TreeIndex
 from regraft.model.workload import Workload
+
+SOURCES = 256
+"""How many searches run together: all their distances are in memory."""
 
 
 class Topic(NamedTuple):
@@ -21,6 +26,12 @@ class Topic(NamedTuple):
     brokers: tuple[str, ...]
     links: Any
     """A symmetric sparse matrix over `brokers`: each link's place in the topology, plus 1 (0 is no link)."""
+
+    def distances(self, links: Any, unweighted: bool = False) -> Iterator[npt.NDArray[np.float64]]:
+        """Shortest distances from all brokers over a matrix like `links`, some rows at a time."""
+        for start in range(0, len(self.brokers), SOURCES):
+            sources = np.arange(start, min(start + SOURCES, len(self.brokers)))
+            yield scipy.sparse.csgraph.dijkstra(links, indices=sources, unweighted=unweighted)
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,9 @@ from itertools import pairwise
 from math import fsum
 
 import numpy as np
-import scipy.sparse.csgraph
 
 from regraft.evaluate.case import Case, Topic
 from regraft.model.assessment import Finding
-
-SOURCES = 256
-"""How many searches run together: all their distances are in memory."""
 
 
 def latency(case: Case) -> Finding:
@@ -94,6 +90,4 @@ def _distances(
     weighted = topic.links.copy()
     # In a sparse matrix 0 means no link; the least positive number changes no sum.
     weighted.data = np.maximum(latencies[weighted.data], np.finfo(np.float64).tiny)
-    for start in range(0, len(topic.brokers), SOURCES):
-        sources = np.arange(start, min(start + SOURCES, len(topic.brokers)))
-        yield scipy.sparse.csgraph.dijkstra(weighted, indices=sources)
+    return topic.distances(weighted)

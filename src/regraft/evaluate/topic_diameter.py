@@ -5,13 +5,9 @@ diameter; then there is neither a maximum nor an average.
 """
 
 import numpy as np
-import scipy.sparse.csgraph
 
 from regraft.evaluate.case import Case, Topic
 from regraft.model.assessment import Finding
-
-SOURCES = 256
-"""How many searches run together: all their distances are in memory."""
 
 
 def topic_diameter(case: Case) -> Finding:
@@ -34,9 +30,7 @@ def topic_diameter(case: Case) -> Finding:
 def diameter(topic: Topic) -> float | None:
     """In links; None if not connected."""
     longest = 0.0
-    for start in range(0, len(topic.brokers), SOURCES):
-        sources = np.arange(start, min(start + SOURCES, len(topic.brokers)))
-        distances = scipy.sparse.csgraph.dijkstra(topic.links, indices=sources, unweighted=True)
+    for distances in topic.distances(topic.links, unweighted=True):
         longest = max(longest, float(distances.max()))
         if longest == np.inf:
             return None

@@ -6,7 +6,7 @@ tree, P(g), has become one link. Each step looks at all those paths, scores ever
 how much it brings the goals closer, and takes shifts in order of score as long as they are compatible:
 no link removed twice, no guard removed, a guard not used from both its ends (that gains nothing).
 
-When that leads nowhere for a while, plain path lengths are counted instead; when nothing shortens
+When that makes no progress for a while, plain path lengths are counted instead; when nothing shortens
 them either, the goal with the shortest path is *slid* into place, one path link per step. That always
 ends, so a plan is found for any two trees.
 """
@@ -34,7 +34,7 @@ DONE, TOO_LONG, STUCK = 0, 1, 2
 """How a greedy run ended: goal reached, more steps than allowed, or no shift possible within the limits."""
 
 PATIENCE = 6
-"""Steps without a shorter total length before a simpler way is taken."""
+"""Steps without a shorter total length before a simpler method is used."""
 
 FREE, MOVED, GUARD = 0, 1, 2
 """What a link is used for in the step that is being put together."""

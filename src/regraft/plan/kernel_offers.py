@@ -65,7 +65,7 @@ class Offers(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def scored_offers(run: Run, total: int) -> Offers:
-    """All shifts along the paths of goals, of so much length in total, that bring the goals closer."""
+    """All shifts along the paths of goals that bring the goals closer; `total` is the length of all paths."""
     pairs = new_pairs(run.token.size, total)
     score_pairs(run, pairs)
     if run.style[RECRUIT] > 0.0:
@@ -104,7 +104,7 @@ def enter(keys: Ints, middle: Ints, gain: Floats, filled: Ints, key: int, broker
 
 @njit(cache=True, nogil=True, inline="always")
 def need(staying: int, tokens: int, style: Floats, merging: Floats) -> float:
-    """How far a goal is whose path has so many staying links and tokens."""
+    """How far a goal is from done, if its path has this many staying links and tokens."""
     if style[LINEAR] > 0.0:
         return float(staying + tokens)
     many = max(tokens, 1)
@@ -178,7 +178,7 @@ def recruit(run: Run, pairs: Pairs) -> None:
 
 @njit(cache=True, nogil=True)
 def new_offers(most: int) -> Offers:
-    """Space for so many offers."""
+    """Space for this many offers."""
     return Offers(
         np.empty(most), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     )

@@ -97,7 +97,7 @@ def possible(act: int, step: int, live: Flags, removed: Ints, added: Ints, guard
 
 @njit(cache=True, nogil=True)
 def refine(live: Flags, removed: Ints, added: Ints, guards: Ints) -> Flags:
-    """Strike out of `live` (state, link) what no action supports, until nothing changes.
+    """Remove from `live` (state, link) what no action supports, until nothing changes.
 
     A link is in a state only if it was there before or an action can have added it, and only if it
     stays or an action can remove it. Returns which actions remain.

@@ -19,14 +19,14 @@ from regraft.plan.kernel_tree import Floats, Ints
 LARGEST = 40
 """Acts that a window has at most."""
 SPREADS = (0.0, 0.1, 0.4, 1.0)
-"""Shares of the acts passed by that are taken into a window although they need not be."""
+"""Shares of the acts between those of a window that are taken into it although they need not be."""
 DIFFERENCES = (0.0, 0.5, 1.0, 2.0)
 """How different the weights of goals are: standard deviations of their logarithms."""
 
 
 @njit(cache=True, nogil=True)
 def replan(ends: Ints, acts: Ints, wanted: Ints, tries: int, seed: int) -> tuple[Ints, Ints]:
-    """The initial links, perhaps numbered anew, and the plan after so many tries: it never gets longer.
+    """The initial links, perhaps renumbered, and the plan after this many tries: it never gets longer.
 
     `ends` has the initial links by their ends, `wanted` the missing goal links as sorted keys
     (low · brokers + high): once there, they must stay. The arguments are not changed.
@@ -43,7 +43,7 @@ def replan(ends: Ints, acts: Ints, wanted: Ints, tries: int, seed: int) -> tuple
         before, window = ends.copy(), acts[first:last]
         perform(before, acts[:first])
         found, anew = planned_anew(before, window, wanted, backwards)
-        # Equal is accepted: a search that may wander over plateaus gets further.
+        # An equal length is accepted too: a search that can cross plateaus gets further.
         if found and anew.shape[0] <= window.shape[0]:
             acts = np.concatenate((acts[:first], anew, renamed(before, window, anew, acts[last:])))
     return turned(ends, acts) if backwards else (ends, acts)
@@ -86,7 +86,7 @@ def concern(acts: Ints, x: int, y: int) -> bool:
 def gathered(acts: Ints, first: int, size: int, spread: float) -> tuple[Ints, int, int]:
     """The plan with a window of at most `size` acts in one stretch, and where that begins and ends.
 
-    Of the later acts passed by it has all that must follow one of its acts, and a share of the others.
+    Of the acts in between, the window takes all that must follow one of its acts, and a share of the others.
     """
     window = np.empty(size, np.int64)
     others = np.empty(acts.shape[0], np.int64)
@@ -158,7 +158,7 @@ def joining(one: int, other: int, ends: Ints, some: Ints) -> int:
 
 @njit(cache=True, nogil=True)
 def random_style() -> Floats:
-    """See `kernel_offers`: more variety than `greedy` has, since a window is planned in so many ways."""
+    """A style (see `kernel_offers`), more varied than those of `greedy`: a window is planned many times."""
     style = np.zeros(STYLE_SIZE)
     style[LINEAR], style[RECRUIT] = np.random.rand() < 0.3, np.random.rand() < 0.3
     style[CHOOSY], style[NOISE] = any_of((0.0, 0.5, 0.9, 1.0)), any_of((0.0, 0.3, 1.0))

@@ -1,7 +1,7 @@
 """Compiled walks over a tree whose links move.
 
-A tree is a few arrays that are written over step by step; nothing is allocated while a plan is made.
-numba's cache looks at one file only: after a change here, compiled callers in `kernel` and
+A tree is a few arrays that are written over step by step; nothing is allocated while a plan is made. numba's
+cache notices only changes of a function's own file: after a change here, compiled callers in `kernel` and
 `kernel_offers` are stale until those files change as well (`touch` is enough).
 """
 

@@ -28,7 +28,7 @@ def dual_ascent(graph: Graph, members: Ints, most: int) -> float:
     while count and looked < most:
         turn += 1
         pick, fewest = 0, np.inf
-        for index in range(min(count, 12)):  # a small set: of a few members, the one reached from fewest
+        for index in range(min(count, 12)):  # the member reached from the fewest brokers, of a few
             place = (turn + index * 7) % count
             reached = _reached(graph, left, waiting[place], inside, stack)
             looked += reached[1]

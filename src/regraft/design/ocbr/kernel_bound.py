@@ -1,4 +1,4 @@
-"""Compiled: what each class must pay at least in any tree, from the distances between its members."""
+"""Compiled: the least that each class costs in any tree, from the distances between its members."""
 
 import numpy as np
 from numba import njit

@@ -11,9 +11,10 @@ from regraft.design.ocbr.kernel_tree import NONE, Floats, Ints, Loop, Tree, exch
 def best_exchange(
     net: Net, tree: Tree, loop: Loop, worth: Worth, one: int, other: int, goal: Ints
 ) -> tuple[float, int, int, int]:
-    """Add this link for the best of its loop that is not in the goal tree (parents; -2: no goal).
+    """Find the best link to remove if this one is added, but none of the goal tree (parents; -2: no goal).
 
-    The change of the cost, the place of the link to remove (-1: none), the brokers and the top of the loop.
+    Returns the change of the cost, the place of the link to remove (-1: none), the length of the loop and its
+    top.
     """
     if one == other or tree.parent[one] == other or tree.parent[other] == one:
         return 0.0, NONE, 0, 0
@@ -38,7 +39,7 @@ def best_exchange(
 def value_all(
     net: Net, tree: Tree, loop: Loop, worth: Worth, pairs: Ints, goal: Ints, change: Floats, shifts: Ints
 ) -> None:
-    """Of every pair: the change of its best exchange and the shifts it takes (0: not possible)."""
+    """For every pair: the change of cost of its best exchange and the shifts it takes (0: not possible)."""
     for index in range(pairs.shape[0]):
         saved, gone, length, _ = best_exchange(net, tree, loop, worth, pairs[index, 0], pairs[index, 1], goal)
         change[index] = saved
@@ -47,7 +48,7 @@ def value_all(
 
 @njit(cache=True, nogil=True)
 def carry_out(tree: Tree, loop: Loop, one: int, other: int, gone: int) -> int:
-    """Do the exchange that `best_exchange` chose; `loop.path` keeps the loop. Its number of brokers."""
+    """Carry out the exchange that `best_exchange` chose; returns the length of the loop, see `loop.path`."""
     length, top = find_loop(tree, loop, one, other)
     exchange(tree, loop, length, top, gone)
     return length

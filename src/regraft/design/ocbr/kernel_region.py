@@ -1,6 +1,6 @@
 """Compiled: the best tree over a few brokers, by dynamic programming over their subsets.
 
-`inside[S]` is the demand of the classes that live wholly within S. A link with S on one side carries
+`inside[S]` is the demand of the classes whose members are all in S. A link with S on one side carries
 D − inside[S] − inside[rest]; a broker is crossed by all classes but those inside one of the parts that
 its removal leaves. Both depend only on which brokers are below a link, so the best branch over a set is
 built from the best branches over a partition of it: O(k·3^(k−1)) time for k brokers, whatever the number
@@ -103,7 +103,7 @@ def _hang(region: Region, s: int, v: int, k: int, carried: float, spared: float)
     best, by = np.inf, 1
     for w in range(1, k):
         if s >> (w - 1) & 1:
-            # Infinity times no traffic is not a number; a link that is not possible stays impossible.
+            # Infinity times zero demand would be NaN; an impossible link must stay impossible.
             price = region.prices[v, w]
             here = region.branch[s, w] + (price * carried if price < np.inf else np.inf)
             if here < best:

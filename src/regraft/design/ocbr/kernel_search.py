@@ -40,7 +40,7 @@ def offered(net: Net, offers: Offers, one: int) -> int:
 def try_link(
     net: Net, tree: Tree, loop: Loop, worth: Worth, one: int, other: int, heat: float
 ) -> float:  # fmt: skip
-    """Add the link for the best of its loop if that lowers the cost (or the heat allows it); the change."""
+    """Add the link and remove the best of its loop, if that saves or the heat allows it; the change."""
     if one == other or tree.parent[one] == other or tree.parent[other] == one:
         return 0.0
     closing = price_of(net, one, other)
@@ -101,7 +101,7 @@ def grow(tree: Tree, worth: Worth, region: Region, k: int, most: int) -> int:
         near = tree.parent[b]
         if near == NONE or np.random.random() < 0.6:
             children, below = 0, tree.child[b]
-            while below != NONE:  # one of the children, each as likely
+            while below != NONE:  # one of the children, all equally likely
                 children += 1
                 if np.random.randint(children) == 0:
                     near = below
@@ -116,7 +116,7 @@ def grow(tree: Tree, worth: Worth, region: Region, k: int, most: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _in_order(tree: Tree, place: Ints, brokers: Ints, k: int) -> None:
-    """Every broker after its parent; takes the marks off."""
+    """Put every broker after its parent, and remove the marks."""
     done = 0
     while done < k:
         for i in range(done, k):
@@ -146,7 +146,7 @@ def around_link(
 
 @njit(cache=True, nogil=True)
 def seed_random(seed: int) -> None:
-    """numba's own generator, which the compiled functions of this process share."""
+    """Seed numba's own generator, which all compiled functions of this process share."""
     np.random.seed(seed)
 
 

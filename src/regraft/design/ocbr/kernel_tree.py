@@ -2,8 +2,8 @@
 
 The tree hangs at broker 0. Children are linked lists, so that hanging a branch elsewhere changes as
 many numbers as the loop has links. `weight` counts the memberships (members of classes) in the branch
-below a broker, itself included. numba's cache looks at one file only: after a change here, touch the
-callers.
+below a broker, itself included. numba's cache notices only changes of a function's own file: after a change
+here, touch the files of the callers.
 """
 
 from typing import NamedTuple
@@ -79,7 +79,7 @@ def hang_up(parent: Ints, own: Ints) -> Tree:
 
 @njit(cache=True, nogil=True)
 def adopt(tree: Tree, above: int, b: int) -> None:
-    """Make b the first child of `above`; weights are the caller's."""
+    """Make b the first child of `above`; the caller updates weights."""
     first = tree.child[above]
     tree.parent[b] = above
     tree.before[b] = NONE
@@ -91,7 +91,7 @@ def adopt(tree: Tree, above: int, b: int) -> None:
 
 @njit(cache=True, nogil=True)
 def orphan(tree: Tree, b: int) -> None:
-    """Take b from its parent; weights are the caller's."""
+    """Take b from its parent; the caller updates weights."""
     earlier, later = tree.before[b], tree.after[b]
     if earlier != NONE:
         tree.after[earlier] = later
