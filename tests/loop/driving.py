@@ -1,4 +1,4 @@
-"""A loop that a test drives by hand: events in, commands looked at."""
+"""A loop that a test drives by hand: it gives events and looks at the commands."""
 
 from typing import TypeVar
 
@@ -44,7 +44,7 @@ class Driven:
         return self.give(e.Tick(at=self.now))
 
     def window(self, publications: int = 1000, **judged: object) -> tuple[c.Command, ...]:
-        """To the end of the next window, measured and judged."""
+        """Go to the end of the next window, and answer its measurement and judgement."""
         self.now = max(self.now, self.state.due)
         self.give(e.Tick(at=self.now))
         command = self.asked(c.Measure)

@@ -1,4 +1,4 @@
-"""Goals say what they see; a later goal never breaks an earlier one."""
+"""Goals give their verdicts in words and numbers; a later goal never breaks an earlier one."""
 
 from regraft.evaluate import assess
 from regraft.loop.goals import Limits, Seen, Verdict
@@ -45,7 +45,7 @@ def test_capacity_counts_messages_a_second() -> None:
     assert named(CHAIN, Limits(link_capacity=9.9))["capacity"] is False
 
 
-def test_of_brokers_and_links_the_fuller_one_is_told() -> None:
+def test_capacity_reports_the_fuller_of_brokers_and_links() -> None:
     verdict = next(
         each
         for each in judge(seen(CHAIN), Limits(broker_capacity=1000.0, link_capacity=20.0))
@@ -54,7 +54,7 @@ def test_of_brokers_and_links_the_fuller_one_is_told() -> None:
     assert "link" in verdict.reason
 
 
-def test_a_latency_that_is_not_known_can_not_be_said() -> None:
+def test_a_latency_that_is_not_known_is_neither_kept_nor_broken() -> None:
     assert named(CHAIN, Limits(latency_ms=5))["latency"] is None
     timed = Topology(CHAIN.brokers, tuple(Link(link.ends, latency_ms=2.0) for link in CHAIN.links))
     assert named(timed, Limits(latency_ms=5))["latency"] is False
@@ -90,7 +90,7 @@ def test_a_candidate_that_breaks_a_hard_goal_is_refused_whatever_it_saves() -> N
 
 
 def test_a_later_goal_does_not_make_an_earlier_one_worse() -> None:
-    """The chain is better balanced for nobody's sake but costs more."""
+    """The chain is better balanced, but its routing cost is higher."""
     found = compare(seen(STAR), seen(CHAIN), Limits(), 0.005)
     assert found.against is not None
     assert found.against.startswith("routing cost would get worse")

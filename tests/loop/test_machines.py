@@ -1,4 +1,4 @@
-"""The loop's state machines: their drawings, and that random histories take every way that is drawn."""
+"""The loop's state machines: they are drawn as they are, and random histories take every transition."""
 
 import pytest
 from tests.diagrams import assert_drawn

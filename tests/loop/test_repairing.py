@@ -24,7 +24,7 @@ def test_what_healing_wants_becomes_a_topology() -> None:
     assert ("a", "c") in shifted.by_ends
 
 
-def test_what_healing_can_not_have_is_said() -> None:
+def test_an_intent_that_cannot_be_carried_out_is_refused_with_a_reason() -> None:
     def after(intent: object) -> Topology | str:
         return wanted_topology(CHAIN, [intent], (), None)  # type: ignore[list-item]
 

@@ -23,7 +23,7 @@ def test_a_window_is_measured_when_it_is_over_and_not_before() -> None:
     assert (asked.start, asked.end) == (1000.0, 1010.0)
 
 
-def test_windows_that_were_missed_are_not_made_up_for() -> None:
+def test_windows_that_were_missed_stay_unmeasured() -> None:
     loop = Driven()
     loop.wait(95)
     asked = loop.asked(c.Measure)
@@ -149,7 +149,7 @@ def test_a_candidate_has_to_gain_in_several_windows_in_a_row() -> None:
 
 
 def test_what_is_confirmed_is_designed_once_more_for_the_windows_in_which_it_was() -> None:
-    """So that the traffic before a change of traffic has no part in it."""
+    """If the traffic has changed, the traffic before that has no influence on the design."""
     loop = Driven("automatic", confirm=2)
     loop.window()
     loop.design(0.3, added=("x", "y"))
@@ -224,7 +224,7 @@ def test_a_change_by_somebody_else_during_a_run_is_known_when_it_has_failed() ->
         lambda now: e.Paused(at=now, reason="lunch", by="ann"),
     ],
 )
-def test_who_is_told_to_observe_while_a_plan_is_made_does_not_propose_it(
+def test_a_loop_that_is_set_to_observe_while_a_plan_is_made_does_not_propose_it(
     told: Callable[[float], e.Event],
 ) -> None:
     loop = Driven("propose")
@@ -239,7 +239,7 @@ def test_who_is_told_to_observe_while_a_plan_is_made_does_not_propose_it(
     assert loop.state.proposal.observed
 
 
-def test_who_stopped_a_run_is_said() -> None:
+def test_the_log_says_who_stopped_a_run() -> None:
     loop = Driven("propose")
     loop.give(e.Approved(at=loop.now, plan=loop.proposal(), by="ann"))
     loop.give(e.RunAsked(at=loop.now, wanted="stop", by="eve"))
@@ -277,7 +277,7 @@ def test_after_a_change_it_cools_down_and_looks_at_what_was_gained() -> None:
     assert "30.0% saved, 30.0% were expected" in loop.said[-2][1]
 
 
-def test_a_change_that_gained_nothing_is_said_to_have() -> None:
+def test_a_change_that_gained_nothing_is_logged_as_such() -> None:
     loop = Driven("automatic", cool_down_seconds=30.0)
     loop.proposal(gain=0.3)
     loop.deployed()
@@ -306,7 +306,7 @@ def test_a_change_is_forgotten_in_time() -> None:
 
 
 def test_what_is_forgotten_may_be_undone_for_the_least_gain() -> None:
-    """Though nothing was changed since, and so nothing was put out of mind."""
+    """Also if no later run has cleared the memory: `deployed` does that, and no other event."""
     loop = Driven("automatic", cool_down_seconds=0.0, least_gain=0.1, memory_seconds=30.0)
     loop.proposal(gain=0.3)
     loop.deployed()
@@ -384,7 +384,7 @@ def test_healing_that_has_not_begun_when_the_loop_is_told_to_observe_is_not_done
     assert not any(isinstance(each, c.Repair | c.Deploy) for each in loop.last)
 
 
-def test_healing_that_can_not_be_planned_is_told_why() -> None:
+def test_healing_that_cannot_be_planned_is_told_why() -> None:
     loop = Driven("propose")
     loop.give(e.IntentRaised(at=loop.now, id="i1", intent=Delete(broker="b3")))
     ticket = loop.asked(c.Repair).ticket
@@ -422,7 +422,7 @@ def test_while_zookeeper_is_away_nothing_is_approved_and_it_is_probed() -> None:
     loop.asked(c.Deploy)
 
 
-def test_a_run_that_lost_zookeeper_goes_on_when_it_is_back() -> None:
+def test_a_run_that_lost_zookeeper_continues_when_it_is_back() -> None:
     loop = Driven("automatic")
     plan = loop.proposal()
     loop.give(e.Failed(at=loop.now, part="coordination", reason="lease lost", ticket=loop.state.ticket))
@@ -440,7 +440,7 @@ def test_a_failed_run_makes_the_loop_observe_for_a_while() -> None:
     assert [*modes, loop.state.effective_mode] == ["observe", "automatic"]
 
 
-def test_after_a_restart_a_run_goes_on_and_other_work_begins_anew() -> None:
+def test_after_a_restart_a_run_continues_and_other_work_begins_anew() -> None:
     loop = Driven("automatic")
     plan = loop.proposal()
     loop.give(e.Started(at=loop.now))

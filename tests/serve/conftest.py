@@ -13,5 +13,5 @@ def bench(request: pytest.FixtureRequest) -> Bench:
 
 @pytest.fixture(params=["memory", "zookeeper"])
 def breakable(request: pytest.FixtureRequest) -> Bench:
-    """One that can go away."""
+    """A bench whose network can go away."""
     return InMemory() if request.param == "memory" else OnOwnZooKeeper()

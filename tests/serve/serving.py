@@ -1,6 +1,6 @@
-"""A running service, on a network in memory or on a real ZooKeeper with agents that pretend.
+"""A running service, on a network in memory or on a real ZooKeeper with fake agents.
 
-A `Bench` is the place that a test of the service runs on; the test does not know which. Windows are made up.
+A test of the service runs on a `Bench` and does not know which of them it is. Windows are made up.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ STAYS = Workload((TrafficClass(frozenset("ab"), 900.0),))
 
 
 class Controls(Protocol):
-    """`silent` brokers never become ready; `prepared` are those that were told to change something."""
+    """`silent` brokers never become ready; `prepared` are the changes that brokers were told to make."""
 
     silent: set[str]
     prepared: list[tuple[str, str]]
@@ -44,7 +44,7 @@ class Bench(Protocol):
         ...
 
     def network(self, topology: Topology = CHAIN) -> AbstractAsyncContextManager[Controls]:
-        """It has been started, and its brokers can be changed."""
+        """A network that has been started, and whose links can be changed."""
         ...
 
     def serving(
@@ -52,7 +52,7 @@ class Bench(Protocol):
     ) -> AbstractAsyncContextManager[Service]: ...
 
     async def set_topology(self, topology: Topology, epoch: int) -> None:
-        """Somebody else changes it."""
+        """Change the topology as somebody else would."""
         ...
 
     async def go_away(self) -> None: ...
@@ -134,7 +134,7 @@ class OnZooKeeper:
 
 
 class OnOwnZooKeeper(OnZooKeeper):
-    """One that can be killed; it runs while `network` is entered."""
+    """A ZooKeeper of the test's own, which can be killed; it runs inside `network`."""
 
     def __init__(self) -> None:
         super().__init__("", "/test")
@@ -168,7 +168,7 @@ def settings(hosts: str, root: str, folder: Path, **loop: Any) -> ServeConfigura
 
 
 async def until(holds: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """What it says as soon as that is true."""
+    """Waits until `holds` returns something true, and returns it."""
     async with asyncio.timeout(seconds):
         while not (found := holds()):
             await asyncio.sleep(0.02)
@@ -176,5 +176,5 @@ async def until(holds: Callable[[], Any], seconds: float = 20.0) -> Any:
 
 
 def kinds(service: Service) -> list[str]:
-    """Of the decisions, the oldest first."""
+    """The kinds of the decisions, the oldest first."""
     return [each.kind for each in reversed(service.decisions(500))]

@@ -1,4 +1,4 @@
-"""Adaptations are told to those who follow the stream, once each and again when their outcome is known."""
+"""Followers of the stream are told of each adaptation once, and again when its outcome is known."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""One file says everything, and whatever is wrong with it is said with its line."""
+"""One file holds the whole configuration, and each fault in it is reported with its line."""
 
 from pathlib import Path
 
@@ -118,6 +118,6 @@ def test_a_misspelt_name_comes_with_the_one_that_may_be_meant(tmp_path: Path) ->
     assert fault(tmp_path, "[loop]\nconfrim = 3").endswith('(is "confirm" meant?)')
 
 
-def test_what_is_no_toml_is_said_with_its_place(tmp_path: Path) -> None:
+def test_a_file_that_is_not_toml_is_refused_with_the_place(tmp_path: Path) -> None:
     assert "is not TOML" in fault(tmp_path, "[loop\n")
     assert "line 1" in fault(tmp_path, "[loop\n")

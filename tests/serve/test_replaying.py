@@ -82,7 +82,7 @@ def test_in_mode_observe_nothing_changes_and_it_is_said_what_could() -> None:
     assert "would-propose" in [each.kind for each in found.decisions]
 
 
-def test_in_mode_propose_whoever_is_asked_approves() -> None:
+def test_in_mode_propose_every_proposal_is_approved() -> None:
     found = played([window(number, ONE) for number in range(4)], "propose")
     assert len(found.changes) == 1
     assert [each.by for each in found.decisions if each.kind == "approved"] == ["whoever is asked"]

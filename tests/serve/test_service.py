@@ -56,7 +56,7 @@ def _ended(service: object, id: str) -> v.OperationView | None:
     return found if found.ended is not None else None
 
 
-def test_in_mode_automatic_it_goes_on_by_itself_and_verifies(bench: Bench, tmp_path: Path) -> None:
+def test_in_mode_automatic_the_plan_is_carried_out_and_verified(bench: Bench, tmp_path: Path) -> None:
     async def scenario() -> None:
         configuration = bench.settings(tmp_path, mode="automatic")
         async with bench.network(), bench.serving(configuration) as service:
@@ -72,7 +72,7 @@ def test_in_mode_automatic_it_goes_on_by_itself_and_verifies(bench: Bench, tmp_p
     within(scenario())
 
 
-def test_in_mode_observe_the_answer_is_shown_and_can_not_be_carried_out(bench: Bench, tmp_path: Path) -> None:
+def test_in_mode_observe_the_answer_is_shown_and_cannot_be_carried_out(bench: Bench, tmp_path: Path) -> None:
     async def scenario() -> None:
         configuration = bench.settings(tmp_path, mode="observe", cool_down="0s")
         async with bench.network(), bench.serving(configuration) as service:
@@ -188,7 +188,7 @@ def test_proposals_operations_and_modes_survive_a_restart(bench: Bench, tmp_path
     within(scenario())
 
 
-def test_a_run_that_is_interrupted_goes_on_after_the_restart(bench: Bench, tmp_path: Path) -> None:
+def test_a_run_that_is_interrupted_continues_after_the_restart(bench: Bench, tmp_path: Path) -> None:
     async def scenario() -> None:
         configuration = bench.settings(tmp_path)
         async with bench.network() as brokers:
@@ -281,7 +281,7 @@ def test_rules_without_a_destination_database_say_why_there_are_none(bench: Benc
     within(scenario())
 
 
-def test_a_state_that_can_not_be_read_is_named_and_nothing_begins(bench: Bench, tmp_path: Path) -> None:
+def test_a_state_that_cannot_be_read_is_named_and_nothing_begins(bench: Bench, tmp_path: Path) -> None:
     configuration = bench.settings(tmp_path)
     store = Store(configuration.state.folder / STATE)
     store._connection.execute("INSERT INTO state VALUES (1, ?)", (b'{"phase": 5}',))

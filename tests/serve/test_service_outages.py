@@ -10,7 +10,7 @@ from regraft.serve import views as v
 from regraft.serve.store import Store, StoreFault
 
 
-def test_the_loop_observes_while_the_network_is_away_and_goes_on_when_it_is_back(
+def test_the_loop_observes_while_the_network_is_away_and_continues_when_it_is_back(
     breakable: Bench, tmp_path: Path
 ) -> None:
     async def scenario() -> None:

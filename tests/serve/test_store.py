@@ -1,4 +1,4 @@
-"""What survives: whole steps, nothing else."""
+"""Only whole steps survive."""
 
 import sqlite3
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_documents_come_newest_first_and_within_their_time(tmp_path: Path) -> No
     store.close()
 
 
-def test_a_step_that_can_not_be_written_is_not_written_at_all(tmp_path: Path) -> None:
+def test_a_step_that_cannot_be_written_is_not_written_at_all(tmp_path: Path) -> None:
     store = Store(tmp_path / "state.sqlite")
     state = first_state(Policy(), "propose", 0.0)
     store.write(state)
@@ -89,7 +89,7 @@ def test_a_second_user_of_the_file_is_refused(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_ours_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state.sqlite").write_bytes(b"not a database, by any means" * 100)
     with pytest.raises(BadInput, match="cannot be used"):
         Store(tmp_path / "state.sqlite")
@@ -108,7 +108,7 @@ def overwritten(path: Path, table: str, document: bytes) -> None:
 
 
 @pytest.mark.parametrize("document", [b'{"phase": 5}', b"not JSON", b'{"mode": "\xff"}'])
-def test_a_state_that_can_not_be_read_is_named_and_kept(tmp_path: Path, document: bytes) -> None:
+def test_a_state_that_cannot_be_read_is_named_and_kept(tmp_path: Path, document: bytes) -> None:
     path = tmp_path / "state.sqlite"
     store = Store(path)
     store.write(first_state(Policy(), "propose", 0.0))
@@ -124,7 +124,7 @@ def test_a_state_that_can_not_be_read_is_named_and_kept(tmp_path: Path, document
     base.close()
 
 
-def test_a_decision_and_a_document_that_can_not_be_read_are_named(tmp_path: Path) -> None:
+def test_a_decision_and_a_document_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
     store = Store(path)
     said = [(Decision(at=0.0, kind="kept", text="x"), None)]

@@ -1,4 +1,4 @@
-"""Who follows the stream misses nothing, or is told to begin anew."""
+"""A follower of the stream misses nothing, or is told to begin anew."""
 
 import asyncio
 

@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def be_broker(member: int, folder: Path, theirs: int, inputs: list[int]) -> None:
-    """Never returns. Whoever holds the other end of a broker's input keeps it running."""
+    """Never returns. A broker runs as long as the other end of its input is open."""
     code = 1
     try:
         enter(member, folder)

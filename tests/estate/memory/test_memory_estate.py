@@ -25,8 +25,8 @@ def plan(start: Topology = CHAIN, goal: Topology = STAR) -> Plan:
     return found
 
 
-def nobody(progress: RunProgress) -> None:
-    """Listens."""
+def ignore_progress(progress: RunProgress) -> None:
+    """Does nothing."""
 
 
 def on(network: MemoryNetwork, scenario: Callable[[MemoryEstate], Awaitable[None]]) -> None:
@@ -52,11 +52,11 @@ def test_a_plan_is_carried_out_step_by_step_and_taken_back() -> None:
             len(made.steps),
         )
         assert outcome.epoch == 1 + made.actions
-        back = await estate.roll_back(nobody)
+        back = await estate.roll_back(ignore_progress)
         assert (back.back, back.state, back.goal) == (True, "done", True)
         assert back.topology.sha256 == CHAIN.sha256
         with pytest.raises(BadInput, match="taken back already"):
-            await estate.roll_back(nobody)
+            await estate.roll_back(ignore_progress)
 
     on(network, scenario)
 
@@ -66,7 +66,7 @@ def test_a_paused_run_waits_and_a_stopped_one_ends_where_it_is() -> None:
 
     async def scenario(estate: MemoryEstate) -> None:
         network.silent = set("abcde")
-        running = asyncio.create_task(estate.carry_out(plan(), nobody))
+        running = asyncio.create_task(estate.carry_out(plan(), ignore_progress))
         while not network.prepared:
             await asyncio.sleep(0)
         await estate.ask("pause")
@@ -90,7 +90,7 @@ def test_a_run_that_is_asked_to_go_back_undoes_what_it_has_done() -> None:
     network = MemoryNetwork(CHAIN)
 
     async def scenario(estate: MemoryEstate) -> None:
-        running = asyncio.create_task(estate.carry_out(plan(), nobody))
+        running = asyncio.create_task(estate.carry_out(plan(), ignore_progress))
         while network.known.epoch == 1:
             await asyncio.sleep(0)
         await estate.ask("roll back")
@@ -105,7 +105,7 @@ def test_a_run_outlives_the_loop_and_an_outage_and_is_resumed() -> None:
 
     async def interrupted(estate: MemoryEstate) -> None:
         network.silent = set("abcde")
-        running = asyncio.create_task(estate.carry_out(made, nobody))
+        running = asyncio.create_task(estate.carry_out(made, ignore_progress))
         while not network.prepared:
             await asyncio.sleep(0)
         assert await estate.interrupted() is None
@@ -115,21 +115,21 @@ def test_a_run_outlives_the_loop_and_an_outage_and_is_resumed() -> None:
     async def resumed(estate: MemoryEstate) -> None:
         assert await estate.interrupted() == made.sha256
         with pytest.raises(BadInput, match="has not ended"):
-            await estate.carry_out(made, nobody)
-        running = asyncio.create_task(estate.resume(made, False, nobody))
+            await estate.carry_out(made, ignore_progress)
+        running = asyncio.create_task(estate.resume(made, False, ignore_progress))
         await asyncio.sleep(0)
-        network.go_away("nobody answers")
-        with pytest.raises(Away, match="nobody answers"):
+        network.go_away("ignore_progress answers")
+        with pytest.raises(Away, match="ignore_progress answers"):
             await running
         network.come_back()
         with pytest.raises(Away, match="right"):
-            await estate.resume(made, False, nobody)
+            await estate.resume(made, False, ignore_progress)
         network.silent = set()
         await estate.probe()
-        outcome = await estate.resume(made, False, nobody)
+        outcome = await estate.resume(made, False, ignore_progress)
         assert not isinstance(outcome, Ended)
         assert outcome.goal
-        assert isinstance(await estate.resume(made, False, nobody), Ended)
+        assert isinstance(await estate.resume(made, False, ignore_progress), Ended)
 
     on(network, interrupted)
     on(network, resumed)
@@ -140,7 +140,7 @@ def test_a_plan_for_another_topology_is_refused_and_touches_nothing() -> None:
 
     async def scenario(estate: MemoryEstate) -> None:
         with pytest.raises(BadInput, match="does not start from the current topology"):
-            await estate.carry_out(plan(), nobody)
+            await estate.carry_out(plan(), ignore_progress)
         assert await estate.last_run() is None
 
     on(network, scenario)
@@ -159,8 +159,8 @@ def test_changes_and_losses_are_told_and_only_one_loop_may_hold_it() -> None:
         with pytest.raises(BadInput, match="another loop runs"):
             async with MemoryEstate.opened(network, MadeUpWindows(Workload())):
                 pytest.fail("it must not begin")
-        network.go_away("nobody answers")
-        assert failed == ["nobody answers"]
+        network.go_away("ignore_progress answers")
+        assert failed == ["ignore_progress answers"]
         network.come_back()
         network.held_by = "loop on another machine"
         with pytest.raises(AnotherLoop, match="another machine"):

@@ -1,4 +1,4 @@
-"""Spark is woken only if somebody has published."""
+"""Spark is used only if something was published."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def test_health_alone_is_quiet_and_a_publication_is_not(tmp_path: Path) -> None:
     assert not idle_check.is_idle()
 
 
-def test_what_was_looked_at_is_not_looked_at_again(tmp_path: Path) -> None:
+def test_every_byte_is_looked_at_once(tmp_path: Path) -> None:
     idle_check = IdleCheck(tmp_path)
     append(tmp_path, HEALTH)
     assert idle_check.is_idle()

@@ -1,4 +1,4 @@
-"""Windows from Spark to the loop: tables are read back, and a past period is played through it."""
+"""Windows from Spark to the loop: tables are read back, and a past period is replayed."""
 
 import itertools
 import json
@@ -35,7 +35,7 @@ MINUTE = 60.0
 
 
 def talk(minutes: range, each: int = 30) -> list[Record]:
-    """From a to e over the whole chain, so many times a minute."""
+    """Traffic from a to e over the whole chain, this many times a minute."""
     records = []
     for minute, number in itertools.product(minutes, range(each)):
         seq, when = minute * each + number + 1, minute * MINUTE + number * MINUTE / each

@@ -1,4 +1,4 @@
-"""The lease of the loop: its own of before is no other loop's."""
+"""The lease of the loop: its own earlier lease does not count as that of another loop."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from regraft.estate.protocol import AnotherLoop
 from regraft.estate.regraft.overlay import LOOP, RunningOverlay
 
 
-def test_a_loop_waits_for_its_own_lease_of_before_and_is_refused_by_another_ones(
+def test_a_loop_waits_for_its_own_earlier_lease_and_is_refused_while_another_loop_holds_it(
     hosts: str, root: str
 ) -> None:
     async def scenario() -> None:
