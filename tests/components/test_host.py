@@ -334,7 +334,7 @@ def _said(given: list[Order]) -> list[tuple[str, str, str]]:
 
 
 def test_a_task_that_is_transferred_to_several_brokers_runs_at_each(site: Site) -> None:
-    """Mimosa Pudica Fig. 2b; whoever leads next finds it done."""
+    """Mimosa Pudica Fig. 2b; the next leader finds it done."""
 
     async def work() -> None:
         async with site.hosts(3) as (one, two, three):
@@ -383,7 +383,7 @@ def test_peers_without_the_token_or_with_garbage_are_sent_away_and_noted(site: S
     live(work())
 
 
-def test_names_that_are_paths_and_code_that_nobody_asked_for_are_refused(site: Site) -> None:
+def test_names_that_are_paths_and_code_that_was_not_asked_for_are_refused(site: Site) -> None:
     async def work() -> None:
         async with site.hosts(1) as (one,), site.calls(me="h2") as evil:
             image = Image(name="../../up", tenure="up/h2/1/1", bundle="0" * 64)
@@ -459,7 +459,7 @@ def test_the_directory_is_followed_and_garbage_in_it_is_named_with_its_repair(si
 
 
 def lives(pid: int) -> bool:
-    """A process that has ended may be there for whoever asks how."""
+    """A process that has ended may stay until its parent has read the exit code."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
     except OSError:

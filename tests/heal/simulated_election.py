@@ -2,7 +2,7 @@
 
 `run(seed)` is one election of one random group; the same seed gives the same run. What is checked: one leader
 acts in a view, all that is acted on or learned in an election is the same decision, only living majorities
-decide, and with a living connected majority everybody who lives learns the decision in the end.
+decide, and with a living connected majority every living member learns the decision in the end.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class Outcome:
     seed: int
     violations: list[str] = field(default_factory=list)
     acts: dict[int, tuple[str, Decision]] = field(default_factory=dict)
-    """By view: who acted, on what."""
+    """By view: the members that acted, and on what."""
     learned: dict[str, Decision] = field(default_factory=dict)
     views: int = 0
     decided: bool = False
@@ -81,7 +81,7 @@ class Run:
         self.faithful = set(names)
         """Never crashed."""
         self.sides: list[set[str]] = []
-        """Of a partition; empty: none."""
+        """One side of a partition; empty: there is none."""
         self.deaf: set[str] = set()
         """They speak and hear nothing."""
         if rng.random() < 0.8:
@@ -202,7 +202,7 @@ class Run:
         return any((one in side) != (other in side) for side in self.sides)
 
     def _wake(self, name: str) -> None:
-        """When something is due there."""
+        """Ticks the member when something is due there."""
         due = self.nodes[name].next_due()
         if due is None or self._woken.get(name, END) <= due or self._settled():
             return

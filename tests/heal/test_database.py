@@ -162,7 +162,7 @@ def test_the_loss_of_any_one_database_changes_nothing_and_what_it_held_is_copied
             assert (await all.client(2).brokers(["b4"]))["b4"].heir == "b3"
             assert isinstance(await client.put_rules(PAPER, OPEN), RuleSet)
             await until(lambda: "d2" not in {each for holders in all.holders().values() for each in holders})
-            async with asyncio.timeout(10):  # who is named as a holder may still be copying
+            async with asyncio.timeout(10):  # a database that is named as a holder may still be copying
                 for n in (0, 2):
                     while sorted(await all.nodes[n]._replicas.own(())) != sorted(IDS):
                         await asyncio.sleep(0.05)
@@ -238,7 +238,7 @@ def test_a_database_that_was_away_gets_what_it_missed_before_it_answers(
     run(scenario())
 
 
-def test_one_server_of_the_metadata_is_lost_and_all_goes_on_without_any_what_is_known_is_answered(
+def test_without_one_metadata_server_all_continues_and_without_any_what_is_known_is_answered(
     layout: Layout, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
@@ -345,9 +345,7 @@ def test_a_grant_that_is_never_given_back_makes_way(hosts: str, layout: Layout, 
     run(scenario())
 
 
-def test_what_can_not_be_granted_is_denied_with_the_reason(
-    hosts: str, layout: Layout, tmp_path: Path
-) -> None:
+def test_what_cannot_be_granted_is_denied_with_the_reason(hosts: str, layout: Layout, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world(hosts, layout, *files(tmp_path, "a")) as all:
             client = all.client()
@@ -364,7 +362,7 @@ def test_what_can_not_be_granted_is_denied_with_the_reason(
 def test_a_crash_is_healed_from_the_request_to_the_new_tree(
     hosts: str, layout: Layout, tmp_path: Path
 ) -> None:
-    """All parts together: database, election, rules, limits, repair, log. Messages go from hand to hand."""
+    """All parts together: database, election, rules, limits, repair, log. Messages are delivered directly."""
     overlay = Topology.of(LINE)
 
     def choose(effect: Choose) -> tuple[Intent, ...]:
@@ -449,7 +447,7 @@ def test_rules_are_versioned_and_followed_while_they_change(
     run(scenario())
 
 
-def test_a_rule_that_can_not_be_is_not_stored(hosts: str, layout: Layout, tmp_path: Path) -> None:
+def test_an_invalid_rule_is_not_stored(hosts: str, layout: Layout, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world(hosts, layout, *files(tmp_path, "a")) as all:
             client = all.client()
@@ -464,7 +462,7 @@ def test_a_rule_that_can_not_be_is_not_stored(hosts: str, layout: Layout, tmp_pa
     run(scenario())
 
 
-def test_two_who_store_rules_at_once_do_not_overwrite_each_other(
+def test_two_clients_that_store_rules_at_once_do_not_overwrite_each_other(
     hosts: str, layout: Layout, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
@@ -518,7 +516,7 @@ def test_adaptations_are_written_down_everywhere_and_the_newest_comes_first(
 # Garbage
 
 
-def test_garbage_in_a_store_is_refused_and_mended_from_a_peer(
+def test_garbage_in_a_store_is_refused_and_replaced_from_a_peer(
     hosts: str, layout: Layout, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
@@ -635,7 +633,7 @@ def test_a_store_that_is_not_known_is_refused(url: str) -> None:
         DatabaseClient([])
 
 
-def test_stores_that_can_not_be_opened_say_so(tmp_path: Path) -> None:
+def test_stores_that_cannot_be_opened_say_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "text.db").write_text("not a database, but text that is long enough to be looked at " * 20)
 

@@ -1,4 +1,4 @@
-"""What the destination database decides by pure functions: turns, groups, placement, replicas that differ."""
+"""The pure functions of the destination database: grants, groups, placement, replicas that differ."""
 
 import asyncio
 from types import SimpleNamespace
@@ -46,7 +46,7 @@ def queue(*requests: tuple[str, set[str]]) -> tuple[GrantQueue, list[str]]:
     return found, ids
 
 
-# Turns
+# Grants
 
 
 def test_requests_about_the_same_brokers_wait_for_each_other_in_order_of_arrival() -> None:
@@ -58,7 +58,7 @@ def test_requests_about_the_same_brokers_wait_for_each_other_in_order_of_arrival
     assert [entry.id for entry in grants.in_turn(grants.released(after, b))] == [c, d]
 
 
-def test_all_who_notice_one_crash_share_one_grant() -> None:
+def test_all_nodes_that_notice_one_crash_share_one_grant() -> None:
     first, id = grants.requested(GrantQueue(), delete("x", "b1"), {"b1"}) or (GrantQueue(), "")
     assert grants.requested(first, delete("x", "b2"), {"b2"}) == (first, id)
     other = grants.requested(first, GrantRequest(kind="migrate", asker="b1", target="x"), {"b1"})
@@ -73,16 +73,16 @@ def test_the_group_is_written_once() -> None:
     assert getattr(grants.entry_of(kept, id), "grant", None) == one
 
 
-def test_who_dies_with_a_grant_makes_way_after_a_while_by_each_observers_own_clock() -> None:
+def test_an_asker_that_dies_with_a_grant_makes_way_after_a_while_by_each_observers_own_clock() -> None:
     waiting, (a, b) = queue(("x", {"1"}), ("y", {"1"}))
     seen = grants.observed(waiting, {}, 100.0)
-    assert seen == {a: 100.0}  # who waits is not counted
+    assert seen == {a: 100.0}  # a request that waits is not counted
     assert grants.overdue(waiting, seen, 109.0, 10.0) == ()
     assert grants.overdue(waiting, seen, 111.0, 10.0) == (a,)
     assert grants.observed(grants.released(waiting, a), seen, 111.0) == {b: 111.0}
 
 
-def test_a_queue_that_is_full_takes_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_queue_takes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grants, "MOST_WAITING", 1)
     waiting, _ = queue(("x", {"1"}))
     assert grants.requested(waiting, delete("y"), {"2"}) is None
@@ -91,7 +91,9 @@ def test_a_queue_that_is_full_takes_nobody(monkeypatch: pytest.MonkeyPatch) -> N
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.sets(st.integers(0, 5), min_size=1, max_size=3)), max_size=12)
 )
-def test_no_two_in_turn_share_a_broker_and_everybody_gets_a_turn(wanted: list[tuple[int, set[int]]]) -> None:
+def test_no_two_grants_share_a_broker_and_every_request_gets_its_turn(
+    wanted: list[tuple[int, set[int]]],
+) -> None:
     waiting, _ = queue(*((f"t{target}", {str(each) for each in brokers}) for target, brokers in wanted))
     served: list[str] = []
     while waiting.entries:
@@ -107,7 +109,7 @@ def test_no_two_in_turn_share_a_broker_and_everybody_gets_a_turn(wanted: list[tu
 # Groups
 
 
-def test_the_group_are_the_brokers_of_the_path_ordered_from_the_publisher() -> None:
+def test_the_group_is_the_brokers_of_the_path_ordered_from_the_publisher() -> None:
     assert concerned(LINE, delete("b4", "b3", source="b6", destination="b2")) == (
         "b6",
         "b5",
@@ -132,7 +134,7 @@ def test_a_short_path_gets_the_nearest_others_so_that_one_more_may_crash() -> No
     assert 2 * (len(set(group) - {"b0", "b1"}) - 1) > len(group)
 
 
-def test_a_group_that_can_not_have_a_living_majority_is_refused() -> None:
+def test_a_group_without_a_living_majority_is_refused() -> None:
     two = Map(brokers=["a", "b"], links=[("a", "b")])
     assert concerned(two, delete("b", "a")) == "1 of 2 brokers live: that is no majority"
     three = Map(brokers=["a", "b", "c"], links=[("a", "b"), ("b", "c")])
@@ -157,7 +159,7 @@ def test_a_request_of_another_kind_is_refused() -> None:
         GrantRequest(kind="explode", asker="a", target="b")
 
 
-def test_a_grant_has_the_members_lives_and_addresses_and_who_may_not_lead() -> None:
+def test_a_grant_has_the_members_lives_and_addresses_and_those_that_may_not_lead() -> None:
     records = {
         "b3": BrokerRecord(id="b3", host="h", port=7, life=4),
         "b5": BrokerRecord(id="b5", state="down"),
@@ -174,7 +176,7 @@ def test_a_new_broker_is_decided_on_by_its_neighbours_to_be() -> None:
     assert found == ("b3", "b4", "b5")  # one of the three may crash
 
 
-def test_distances_stop_where_told() -> None:
+def test_distances_are_counted_up_to_the_given_broker() -> None:
     assert distances(neighbours(LINE), "b0", "b2") == {"b0": 0, "b1": 1, "b2": 2}
 
 
@@ -221,7 +223,7 @@ def record(version: int, writer: str = "d1", id: str = "a", **more: int) -> Brok
     return BrokerRecord(id=id, version=version, writer=writer, **more)  # type: ignore[arg-type]
 
 
-def test_the_newest_record_holds_and_who_has_an_older_one_is_told() -> None:
+def test_the_newest_record_is_valid_and_databases_with_an_older_one_are_told() -> None:
     answers = {"d1": {"a": record(1)}, "d2": {"a": record(2)}, "d3": {}}
     result = merged(answers, {"a": ("d1", "d2", "d3", "d4")})
     assert result.records == {"a": record(2)}
@@ -249,14 +251,14 @@ def test_two_records_of_one_version_are_settled_the_same_way_everywhere() -> Non
         (encoded(BrokerRecord(id="a", notes={"x": "y" * 70_000})), "its notes are longer than"),
     ],
 )
-def test_a_record_that_can_not_be_is_refused_with_the_reason(data: bytes, reason: str) -> None:
+def test_an_impossible_record_is_refused_with_the_reason(data: bytes, reason: str) -> None:
     with pytest.raises(Garbled, match="d1: broker 'a': ") as fault:
         broker_record(data, "a", "d1")
     assert reason in str(fault.value)
 
 
 def test_rules_that_are_too_many_together_are_not_stored() -> None:
-    """Each is short enough; but brokers read them all, and would be left without any."""
+    """Each is short enough, but brokers parse all of them as one text, and would have no rules."""
     head = "type oblig r{0}(target d, Broker<T> b) {{subject AdaptationManager;"
     text = head + " on addBrokerRequest(); do d.addBroker(b); // {1}\n}}"
     texts = tuple(RuleText(name=f"r{n}", text=text.format(n, "x" * 30_000)) for n in range(3))

@@ -59,7 +59,7 @@ def suspicions(effects: list[Effect]) -> list[Suspect]:
 
 @settings(max_examples=25)
 @given(st.floats(0.0001, 0.029), st.booleans())
-def test_who_answers_within_the_timer_is_never_suspected(trip: float, busy: bool) -> None:
+def test_a_peer_that_answers_within_the_timer_is_never_suspected(trip: float, busy: bool) -> None:
     effects = Neighbour(DetectionTiming(), busy).run(3.0, trip)
     assert not suspicions(effects)
     assert len(effects) >= (250 if busy else 12)
@@ -108,7 +108,7 @@ def test_where_messages_go_the_timer_runs_from_the_last_word() -> None:
     assert suspicion.waited == pytest.approx(0.03)
 
 
-def test_stronger_evidence_is_told_weaker_is_not() -> None:
+def test_stronger_evidence_is_reported_weaker_is_not() -> None:
     detector = Detector()
     detector.watch("b", 0.0)
     detector.tick(0.0)
@@ -122,7 +122,7 @@ def test_stronger_evidence_is_told_weaker_is_not() -> None:
     assert told == [Evidence.UNREACHABLE, Evidence.GONE]
 
 
-def test_evidence_against_one_that_answers_counts_for_nothing() -> None:
+def test_evidence_against_a_peer_that_answers_is_ignored() -> None:
     detector = Detector()
     detector.watch("b", 0.0)
     detector.tick(0.0)
@@ -151,7 +151,7 @@ def test_a_new_connection_ends_the_suspicion() -> None:
     assert Ping("b", 2) in detector.tick(0.05)
 
 
-def test_answers_of_a_connection_that_is_no_more_do_not_count() -> None:
+def test_answers_of_a_connection_that_has_ended_do_not_count() -> None:
     detector = Detector()
     detector.watch("b", 0.0)
     detector.tick(0.0)
@@ -171,7 +171,7 @@ def test_slow_is_not_dead_for_the_adaptive_timer(trip: float) -> None:
     assert len(suspicions(Neighbour(DetectionTiming(adaptive=False)).run(5.0, trip))) > 12
 
 
-def test_who_has_slept_suspects_nobody_for_it() -> None:
+def test_time_in_which_the_detector_slept_does_not_count() -> None:
     detector = Detector()
     detector.watch("b", 0.0)
     detector.busy("b", True)
@@ -189,7 +189,7 @@ def test_busy_neighbours_are_asked_more_often() -> None:
     assert len(busy.run(2.0, 0.001)) > 150
 
 
-def test_who_speaks_by_itself_is_not_asked_but_a_question_that_waits_counts() -> None:
+def test_a_peer_that_sends_by_itself_is_not_asked_but_an_open_question_counts() -> None:
     detector = Detector(DetectionTiming(idle=0.25))
     detector.watch("b", 0.0)
     detector.tick(0.0)
@@ -202,7 +202,7 @@ def test_who_speaks_by_itself_is_not_asked_but_a_question_that_waits_counts() ->
     assert suspicions(detector.tick(2.23))
 
 
-def test_nobody_is_suspected_after_it_was_forgotten() -> None:
+def test_a_forgotten_peer_is_not_suspected() -> None:
     detector = Detector()
     detector.watch("b", 0.0)
     detector.tick(0.0)
@@ -220,6 +220,6 @@ def test_the_group_tells_a_broken_link_from_a_dead_broker() -> None:
 
 
 @pytest.mark.parametrize("timing", [{"timer": 0.0}, {"busy": -1.0}, {"timer": 3.0, "longest": 2.0}])
-def test_times_that_can_not_be_are_refused(timing: dict[str, Any]) -> None:
+def test_impossible_times_are_refused(timing: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="timing"):
         DetectionTiming(**timing)

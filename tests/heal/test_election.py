@@ -62,7 +62,7 @@ def test_under_every_fault_one_leader_acts_in_a_view_and_all_on_the_same_decisio
 
 
 class HalfIsEnough(Ballot):
-    """The seed's f + 1 with f = ⌊(n−1)/2⌋: of four, two."""
+    """The paper's f + 1 with f = ⌊(n−1)/2⌋: of four, two."""
 
     def majority(self) -> int:
         return (len(self.grant.members) - 1) // 2 + 1
@@ -128,14 +128,14 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
 
 def follow(ballot: type[Ballot]) -> Elections:
-    """b3, which has gone on to view 1."""
+    """b3, which has entered view 1."""
     core = planted(ballot)("b3", 1, ElectionSettings())
     core.begin(grant(), 0.0)
     core.receive("b4", vote(1, "b1"), 0.1)
     return core
 
 
-def test_who_has_voted_in_a_later_view_accepts_nothing_of_an_earlier_one() -> None:
+def test_a_member_that_has_voted_in_a_later_view_accepts_nothing_of_an_earlier_one() -> None:
     late = NewLeader(election="e1", life=1, view=0, decision=DECISION)
     assert sent(follow(Ballot).receive("b0", late, 0.2), Accepted) == []
     assert sent(follow(BreaksItsPromise).receive("b0", late, 0.2), Accepted) == ["b0"]  # the check can fail
@@ -188,7 +188,7 @@ def test_when_the_timer_ends_without_the_leader_the_next_one_is_voted_for() -> N
     assert core.next_due() == 0.01
     again = core.tick(0.01)
     assert sent(again, Vote) == ["b0", "b1", "b2", "b4"]
-    assert sent(again, GroupInfo) == ["b0", "b1", "b2", "b4"]  # nobody was heard of
+    assert sent(again, GroupInfo) == ["b0", "b1", "b2", "b4"]  # no member has been heard of
     moved = core.tick(0.03)
     assert [
         each.message.leader for each in moved if isinstance(each, Send) and isinstance(each.message, Vote)
@@ -252,7 +252,7 @@ def test_a_partitioned_minority_does_nothing_and_gives_up() -> None:
     [("stranger", 1), ("b3", 0), ("b3", 2)],
     ids=["stranger", "earlier life", "later life"],
 )
-def test_what_others_than_the_members_say_is_ignored(sender: str, life: int) -> None:
+def test_messages_from_outside_the_group_are_ignored(sender: str, life: int) -> None:
     core = Elections("b0", 1)
     core.begin(grant(3, suspects=()), 0.0)
     assert core.receive(sender, vote(0, "b0", life=life), 0.0) == []
@@ -263,7 +263,7 @@ def test_what_others_than_the_members_say_is_ignored(sender: str, life: int) -> 
     assert core.open["e1"].decided is None
 
 
-def test_a_group_from_somebody_outside_it_or_without_us_is_ignored() -> None:
+def test_a_group_from_outside_it_or_without_us_is_ignored() -> None:
     core = Elections("b0", 1)
     assert core.receive("stranger", GroupInfo(election="e1", life=1, grant=grant()), 0.0) == []
     outside = Elections("b9", 1)
@@ -280,7 +280,7 @@ def test_votes_that_come_before_the_group_is_known_count() -> None:
     assert Choose("e1", 0, grant()) in core.begin(grant(), 0.1)
 
 
-def test_what_is_decided_is_told_to_who_missed_it_and_in_the_end_forgotten_for_good() -> None:
+def test_a_decision_is_told_to_members_that_missed_it_and_in_the_end_forgotten_for_good() -> None:
     core = Elections("b3", 1, ElectionSettings(keep=5.0))
     core.begin(grant(), 0.0)
     decided = Decided(election="e1", life=1, leader="b0", view=0, decision=DECISION)

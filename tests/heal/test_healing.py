@@ -42,11 +42,11 @@ def test_a_seed_always_gives_the_same_run() -> None:
     assert heal(7).hash == heal(7).hash
 
 
-# Mistakes that somebody could make
+# Planted mistakes
 
 
 def has_no_lease(patch: pytest.MonkeyPatch) -> None:
-    """A broker that is cut off goes on answering its clients."""
+    """A broker that is cut off continues to answer its clients."""
     patch.setattr(AnswerLease, "admitted", lambda self, connection, messages, now: messages)
 
 
@@ -82,7 +82,7 @@ def takes_silence_for_death(patch: pytest.MonkeyPatch) -> None:
 
 
 def never_examines(patch: pytest.MonkeyPatch) -> None:
-    """Nobody looks at the address of a broker that does not answer: silence is all that is ever known."""
+    """The address of a broker that does not answer is not examined: silence is the only evidence."""
 
     async def nothing(self: Watching, id: str) -> None:
         return None
@@ -126,7 +126,7 @@ def keeps_deputies(patch: pytest.MonkeyPatch) -> None:
 
 
 def does_not_end_deputies(patch: pytest.MonkeyPatch) -> None:
-    """A deputy runs on when it is out of the overlay, and whom it stood in for cannot come back."""
+    """A deputy keeps running when it has left the overlay, so the broker itself cannot come back."""
     patch.setattr(tidying, "EndDeputy", lambda broker: Sync())
 
 

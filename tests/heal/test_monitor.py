@@ -38,7 +38,7 @@ def test_the_greatest_input_and_the_least_output_are_of_the_window() -> None:
     assert (loads[29].max_input_rate, loads[29].min_output_rate) == (10.0, 20.0)
 
 
-def test_overload_is_told_once_when_it_has_lasted_and_again_when_it_comes_again() -> None:
+def test_an_overload_that_lasts_is_reported_once_and_again_when_it_comes_again() -> None:
     monitor = Monitor("b", Overload(cpu=0.8, sustained=3.0))
     told, used = [], 0.0
     for second in range(20):
@@ -48,7 +48,7 @@ def test_overload_is_told_once_when_it_has_lasted_and_again_when_it_comes_again(
     assert told == [4, 14]
 
 
-def test_one_that_holds_more_and_more_is_about_to_fail() -> None:
+def test_a_broker_whose_queue_grows_is_about_to_fail() -> None:
     monitor = Monitor("b", Overload(queue=100.0))
     told = []
     for second in range(40):
@@ -86,6 +86,6 @@ def test_this_process_has_figures() -> None:
     assert after.threads >= 1
 
 
-def test_limits_that_can_not_be_are_refused() -> None:
+def test_impossible_limits_are_refused() -> None:
     with pytest.raises(BadInput, match="overload"):
         Overload(cpu=0.0)

@@ -40,7 +40,7 @@ async def taken(
     return found
 
 
-def test_what_was_reported_durable_is_seen_by_whoever_takes_over(hosts: str, own_root: Layout) -> None:
+def test_what_was_reported_durable_is_seen_by_the_next_owner(hosts: str, own_root: Layout) -> None:
     async def scenario() -> None:
         async with await Coord.connect(hosts) as one, await Coord.connect(hosts) as other:
             first = await taken(one, own_root, port=1)
@@ -76,7 +76,7 @@ def test_a_deposed_owner_can_write_nothing(hosts: str, own_root: Layout) -> None
     run(scenario())
 
 
-def test_one_that_lives_is_not_taken_over_unless_its_process_is_gone(hosts: str, own_root: Layout) -> None:
+def test_a_living_broker_is_not_taken_over_unless_its_process_is_gone(hosts: str, own_root: Layout) -> None:
     async def scenario() -> None:
         async with await Coord.connect(hosts) as one, await Coord.connect(hosts) as other:
             await taken(one, own_root)
@@ -87,7 +87,7 @@ def test_one_that_lives_is_not_taken_over_unless_its_process_is_gone(hosts: str,
     run(scenario())
 
 
-def test_of_two_who_take_over_at_once_one_holds(hosts: str, own_root: Layout) -> None:
+def test_of_two_takeovers_at_once_one_succeeds(hosts: str, own_root: Layout) -> None:
     async def scenario() -> None:
         async with await Coord.connect(hosts) as one, await Coord.connect(hosts) as other:
             await taken(one, own_root)

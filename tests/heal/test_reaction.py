@@ -23,7 +23,7 @@ from regraft.model.intents import (
 )
 
 PATH = Topology.of([("b0", "b1"), ("b1", "b2"), ("b2", "b3"), ("b3", "b4")])
-"""Figure 2 of the seed."""
+"""Mimosa Pudica, Figure 2."""
 STAR = Topology.of([("hub", f"b{i}") for i in range(6)])
 PAPER = check(parse(PAPER_RULES), {"User Defined": 2})
 
@@ -77,7 +77,7 @@ def test_components_leave_first_however_urgent_the_rule_for_deletions_is() -> No
 
 
 def test_a_broker_that_its_components_may_not_leave_is_not_deleted() -> None:
-    """They are to go to b9, which is no broker of the overlay."""
+    """They are to go to b9, which is not in the overlay."""
     moving = """type oblig moving(target database, Broker<List<T>> brokers){ subject AdaptationManager;
         on migrateBrokerRequest(); do database.goBroker(brokers); }"""
     deleting = rules("on deleteBrokerRequest(); do database.deleteBroker(broker);")
@@ -103,7 +103,7 @@ def test_what_came_with_the_event_is_missing_and_was_measured() -> None:
     assert len(react(Facts(PATH, (failing,), {"b2": load}), PAPER).intents) == 2
 
 
-def test_what_was_never_measured_is_not_zero_and_the_rule_says_nothing() -> None:
+def test_what_was_never_measured_is_not_zero_and_the_rule_does_not_apply() -> None:
     failing = Event(name="migrateBrokerRequest", broker="b2")
     silent = react(Facts(PATH, (failing,)), PAPER)
     missing = Silent("failureJudgmentRules", "migrateBrokerRequest", "max_input_rate of b2")
@@ -195,7 +195,7 @@ def allowed(
     return permitted(intent, Facts(overlay, now=100.0, **facts), limits or RemovalLimits())  # type: ignore[arg-type]
 
 
-def test_so_many_brokers_may_be_removed_in_a_window_and_no_more() -> None:
+def test_a_limited_number_of_brokers_may_be_removed_in_a_window() -> None:
     removed = tuple(Removal(90.0 + i, f"x{i}", False) for i in range(3))
     few = RemovalLimits(removals=3, window=10.0)
     dead = frozenset({"b1"})
@@ -224,7 +224,7 @@ def test_one_that_died_is_replaced_however_many_living_ones_were_removed() -> No
     assert allowed(Delete(broker="b1"), limits=wide, removed=before) == "a healthy majority would be removed"
 
 
-def test_a_rule_that_would_delete_everybody_is_stopped() -> None:
+def test_a_rule_that_would_delete_every_broker_is_stopped() -> None:
     text = rules("on brokerMeasured(); do database.deleteBroker(broker);")
     events = tuple(Event(name="brokerMeasured", broker=id) for id in STAR.ids)
     checked = check(parse(text))

@@ -153,7 +153,7 @@ def test_several_dead_brokers_linked_or_not_leave_one_tree_of_the_living(seed: i
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_degree_limit_is_kept_or_said_to_be_in_the_way(seed: int) -> None:
+def test_a_degree_limit_is_kept_or_given_as_the_reason(seed: int) -> None:
     rng = Random(seed)
     tree = overlay(rng, rng.randint(3, 8), 10)
     dead = rng.sample(tree.ids, 2)
@@ -169,7 +169,7 @@ def test_a_degree_limit_is_kept_or_said_to_be_in_the_way(seed: int) -> None:
     )
 
 
-def test_a_path_is_closed_as_in_the_seeds_figure_2() -> None:
+def test_a_path_is_closed_as_in_figure_2_of_the_paper() -> None:
     path = Topology.of([("b0", "b1"), ("b1", "b2"), ("b2", "b3"), ("b3", "b4")])
     assert joined(path, ["b2"]).links == (("b1", "b3"),)
     assert joined(path, ["b0"]) == Join((), 0.0, True)  # a leaf leaves no gap
@@ -183,7 +183,7 @@ def test_without_traffic_the_neighbour_with_the_fewest_links_gets_the_others() -
     assert joined(tree, ["hub"]).links == (("a", "c"), ("b", "c"))
 
 
-def test_what_can_not_be_joined_or_inserted_is_refused() -> None:
+def test_impossible_joins_and_insertions_are_refused() -> None:
     path = Topology.of([("a", "b"), ("b", "c")])
     assert isinstance(join(path, ["a", "b", "c"]), Infeasible)
     with pytest.raises(BadInput, match="unknown broker id 'x'"):

@@ -1,4 +1,4 @@
-"""The rules' language: the seed's four as printed, what is refused with its place, and conflicts."""
+"""The language of rules: the paper's four as printed, faults with their place, and conflicts."""
 
 import contextlib
 
@@ -34,7 +34,7 @@ def refused(text: str, **definitions: float) -> str:
     return str(fault.value)
 
 
-def test_the_four_rules_of_the_seed_parse_as_printed() -> None:
+def test_the_four_rules_of_the_paper_parse_as_printed() -> None:
     rules = parse(PAPER_RULES)
     assert [(each.name, each.on.name, each.do[0].action) for each in rules] == [
         ("deleteBrokerRules", "deleteBrokerRequest", "deleteBroker"),
@@ -57,13 +57,13 @@ def test_each_rule_keeps_its_own_text_and_reads_the_same_again() -> None:
         assert parse(each.source)[0].source == each.source
 
 
-def test_a_value_that_the_seed_leaves_open_must_be_given_and_may_differ_by_rule() -> None:
+def test_a_value_that_the_paper_leaves_open_must_be_given_and_may_differ_by_rule() -> None:
     assert refused(PAPER_RULES) == "my.ponder:21:36: `User Defined` is still open: define it when storing"
     rules = check(parse(PAPER_RULES), {"User Defined": 9, "taskTransferRules.User Defined": 3})
     assert rules.rules[3].open == 3
 
 
-def test_parameters_have_defaults_that_may_be_defined_anew() -> None:
+def test_parameters_have_defaults_that_may_be_replaced() -> None:
     text = rule(parameters="target database, Broker<T> broker, float most = -0.5", when="cpu > most")
     assert checked(text).rules[0].names["most"].value == -0.5
     assert check(parse(text), {"mine.most": 0.25}).rules[0].names["most"].value == 0.25
@@ -114,7 +114,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", BAD, ids=[reason[-40:] for reason in BAD.values()])
-def test_a_rule_that_can_not_be_is_refused_with_place_and_reason(text: str) -> None:
+def test_an_invalid_rule_is_refused_with_place_and_reason(text: str) -> None:
     assert BAD[text] in refused(text)
 
 
@@ -140,7 +140,7 @@ def found(*texts: str) -> list[str]:
 ON = "brokerOverloaded(cpu, memory)"
 
 
-def test_two_rules_that_can_not_both_hold_are_reported() -> None:
+def test_two_rules_that_cannot_both_hold_are_reported() -> None:
     one, other = rule("a", do="deleteBroker", when="cpu > 0.9"), rule("b", do="shiftAway", when="cpu > 0.8")
     assert found(one, other) == [
         "a and b: on brokerOverloaded both may apply, and deleteBroker and shiftAway contradict "

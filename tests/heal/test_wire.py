@@ -74,7 +74,7 @@ def test_what_is_said_arrives_in_order_and_one_connection_serves_both() -> None:
     run(scenario())
 
 
-def test_who_is_kept_is_called_again_and_its_end_is_noticed() -> None:
+def test_a_kept_peer_is_called_again_and_its_end_is_noticed() -> None:
     async def scenario() -> None:
         async with managers("a", "b") as (a, b):
             a.connections.keep("b")
@@ -89,7 +89,7 @@ def test_who_is_kept_is_called_again_and_its_end_is_noticed() -> None:
     run(scenario())
 
 
-def test_who_does_not_know_the_secret_hears_nothing() -> None:
+def test_a_peer_that_does_not_know_the_secret_gets_no_answer() -> None:
     async def scenario() -> None:
         async with managers("a", "b", b="wrong") as (a, b):
             b.connections.send("a", Ping(number=1, broker="a"))
@@ -127,7 +127,7 @@ def test_garbage_ends_the_connection_and_nothing_else(garbage: bytes) -> None:
     run(scenario())
 
 
-def test_what_is_said_to_nobody_is_forgotten() -> None:
+def test_what_is_said_to_an_unknown_peer_is_forgotten() -> None:
     async def scenario() -> None:
         async with managers("a", "b") as (a, b):
             a.connections.send("nobody", Ping(number=1, broker="x"))

@@ -1,4 +1,4 @@
-"""Real processes: nodes are killed, deputies take their places, and traffic notices nothing but the time."""
+"""Real processes: nodes are killed, deputies take their places, and clients notice only a delay."""
 
 import asyncio
 import signal
@@ -41,7 +41,7 @@ def within(scenario: Coroutine[Any, Any, None], seconds: float = 100.0) -> None:
 
 
 async def check_log(overlay: HealingOverlay, killed: list[str]) -> None:
-    """All adaptations are written down, with everything that the seed measures."""
+    """All adaptations are written down, with everything that the paper measures."""
     wanted = {(kind, id) for kind in ("add", "delete") for id in killed}
     for _ in range(100):
         done = [each for each in await overlay.adaptations() if each.outcome == "done" and each.intents]
@@ -106,7 +106,7 @@ def test_two_neighbours_that_are_killed_at_once_are_healed_around_and_join_again
 
 
 def test_a_frozen_node_is_replaced_and_does_nothing_more_when_it_thaws(tmp_path: Path) -> None:
-    """It does not know that time has passed: its lease, and the lives that others know, hold it back."""
+    """It does not know that time has passed: its lease, and the later life that others know, stop it."""
 
     async def scenario() -> None:
         async with (
@@ -129,7 +129,7 @@ def test_a_frozen_node_is_replaced_and_does_nothing_more_when_it_thaws(tmp_path:
             await overlay.nodes.restart("b2")
             await overlay.nodes.joined("b2")
             assert sorted((await overlay.topology()).ids) == IDS
-            # Somebody wants b1 to go: the rule for dead brokers removes living ones as well.
+            # b1 is to be removed: the rule for dead brokers removes living ones as well.
             assert await raise_event(
                 overlay.coord, overlay.layout, Event(name="deleteBrokerRequest", broker="b1")
             )

@@ -40,7 +40,7 @@ def runs(pid: str) -> bool:
         return False
 
 
-def test_nobody_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
+def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
     """A process of the demo, one that was started as brokers are, one that computes routes."""
     script = tmp_path / "starts_and_waits.py"
     script.write_text(STARTS_AND_WAITS)

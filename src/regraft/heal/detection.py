@@ -1,4 +1,4 @@
-"""Who answers and who does not: the failure detector of one manager. Sans-IO; time is an argument.
+"""Which peers answer and which do not: the failure detector of one manager. Sans-IO; time is an argument.
 
 Mimosa Pudica §5 suspects a successor that has not acknowledged a message within a timer (30 ms). Here every
 neighbour is asked regularly, often while messages go there, and the timer runs from the first question that
@@ -9,9 +9,9 @@ is not answered, or from the moment when the connection was lost.
        +------------------------------- any answer -----------------------+----------------------------+
 
 A suspicion has *evidence*, which may grow: silence alone may be slowness. Only what cannot be slowness
-allows others to act on it (`Evidence.hard`): nobody listens any more where the broker was, or its session has
-ended. The adaptive timer follows the measured round trips and grows with each mistake, so that a neighbour
-whose delay has some bound is wrongly suspected only a limited number of times.
+allows others to act on it (`Evidence.hard`): no process listens any more where the broker was, or its session
+has ended. The adaptive timer follows the measured round trips and grows with each mistake, so that a
+neighbour whose delay has some bound is wrongly suspected only a limited number of times.
 
 Time in which this process itself did not run does not count: the timers of connected peers are prolonged by
 it.
@@ -34,7 +34,7 @@ class Evidence(IntEnum):
     UNREACHABLE = 1
     """Nothing comes back at all: the broker, its machine, or the link to it."""
     REFUSED = 2
-    """Its machine says that nobody listens there: the process is gone."""
+    """Its machine says that no process listens there: it is gone."""
     GONE = 3
     """Its session in ZooKeeper has ended, and with it its right to answer clients."""
 

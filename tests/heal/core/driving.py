@@ -1,4 +1,4 @@
-"""A shell of a few lines around parts of the core: time is virtual, answers are told by the test."""
+"""A shell of a few lines around parts of the core: time is virtual, the test gives the answers."""
 
 from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
@@ -67,7 +67,7 @@ class Driven:
         self.requests: list[Request[Any]] = []
         self.notes: list[str] = []
         self.others: list[Effect] = []
-        """Effects that are none of these."""
+        """The other effects."""
         self._said = said
         self._due: list[tuple[float, int, Request[Any]]] = []
         self._forgotten: set[int] = set()
@@ -76,7 +76,7 @@ class Driven:
         return [each for each in self.requests if isinstance(each, kind)]
 
     def result(self, work: Work[T]) -> T:
-        """Of a step that ends within a minute."""
+        """The result of a step that ends within a minute."""
         task = self.known.begin(work)
         self.pass_time(60.0, task)
         assert task.done

@@ -1,4 +1,4 @@
-"""What a leader does, and what is written down of it."""
+"""What a leader does, and what is recorded of it."""
 
 import pytest
 from tests.heal.core.driving import CAUSE, GRANT, LINE, Driven, b1, owner
@@ -117,7 +117,7 @@ def test_a_takeover_that_finds_something_changed_looks_again_and_gives_up_in_the
     assert len(leader.driven.asked(Look)) == len(leader.driven.asked(Sync)) == 5
 
 
-def test_a_living_broker_is_let_go_if_the_overlay_may_lose_one_and_it_was_not_a_crash() -> None:
+def test_a_living_broker_is_removed_if_the_overlay_may_lose_one_and_it_was_not_a_crash() -> None:
     leader = Leader(Evidence.SILENT)
     assert leader.carry_out(Delete(broker="b2"), crash=True) == ""
     assert leader.leaving == [], "it lives again"

@@ -1,4 +1,4 @@
-"""The event checker: whom a node asks about what happens, and when it does not ask."""
+"""The event checker: when a node asks for a grant, and when it does not."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def test_the_group_is_asked_for_while_the_timer_runs_and_used_when_it_ends() -> 
     checker.checking.expect("b2")
     checker.checking.expect("b2")
     checker.driven.pass_time(0.05)
-    assert checker.begun == [], "nobody is suspected yet"
+    assert checker.begun == [], "no broker is suspected yet"
     checker.checking.gone(GONE)
     checker.driven.pass_time(0.05)
     assert checker.begun == [GRANT.id]
@@ -82,7 +82,7 @@ def test_a_grant_that_was_asked_for_too_early_is_given_back() -> None:
     assert (checker.begun, checker.released) == ([], [GRANT.id])
 
 
-def test_a_grant_that_nobody_needs_after_a_second_is_given_back() -> None:
+def test_a_grant_that_is_not_needed_after_a_second_is_given_back() -> None:
     checker = Checker()
     checker.checking.expect("b2")
     checker.driven.pass_time(EARLY_SECONDS)
@@ -91,7 +91,7 @@ def test_a_grant_that_nobody_needs_after_a_second_is_given_back() -> None:
     assert checker.released == [GRANT.id]
 
 
-def test_nobody_is_asked_about_a_broker_that_has_another_owner_by_then() -> None:
+def test_no_grant_is_asked_for_about_a_broker_that_has_another_owner_by_then() -> None:
     checker = Checker()
     checker.checking.gone(GONE)
     checker.known.owners["b2"] = owner(3, by="b3")
@@ -130,7 +130,7 @@ def test_a_crash_is_asked_about_until_it_is_done_and_the_grant_goes_back_if_too_
 
 
 def test_a_group_whose_members_could_not_be_reached_is_followed_by_one_that_does_not_count_on_them() -> None:
-    """Two that died at once, and do not watch each other, hold each other's elections up otherwise."""
+    """Otherwise two that died at once, and do not watch each other, would delay each other's elections."""
     checker = Checker()
     checker.known.connected |= {"b0", "b3"}
     checker.checking.gone(GONE)
@@ -178,15 +178,15 @@ def test_a_newcomer_is_put_where_fewest_links_are() -> None:
     assert "not in the overlay" in checker.checking.join("b8")
 
 
-def test_who_is_about_to_fail_lets_others_lead_because_it_is_deleted_in_the_end() -> None:
-    """Rule 3 calls for rule 1, and nobody removes itself."""
+def test_a_broker_about_to_fail_lets_others_lead_because_it_is_deleted_in_the_end() -> None:
+    """Rule 3 calls for rule 1, and no node removes itself."""
     checker = Checker()
     checker.driven.result(checker.checking.happened(FAILING))
     checker.driven.pass_time(0.05)
     assert checker.asked == [("delete", "b1")]
 
 
-def test_relief_for_an_overload_does_not_hush_that_the_broker_fails() -> None:
+def test_an_adaptation_for_an_overload_does_not_hide_a_failure() -> None:
     checker = Checker()
     checker.known.rules = check(parse(RELIEVE + PAPER_RULES), {"User Defined": 3.0})
     for _ in range(2):
@@ -196,7 +196,7 @@ def test_relief_for_an_overload_does_not_hush_that_the_broker_fails() -> None:
     assert [kind for kind, _ in checker.asked] == ["shift", "delete"]
 
 
-def test_what_no_rule_is_for_is_not_asked_about() -> None:
+def test_no_grant_is_asked_for_without_a_rule() -> None:
     checker = Checker()
     assert all(each.rule.on.name != "brokerRecovered" for each in RULES.rules)
     checker.driven.result(checker.checking.happened(Event(name="brokerRecovered", broker="b2")))

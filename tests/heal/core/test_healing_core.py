@@ -70,9 +70,9 @@ class Node:
         return effects
 
     def answer(self, kind: type[Request[Any]], answer: object = None) -> list[Effect]:
-        """To all requests of this kind that are open."""
+        """Answers all open requests of this kind."""
         numbers = [number for number, request in self.open.items() if isinstance(request, kind)]
-        assert numbers, f"nobody asks for {kind}"
+        assert numbers, f"{kind} was not asked for"
         effects: list[Effect] = []
         for number in numbers:
             del self.open[number]
@@ -135,14 +135,14 @@ def test_a_broker_outside_asks_one_after_the_other_until_it_is_in_the_overlay() 
     assert Left() not in node.tell(events.TopologySeen(LINE)), "it is said once"
 
 
-def test_an_event_that_somebody_raises_is_judged_when_the_node_is_in_the_overlay() -> None:
+def test_a_raised_event_is_judged_when_the_node_is_in_the_overlay() -> None:
     node = Node("b9")
     raised = events.Raised(4, Event(name="brokerRecovered", broker="b9"))
     assert Judged(4) not in node.tell(raised)
     assert Judged(4) in node.tell(events.TopologySeen(Topology.of([*LINE.by_ends, ("b4", "b9")])))
 
 
-def test_a_deputy_that_is_here_no_longer_does_not_answer() -> None:
+def test_a_deputy_that_has_ended_does_not_answer() -> None:
     node = Node()
     ping = events.Heard("b0", wire.Ping(number=1, broker="b1"))
     assert told(node.tell(ping), wire.Pong)
@@ -200,7 +200,7 @@ def test_from_a_lost_connection_to_the_deputy() -> None:
     assert DialBroker("b2") in effects
     assert KeepConnection("b3") in effects, "the neighbours of the deputy are ours now"
     far = Follow(frozenset(LINE.ids))
-    assert far in effects, "whoever is around it is followed from now on"
+    assert far in effects, "the brokers around it are followed from now on"
     assert told(effects, wire.NewOwner) == [("b3", told(effects, wire.NewOwner)[0][1])]
     node.wait(0.2)
     (released,) = [each for each in node.open.values() if isinstance(each, Release)]
@@ -238,7 +238,7 @@ def test_a_grant_that_was_asked_for_early_goes_back_when_another_has_become_the_
 
 
 def test_a_grant_that_was_asked_for_early_goes_back_when_this_node_is_the_deputy_itself() -> None:
-    """Another's grant was first, and this node leads that group."""
+    """The grant of another node was first, and this node leads that group."""
     node = Node()
     node.answer(WriteBroker)
     node.connected("b2")

@@ -1,4 +1,4 @@
-"""The rule interpreter: whether a crash is one, what rules make of it, what counts against the limits."""
+"""The rule interpreter: whether a broker has crashed, what rules ask for, what counts against the limits."""
 
 import pytest
 from tests.heal.core.driving import CAUSE, GRANT, LINE, Driven, b1, owner
@@ -15,7 +15,7 @@ from regraft.model.intents import Delete
 
 
 class Judge:
-    """Of the node of b1: `found` is what the address of b2 shows, `reached` who says that it reaches b2."""
+    """At the node of b1: `found` is what the address of b2 shows, `reached` the nodes that reach b2."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ def test_a_process_that_is_gone_is_deleted_by_the_rule() -> None:
     ("reached", "reason"), [({"b3": True}, "the link has failed"), ({}, "nothing shows that it is gone")]
 )
 def test_a_broker_whose_machine_answers_is_not_deleted(reached: dict[str, bool], reason: str) -> None:
-    """Whoever reaches it shows that it is the link; if nobody does, it may be slow."""
+    """If a member reaches it, only the link has failed; if none does, it may be slow."""
     judge = Judge(Evidence.SILENT, reached)
     found = judge.decide()
     assert found.intents == ()
@@ -91,7 +91,7 @@ def test_limits_count_what_was_decided_and_refuse_more() -> None:
 
 
 def test_one_that_has_joined_again_is_not_missing() -> None:
-    """Of five brokers four died and joined again: the fifth may go all the same, though b1 watched none."""
+    """Of five brokers four died and joined again: the fifth may still be removed, though b1 watched none."""
     judge = Judge(Evidence.REFUSED, limits=RemovalLimits(removals=100))
     for id in ("b0", "b1", "b3", "b4"):
         judge.learned(id, crash=True)

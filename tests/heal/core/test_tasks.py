@@ -1,4 +1,4 @@
-"""Coroutines without an event loop: they continue in order, at their time, and faults reach who can tell."""
+"""Coroutines without an event loop: they continue in order, at their time, and faults are reported."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Ask(Request[str]):
 
 
 class World:
-    """The requests that were made, by number; the numbers that were forgotten; faults that nobody caught."""
+    """The requests that were made, by number; the numbers that were forgotten; uncaught faults."""
 
     def __init__(self) -> None:
         self.asked: dict[int, Ask] = {}
@@ -46,7 +46,7 @@ def world() -> World:
     return World()
 
 
-def test_an_answer_or_a_fault_reaches_who_has_asked(world: World) -> None:
+def test_an_answer_or_a_fault_reaches_the_task_that_asked(world: World) -> None:
     first, second = (world.tasks.begin(world.ask(what)) for what in ("first", "second"))
     assert world.asked == {}, "nothing runs before its time"
     world.tasks.run(0.0)
@@ -77,7 +77,7 @@ def test_sleepers_wake_in_the_order_of_their_times(world: World) -> None:
     assert world.tasks.next_due() is None
 
 
-def test_a_signal_wakes_all_who_wait_and_those_who_come_later(world: World) -> None:
+def test_a_signal_wakes_all_tasks_that_wait_and_those_that_come_later(world: World) -> None:
     signal: Signal[int] = Signal()
 
     async def waiter(name: str, seconds: float | None) -> None:
@@ -115,7 +115,7 @@ def test_a_signal_that_is_given_when_the_time_ends_counts_once(world: World) -> 
     assert world.said == ["7", "awake"]
 
 
-def test_who_is_cancelled_is_answered_in_vain_and_whoever_waits_for_it_continues(world: World) -> None:
+def test_the_answer_to_a_cancelled_task_is_ignored_and_tasks_that_wait_for_it_continue(world: World) -> None:
     cancelled = world.tasks.begin(world.ask("first"))
 
     async def waiter(other: Task[str]) -> None:
@@ -131,7 +131,7 @@ def test_who_is_cancelled_is_answered_in_vain_and_whoever_waits_for_it_continues
     assert cancelled.done
 
 
-def test_who_is_cancelled_before_it_begins_or_while_it_sleeps_does_nothing_more(world: World) -> None:
+def test_a_task_that_is_cancelled_before_it_begins_or_while_it_sleeps_does_nothing_more(world: World) -> None:
     async def sleeper() -> None:
         try:
             await sleep(1.0)
@@ -147,7 +147,7 @@ def test_who_is_cancelled_before_it_begins_or_while_it_sleeps_does_nothing_more(
     assert (world.asked, world.forgotten, world.said) == ({}, [], ["tidied"])
 
 
-def test_a_fault_that_nobody_catches_is_told_and_the_others_continue(world: World) -> None:
+def test_an_uncaught_fault_is_reported_and_the_other_tasks_continue(world: World) -> None:
     async def broken() -> str:
         raise ValueError("a mistake")
 
@@ -161,7 +161,7 @@ def test_a_fault_that_nobody_catches_is_told_and_the_others_continue(world: Worl
     assert (failing.done, world.said) == (True, ["over: None"])
 
 
-def test_a_fault_of_a_request_that_nobody_catches_is_told(world: World) -> None:
+def test_an_uncaught_fault_of_a_request_is_reported(world: World) -> None:
     async def careless() -> None:
         await Ask("first")
 

@@ -1,4 +1,4 @@
-"""Steps of the core of healing with the real world around them: requests are carried out, time passes."""
+"""Steps of the core of healing with a real ZooKeeper and deployer: requests are carried out, time passes."""
 
 import asyncio
 from random import Random
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Running:
-    """At a node without brokers or a database: what it asks of ZooKeeper and the deployer is done."""
+    """A node without brokers or a database: it carries out requests to ZooKeeper and the deployer."""
 
     def __init__(self, coord: Coord, hosts: str, layout: Layout) -> None:
         self.known = Knowledge(HealingSettings(id="a", life=0), Random(1), {})

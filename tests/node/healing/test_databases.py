@@ -24,7 +24,7 @@ def test_a_database_that_is_started_again_is_found_at_its_new_address_though_its
             await coord.create(path, here(1001))
             async with Databases(coord, layout, "") as databases:
                 first = await databases.client()
-                # As a restart within the time of the session of before: nobody sees the name missing.
+                # Like a restart before the old session has ended: the name is never missing.
                 await coord.transaction([Delete(path, 0), Create(path, here(1002))])
                 async with asyncio.timeout(10):
                     while databases._addresses != [("127.0.0.1", 1002)]:

@@ -19,7 +19,7 @@ from regraft.model import Plan, Topology
 
 
 def once(moved: list[str]) -> Callable[[Topology], Plan | None]:
-    """A leaf goes one link further, whatever the tree is."""
+    """Moves a leaf one link further, in any tree."""
 
     def make(topology: Topology) -> Plan | None:
         if moved:

@@ -1,4 +1,4 @@
-"""What a deputy leaves behind is let go of, also in a process that is never idle."""
+"""The memory of a deputy that has ended is collected, also in a process that is never idle."""
 
 import gc
 import weakref
@@ -42,7 +42,7 @@ def test_cycles_that_were_set_aside_are_collected_and_the_rest_is_set_aside_agai
     assert gc.get_freeze_count() > 1000
 
 
-def test_very_much_is_left_for_a_quiet_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_objects_are_left_for_an_idle_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosting, "GARBAGE_OBJECTS", 100)
     left = set_aside()
     assert not collect_garbage()

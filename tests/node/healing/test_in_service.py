@@ -28,12 +28,12 @@ class OneValue:
     async def _written(self, data: bytes, version: int | None) -> Node:
         if self.others:
             self.node = Node(self.others.pop(), (self.node.version if self.node else 0) + 1, 1, 1, 0)
-            raise Conflict(Layout().root, "somebody was faster")
+            raise Conflict(Layout().root, "another write was faster")
         self.node = Node(data, (version or 0) + 1, 1, 1, 0)
         return self.node
 
 
-def test_living_brokers_are_counted_for_the_whole_overlay_whoever_removes_them() -> None:
+def test_removals_of_living_brokers_are_counted_for_the_whole_overlay() -> None:
     async def scenario() -> None:
         limits = RemovalLimits(window=60.0, healthy=1)
         quiet: Any = OneValue([])

@@ -1,4 +1,4 @@
-"""What a node is told, and what its brokers and its core are told of it."""
+"""The settings of a node, and what its brokers and its core get of them."""
 
 from dataclasses import fields
 from pathlib import Path

@@ -158,7 +158,7 @@ def test_a_node_whose_own_broker_is_taken_over_says_so_and_decides_nothing_more(
     run(scenario())
 
 
-def test_a_message_of_a_new_owner_is_known_to_whoever_dials_before_the_core_hears_it() -> None:
+def test_a_new_owner_is_dialled_before_the_core_hears_of_it() -> None:
     async def scenario() -> None:
         core = Core()
         shell, _ = await shell_of(core)

@@ -53,7 +53,7 @@ def test_an_address_and_a_presence_are_examined(listens: bool, alive: bool | Non
     assert asyncio.run(scenario()) is found
 
 
-def test_a_name_that_nobody_knows_is_not_reached() -> None:
+def test_an_unknown_name_is_not_reached() -> None:
     coord: Any = FakeCoord(alive=True)
     nowhere = Owner(life=1, host="no-such-host.invalid", port=1)
     assert asyncio.run(examine(coord, Layout(), "b2", nowhere)) is Evidence.UNREACHABLE

@@ -180,17 +180,9 @@ class Acting:
 
     def _announce(self, id: str, owner: Owner, near: frozenset[str]) -> None:
         """Tells the neighbours, which have to dial it; they would see it in ZooKeeper a little later."""
-        here = wire.NewOwner(
-            broker=id,
-            life=owner.life,
-            host=owner.host,
-            port=owner.port,
-            by=owner.by,
-            heal_host=owner.heal_host,
-            heal_port=owner.heal_port,
-        )
+        news = wire.NewOwner.of(id, owner)
         for node in sorted({self._known.node_of(each) for each in near} - {self._known.id}):
-            self._known.tell(node, here)
+            self._known.tell(node, news)
 
     # Clients
 

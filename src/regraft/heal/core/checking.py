@@ -28,7 +28,7 @@ EARLY_SECONDS = 1.0
 AGAIN_SECONDS, LONGEST_SECONDS = 0.1, 3.0
 OVER_SECONDS = 1.5
 """After this time, too few members of an election have answered."""
-HUSHED_SECONDS = 10.0
+IGNORED_SECONDS = 10.0
 """After an adaptation, the same event of the monitor causes no other for this time."""
 
 
@@ -89,8 +89,8 @@ class Checking:
         self._elect = elect
         self._over: dict[str, Signal[bool]] = {}
         self._expected: dict[str, Expected] = {}
-        self._hushed: dict[str, float] = {}
-        """Until when, by the name of the event: an adaptation for an overload must not hide a failure."""
+        self._ignored_until: dict[str, float] = {}
+        """By the name of the event: an adaptation for an overload must not hide a failure."""
 
     # What happens
 
@@ -172,16 +172,17 @@ class Checking:
         return min(living or topology.ids, key=busy)
 
     async def happened(self, event: Event, *, asked: bool = False) -> None:
-        """An event for which there may be rules; `asked`: by somebody who need not be hushed."""
+        """An event for which there may be rules; `asked`: a person or a program has raised it, so it is never
+        ignored."""
         known = self._known
         if not known.in_overlay(known.id):
             return
         if not any(each.rule.on.name == event.name for each in known.rules.rules):
             return
         reaction = await self._judging.react(event)
-        if not reaction.intents or (known.now < self._hushed.get(event.name, 0.0) and not asked):
+        if not reaction.intents or (known.now < self._ignored_until.get(event.name, 0.0) and not asked):
             return
-        self._hushed[event.name] = known.now + HUSHED_SECONDS
+        self._ignored_until[event.name] = known.now + IGNORED_SECONDS
         what = f"{event.name} of {event.broker} ({', '.join(reaction.fired)})"
         self._begin(Wish(_kind(reaction.intents), event.broker, event, what))
 
@@ -225,7 +226,7 @@ class Checking:
         else:
             grant = await self._request(wish.kind, wish.target, wish.silent)
         if not isinstance(grant, Grant):
-            reason = grant.reason if grant is not None else "nobody has answered"
+            reason = grant.reason if grant is not None else "no database has answered"
             self._known.note(f"no grant to {wish.kind} {wish.target}: {reason}")
             wish.silent = frozenset()  # some of them may have been slow
             return False

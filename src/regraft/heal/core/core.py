@@ -163,15 +163,7 @@ class Healing:
                 known.answered(message.number, message.refused)
 
     def _new_owner(self, news: wire.NewOwner) -> None:
-        owner = Owner(
-            life=news.life,
-            host=news.host,
-            port=news.port,
-            by=news.by,
-            heal_host=news.heal_host,
-            heal_port=news.heal_port,
-        )
-        self.known.learn(news.broker, owner)
+        self.known.learn(news.broker, news.owner)
         self.known.call(news.broker)
 
     # Owners, links and the overlay

@@ -70,7 +70,7 @@ class Knowledge:
         self._questions: dict[int, Signal[Any]] = {}
         self._asked = 0
 
-    # Who is who
+    # Brokers and their nodes
 
     @property
     def id(self) -> str:

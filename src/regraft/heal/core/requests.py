@@ -69,7 +69,7 @@ class Sync(Request[None]):
     """Let later reads see every write that has been acknowledged so far."""
 
 
-# Who runs
+# Which brokers run
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from regraft.model import Plan, RegraftError, Topology
 
 JOINING = ExecutionLimits(seconds=5.0, attempts=3)
 LEAVING = ExecutionLimits(seconds=3.0, attempts=1)
-TURN_SECONDS = 2.0
+PLAN_SECONDS = 2.0
 PAUSE, LONGEST = 0.2, 2.0
-LEISURE = 0.7
+DELAY_SECONDS = 0.7
 AWAY_SECONDS = 60.0
 
 
@@ -38,7 +38,7 @@ class Tidying:
     def add(self, id: str) -> None:
         """Begins after a while: messages that a crash has held up go first."""
         self.leaving.add(id)
-        self._known.tasks.after(LEISURE, lambda: self._more.give(None))
+        self._known.tasks.after(DELAY_SECONDS, lambda: self._more.give(None))
 
     def drop(self, id: str) -> None:
         self.leaving.discard(id)
@@ -51,14 +51,14 @@ class Tidying:
             while self.leaving:
                 before = set(self.leaving)
                 try:
-                    await self._turn()
+                    await self._remove()
                 except RegraftError as fault:
                     self._known.note(f"the removal of {sorted(self.leaving)}: {fault}", warning=True)
                 pause = min(LONGEST, 2 * pause) if before == self.leaving else PAUSE
                 if self.leaving and not self._more.given:
                     await sleep(pause)
 
-    async def _turn(self) -> None:
+    async def _remove(self) -> None:
         await self._end_those_that_left()
         if not self.leaving:
             return
@@ -66,10 +66,10 @@ class Tidying:
         for id in sorted(self.leaving & self._known.here.keys()):
             self._known.effects.append(SendClientsAway(id, AWAY_SECONDS))
         await self._repairs.carry_out(
-            lambda topology: self.joined(topology, self.leaving), JOINING, TURN_SECONDS
+            lambda topology: self.joined(topology, self.leaving), JOINING, PLAN_SECONDS
         )
         await self._repairs.carry_out(
-            lambda topology: detaching(topology, self.leaving), LEAVING, TURN_SECONDS
+            lambda topology: detaching(topology, self.leaving), LEAVING, PLAN_SECONDS
         )
         await self._end_those_that_left()
 

@@ -81,7 +81,7 @@ class Granting:
             await self._metadata.change(self._metadata.grants, partial(_granted, id=id, grant=group))
 
     async def _group(self, id: str, request: GrantRequest) -> Grant | str:
-        """Chosen anew: earlier grants have changed the overlay."""
+        """The group as it is now: earlier grants may have changed the overlay."""
         await self._metadata.refresh(self._metadata.current)
         map, ids = self._metadata.map or Map(), self._concerned(request)
         return ids if isinstance(ids, str) else grant_of(id, map, request, await self._replicas.brokers(ids))

@@ -85,18 +85,6 @@ def depth(expression: Expression) -> int:
     return expression.depth if isinstance(expression, Unary | Binary) else 1
 
 
-def names(expression: Expression | None) -> tuple[Name, ...]:
-    """All names that an expression uses, in its order."""
-    match expression:
-        case Name():
-            return (expression,)
-        case Unary():
-            return names(expression.operand)
-        case Binary():
-            return names(expression.left) + names(expression.right)
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """`Broker<T> broker`, `float most = 0.9`; of an event's arguments the type may be missing."""

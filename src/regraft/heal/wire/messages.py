@@ -15,6 +15,7 @@
 
 import msgspec
 
+from regraft.heal.owner import Owner
 from regraft.model.facts import Event, Load
 from regraft.wire.frames import Format
 
@@ -52,6 +53,9 @@ class Cause(_Message, frozen=True, kw_only=True, array_like=True, tag="cause"):
     vote_ms: float = 0.0
 
 
+_OWNER_FIELDS = ("life", "host", "port", "by", "heal_host", "heal_port")
+
+
 class NewOwner(_Message, frozen=True, kw_only=True, array_like=True, tag="here"):
     broker: str
     life: int
@@ -60,6 +64,14 @@ class NewOwner(_Message, frozen=True, kw_only=True, array_like=True, tag="here")
     by: str = ""
     heal_host: str = ""
     heal_port: int = 0
+
+    @classmethod
+    def of(cls, broker: str, owner: Owner) -> "NewOwner":
+        return cls(broker=broker, **{name: getattr(owner, name) for name in _OWNER_FIELDS})
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(**{name: getattr(self, name) for name in _OWNER_FIELDS})
 
 
 class CarriedOut(_Message, frozen=True, kw_only=True, array_like=True, tag="done"):

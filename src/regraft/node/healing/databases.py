@@ -6,7 +6,6 @@ On failure: while there is none, `client` waits.
 import asyncio
 import contextlib
 from collections.abc import Callable
-from types import TracebackType
 
 from regraft.coord import Coord, CoordError, Layout
 from regraft.heal.database.client import DatabaseClient, closest
@@ -46,9 +45,7 @@ class Databases:
         self._following = asyncio.create_task(self._follow())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         tasks = [self._following, *self._followed.values(), *self._tasks]
         for task in tasks:
             task.cancel()

@@ -11,7 +11,6 @@ from asyncio.subprocess import Process
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from regraft.coord import Configuration, Coord, Exists, Layout
@@ -68,9 +67,7 @@ class DatabaseProcesses:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     async def start(self, id: str) -> None:
@@ -120,9 +117,7 @@ class NodeProcesses:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     @property

@@ -244,9 +244,7 @@ class HealingShell:
 
     def _heard(self, node: str, message: Message) -> None:
         if isinstance(message, NewOwner):
-            names = ("life", "host", "port", "by", "heal_host", "heal_port")
-            owner = Owner(**{name: getattr(message, name) for name in names})
-            self.whereabouts.learn(message.broker, owner)
+            self.whereabouts.learn(message.broker, message.owner)
         if self.core is None:
             self._early.append(events.Heard(node, message))
         self.tell(events.Heard(node, message))
