@@ -1,4 +1,4 @@
-"""A story that never happened, for the tests of what is shown of one."""
+"""An invented story, for the tests of the demo's summary and report."""
 
 from itertools import pairwise
 from random import Random
@@ -15,7 +15,7 @@ BEFORE = tuple(sorted(TREE.by_ends))
 
 
 def without(dead: str, links: tuple[Ends, ...]) -> tuple[Ends, ...]:
-    """Its neighbours are a chain."""
+    """The links without this broker; its neighbours are joined in a chain."""
     near = sorted({end for pair in links if dead in pair for end in pair} - {dead})
     return tuple(
         sorted({*(pair for pair in links if dead not in pair), *(ends(*two) for two in pairwise(near))})

@@ -23,15 +23,15 @@ from regraft.model.traffic_files import write_traffic
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^(?:Examples?|Start here):\n((?:  .*\n?)+)", re.MULTILINE)
 WIDTH = 80
-"""Of a terminal."""
+"""Columns of a terminal."""
 LAST = ("terminate", "delete")
-"""What a command takes away, the others need."""
+"""Examples with these words are run last, because they delete what the others need."""
 
 
 def commands(
     command: click.Command = main, name: str = "regraft", parent: click.Context | None = None
 ) -> Iterator[click.Context]:
-    """Every command of the program, each as if it was called."""
+    """Every command of the program, with the context of a call."""
     settings = {"terminal_width": WIDTH - 2, **command.context_settings}
     context = click.Context(command, info_name=name, parent=parent, **settings)
     yield context
@@ -43,7 +43,7 @@ def commands(
 
 
 def examples() -> list[str]:
-    """Each once, in the order of the help; comments are cut off."""
+    """All examples without duplicates and comments, in the order of the help."""
     found: list[str] = []
     for context in commands():
         for block in BLOCK.findall(inspect.cleandoc(context.command.help or "")):
@@ -53,7 +53,7 @@ def examples() -> list[str]:
 
 
 def is_for_the_shell(line: str) -> bool:
-    """Whether it has more than words."""
+    """Whether the line has operators of the shell, such as a pipe."""
     return any(set(word) <= set("();<>|&") for word in shlex.shlex(line, posix=True, punctuation_chars=True))
 
 
@@ -104,7 +104,7 @@ TEXTS = {
 
 
 def write_files(folder: Path) -> None:
-    """What the examples read."""
+    """Write the files that the examples read."""
     for name, document in DOCUMENTS.items():
         (folder / name).write_text(json.dumps(document) + "\n")
     for name, text in TEXTS.items():

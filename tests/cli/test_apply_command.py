@@ -112,7 +112,7 @@ def test_a_run_is_taken_back(regraft: Run, overlay: Overlay) -> None:
 
 
 def test_a_run_that_was_left_is_paused_and_continued(regraft: Run, overlay: Overlay) -> None:
-    """Its deployer is gone; what is asked of it waits in the journal."""
+    """The run has no deployer any more; orders to it wait in the journal."""
     from regraft.deploy.begin import run_of
     from regraft.deploy.journal import expanded
     from regraft.deploy.records import Current
@@ -132,7 +132,7 @@ def test_a_run_that_was_left_is_paused_and_continued(regraft: Run, overlay: Over
 
 
 def interrupted(overlay: Overlay, times: int) -> tuple[int, str, str]:
-    """`regraft apply around.json` with so many Ctrl-C from its first step on: exit code and what it said."""
+    """Runs `regraft apply around.json` with this many Ctrl-C; exit code, standard output and error."""
     arguments = [*PROGRAM, "apply", "around.json", "--canaries", "0", *overlay.options]
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("demo")
 
 
 def processes(folder: Path) -> list[str]:
-    """That were started with this folder for temporary files."""
+    """The processes whose folder for temporary files is this one."""
     mark = f"TMPDIR={folder}".encode()
     found = []
     for each in Path("/proc").glob("[0-9]*"):

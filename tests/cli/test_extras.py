@@ -13,7 +13,7 @@ from regraft.cli.entry import EXTRAS, missing_extra
 
 ROOT = Path(__file__).resolve().parents[2]
 DRAWN_IN = {"pydantic": "fastapi", "starlette": "fastapi"}
-"""Not asked for, but imported: they come with another."""
+"""Packages that are imported, but are installed with another one."""
 
 # A machine on which only `pip install regraft` was done. pandas stays: ortools brings it.
 BARE = f"""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PROGRAM = [sys.executable, "-u", "-c", "from regraft.cli import main; main()"]
 SHELL = f'set -e; regraft() {{ {shlex.join(PROGRAM)} "$@"; }}; '
 SHARED = "regraft up tree.json --heal --state state --telemetry out/telemetry"
-"""The overlay beside which the others run."""
+"""Starts the overlay that the examples about a running overlay use."""
 EXAMPLES = examples()
 BESIDE: tuple[str, ...] = ("broker", "topology", "pub", "sub", "apply", "rearrange", "serve", "doctor")
 BESIDE += ("brokers", "rules", "components", "znode")
@@ -44,11 +44,11 @@ BOTH: tuple[str, ...] = (
     "znode show",
 )
 BOTH += ("rules check", "rules list", "components list", "components verify")
-"""Run as they are, and once more with --json; the others only with it, which shows the same and more."""
+"""Run as they are, and once more with --json; the others are run only with it."""
 RUNS_ON = {
     "up": "brokers run",
     "broker": "runs at",
-    "demo": "\n",  # tests/cli/test_demo_command.py goes on to its end
+    "demo": "\n",  # tests/cli/test_demo_command.py runs it to its end
     "sub": "subscribed at",
     "rearrange": "brokers watch",
     "serve": "The loop runs",
@@ -59,7 +59,7 @@ WAIT_SECONDS = 300.0
 
 @contextmanager
 def started(line: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Until it says that it runs; stopped at the end, as by Ctrl-C."""
+    """Start the command and wait until it says that it runs; stop it at the end, as Ctrl-C does."""
     words = shlex.split(line)[1:]
     said = folder / f"said-{time.monotonic_ns()}"
     with said.open("w") as out:
@@ -191,7 +191,7 @@ def test_the_example_works(line: str, files: Path, tmp_path: Path, request: pyte
 def test_the_example_on_spark_works(
     line: str, files: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the session of the other tests, which the commands would stop."""
+    """Uses the Spark session of the other tests; a command must not stop it."""
     monkeypatch.setattr(type(spark), "stop", lambda session: None)
     folder = files.parent / "spark"
     if not folder.exists():
@@ -200,7 +200,7 @@ def test_the_example_on_spark_works(
 
 
 def _with_whole_paths(line: str, folder: Path) -> str:
-    """Java was started elsewhere: for it, a relative path is another one."""
+    """Absolute paths: Java was started in another folder."""
     words = shlex.split(line)
     for place, (before, word) in enumerate(pairwise(words), 1):
         if before == "--out" or ("." in word and (folder / word).exists()) or "/" in word:

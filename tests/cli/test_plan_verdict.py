@@ -7,7 +7,7 @@ from regraft.model import Action, ActionCosts, Bounds, Limits, Plan, Proof
 
 
 def plan(*steps: int, bounds: tuple[int, int], proof: Proof | None = None) -> Plan:
-    """A plan with so many shifts in each step."""
+    """A plan with these numbers of shifts in its steps."""
     shifts = tuple(tuple(Action("shift", (f"i{n}", "j", "k")) for n in range(size)) for size in steps)
     return Plan("tree", "", "", shifts, "exact", Bounds(*bounds), proof)
 

@@ -140,7 +140,7 @@ def started(folder: Path, *command: str) -> "Iterator[subprocess.Popen[str]]":
 
 
 def interrupted(process: "subprocess.Popen[str]") -> str:
-    """Its standard error after Ctrl-C; its standard input stays open."""
+    """What it writes to standard error after Ctrl-C, while its standard input stays open."""
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 130
     assert process.stderr is not None

@@ -234,7 +234,7 @@ async def _overlay_of_three(hosts: str) -> None:
 
 
 async def _asked_to_start(hosts: str) -> str:
-    """As a leader does; and a broker is out of service if it has been removed and is not in the overlay."""
+    """Asks for a broker as a leader does. Out of service: removed, and not in the overlay."""
     async with await Coord.connect(hosts) as coord:
         for id in ("b", "x"):
             await in_service.retire(coord, Layout(), id)
@@ -245,7 +245,7 @@ async def _asked_to_start(hosts: str) -> str:
 
 
 async def _heard(hosts: str) -> Event:
-    """What a node is told. The event before has been withdrawn; one that is not judged to the end stays."""
+    """The event that a node gets; one that is not fully judged comes again."""
     command = ("rules", "raise", "transferBrokerRequest", "b1", "--to", "b2", "--to", "b4")
     options = ("--component", "update", "--zookeeper", hosts, "--wait", "60", "--json")
     code = "from regraft.cli import main; main()"

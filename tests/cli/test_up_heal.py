@@ -51,7 +51,7 @@ CHAT = Path(__file__).parents[2] / "examples" / "components" / "chat"
 
 @contextmanager
 def component_hosts(folder: Path, zookeeper: str, *brokers: str) -> Iterator[None]:
-    """Beside these brokers, each a process of its own."""
+    """Component hosts beside these brokers, each in a process of its own."""
     command = [
         *(sys.executable, "-m", "regraft.components", "--guarded"),
         *("--trusted", str(folder / "trusted"), "--zookeeper", zookeeper),
@@ -84,7 +84,7 @@ def chat_at_b(folder: Path, regraft: Run) -> None:
 
 
 def outcome(folder: Path, number: int) -> tuple[str, str]:
-    """Outcome and reason of the last adaptation, when there are so many."""
+    """Waits for this many adaptations; outcome and reason of the last one."""
     until = time.monotonic() + 60
     while len(found := brokers(folder)["adaptations"]) < number:
         assert time.monotonic() < until, found
@@ -99,7 +99,7 @@ RATES = ("--set", "max_input_rate=1", "--set", "min_output_rate=2")
 def test_a_broker_leaves_after_its_components_and_stays_out_until_it_is_wanted(
     folder: Path, regraft: Run
 ) -> None:
-    """Rule 3 of Mimosa Pudica §4.3: nobody takes its component first, so it stays."""
+    """Rule 3 of Mimosa Pudica §4.3. At first no host can take its component, so the broker stays."""
     chat_at_b(folder, regraft)
     with running(folder, "--agents", "--heal", "--state", "state") as up:
         with component_hosts(folder, up["zookeeper"], "b"):

@@ -15,7 +15,7 @@ from regraft.client.addresses import Directory
 
 
 def places(up: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """What others may have remembered of it."""
+    """The addresses that clients may remember."""
     found = {id: (row["address"], row["metrics"]) for id, row in up["brokers"].items()}
     return found | {"zookeeper": (up.get("zookeeper", ""), "")}
 
@@ -48,7 +48,7 @@ async def published_across_a_kill(folder: Path, options: list[str]) -> None:
 
 
 def test_a_broker_that_has_moved_is_found_again_by_the_directory(folder: Path) -> None:
-    """Without a state nothing of the last start is known but what the client says itself."""
+    """Without a state folder, the new brokers know only what the client tells them."""
 
     async def scenario() -> None:
         with running(folder) as up:

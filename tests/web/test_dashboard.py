@@ -22,7 +22,7 @@ WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 VIEWS = ("overlay", "plans", "history", "decisions", "brokers", "rules")
 expect.set_options(timeout=30_000)  # a busy machine draws late
 GRAPH = "document.querySelector('main:not([hidden]) .graph')?.graph"
-"""Of the view that is shown; the overlay stays behind the others."""
+"""The graph of the visible view; the overlay's view stays behind the others."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def served(service: MemoryService) -> Iterator[Background]:
 
 
 class Watched:
-    """A page, and everything on it that must not happen."""
+    """A page, and the faults that were noticed on it."""
 
     def __init__(self, page: Page, origin: str) -> None:
         self.page, self.origin = page, origin
@@ -71,7 +71,7 @@ def page(chromium: Browser, served: Background) -> Iterator[Page]:
 
 
 def until(page: Page, condition: str) -> None:
-    """Asks from outside: the page's own policy forbids to evaluate text inside."""
+    """Polls from outside: the page's policy forbids evaluating text inside it."""
     for _ in range(200):
         if page.evaluate(condition):
             return
@@ -84,7 +84,7 @@ def until_brokers(page: Page, count: int) -> None:
 
 
 def links_shown(page: Page, picture: str = "") -> set[tuple[str, str]]:
-    """Of the first picture of the view, or of the one within `picture`."""
+    """The links in the first graph of the view, or in the one within `picture`."""
     graph = f"document.querySelector('{picture} .graph').graph" if picture else GRAPH
     there = f"{graph}.edges().not('.removed')"
     pairs = page.evaluate(f"{there}.map((edge) => [edge.data('source'), edge.data('target')])")
@@ -201,7 +201,7 @@ const frame = window.requestAnimationFrame, later = window.setTimeout;
 window.requestAnimationFrame = (work) => later(() => frame(work), 1500);
 window.setTimeout = (work, ms, ...rest) => later(work, ms <= 100 ? 1500 : ms, ...rest);
 """
-"""A busy machine: what a view does after it was drawn comes late."""
+"""Imitates a busy machine: effects run long after a view was drawn."""
 
 
 def test_what_arrives_just_after_a_view_was_drawn_is_shown(chromium: Browser, served: Background) -> None:

@@ -1,4 +1,4 @@
-"""Names of metrics are a promise: documents and the example dashboard hold exactly those that there are."""
+"""Names of metrics are a promise: docs and the example dashboard have exactly those that exist."""
 
 import inspect
 import json
@@ -21,7 +21,7 @@ NAME = re.compile(r"\bregraft_[a-z0-9_]+")
 
 @pytest.fixture
 def there(service: MemoryService) -> set[str]:
-    """Every name that a server or a broker can tell."""
+    """Every name that a server or a broker can report."""
     snapshot = msgspec.structs.replace(service.snapshots(1)[0], p99_ms=1.0, numbers={"routing_cost": 1.0})
     state = State(policy=Policy(), epoch=1)
     loop = {LOOP + name for name in metrics(state, snapshot, {}, 0, 0.0)}

@@ -102,7 +102,7 @@ def test_followers_are_limited_and_an_end_ends_their_streams(service: MemoryServ
 
 
 async def held(client: httpx.AsyncClient, count: int, streams: AsyncExitStack) -> list[httpx.Response]:
-    """The answers to so many streams that stay open."""
+    """The answers to this many streams, which stay open."""
     return [await streams.enter_async_context(client.stream("GET", "/api/v1/events")) for _ in range(count)]
 
 

@@ -8,7 +8,6 @@ systemd has to start it again when it ends.
 import dataclasses
 import json
 import secrets
-import signal
 import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -19,6 +18,7 @@ import click
 
 from regraft.cli.help_headings import Command
 from regraft.cli.up_options import FILE, Configure, broker_options, configuring
+from regraft.cli.watching import stopped_by_signal
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput, RegraftError, Topology
 
@@ -94,10 +94,7 @@ async def _serve(
 
     from regraft.cli.up_agents import coordination
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = stopped_by_signal()
     async with AsyncExitStack() as running:
         coord = await running.enter_async_context(coordination(options["zookeeper"], options["state"]))
         server, token = await _started(running, id, file, configure, coord, options["zookeeper"])

@@ -14,6 +14,7 @@ import click
 
 from regraft.cli.help_headings import Command
 from regraft.cli.up_options import make_folder
+from regraft.cli.watching import stopped_by_signal
 
 if TYPE_CHECKING:
     from regraft.cli.demo_watch import DemoView
@@ -137,9 +138,7 @@ async def _kept(watch: "DemoView", seen: "Scene", url: str) -> None:
     """Leaves it running until Ctrl-C, which is a normal end here."""
     assert seen.stage is not None
     assert seen.service is not None
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = stopped_by_signal()
     traffic = asyncio.create_task(seen.stage.publish_again())
     try:
         await seen.stage.nodes.restart(seen.victim)

@@ -4,11 +4,9 @@ There is one command for each method, loaded when it is used: a mesh method need
 tree method does not.
 """
 
-import importlib
-
 import click
 
-from regraft.cli.help_headings import Group
+from regraft.cli.help_headings import LazyGroup
 
 METHODS = {
     "gm": "design_mesh:gm",
@@ -20,18 +18,8 @@ METHODS = {
 }
 
 
-class Methods(Group):
-    """The methods as commands, each loaded when it is used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(METHODS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in METHODS:
-            return None
-        module, _, name = METHODS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(f"regraft.cli.{module}"), name)
-        return command
+class Methods(LazyGroup):
+    places = METHODS
 
 
 @click.group(cls=Methods)

@@ -67,15 +67,7 @@ FILE = click.Path(path_type=Path)
     help="Stop after N moves: with a generous --time-limit, the same seed gives the same tree.",
     **advanced(),
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**31 - 1),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="The same seed gives the same random choices.",
-    **advanced(),
-)
+@plan_options.SEED
 @click.option("-o", "--output", type=FILE, metavar="TOPOLOGY", help="Write the tree to this file.")
 @click.option(
     "--draw",

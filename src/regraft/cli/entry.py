@@ -5,7 +5,6 @@ failure, 130 interrupted with nothing to show. Commands load what they need when
 `regraft --help` answers at once.
 """
 
-import importlib
 import io
 import os
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 import click
 
 from regraft import __version__
-from regraft.cli.help_headings import Group
+from regraft.cli.help_headings import LazyGroup
 from regraft.cli.watching import planner_is_running
 from regraft.model import BadInput, RegraftError
 
@@ -73,18 +72,10 @@ one of these packages imports it when it runs, and a failed import becomes the l
 """
 
 
-class MainGroup(Group):
-    """Loads a command when it is used, and reports every fault as one line."""
+class MainGroup(LazyGroup):
+    """All commands under the headings of `SECTIONS`; reports every fault as one line."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(f"regraft.cli.{module}"), name)
-        return command
+    places = COMMANDS
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))

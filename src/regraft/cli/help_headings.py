@@ -6,9 +6,10 @@ begun"))`. An advanced one works and completes like any other; only the short he
 command is answered with the names that look like it; click does the same for options.
 """
 
+import importlib
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -120,6 +121,23 @@ class Group(Command, click.Group):
             hint = f" Did you mean {' or '.join(close)}?" if close else ""
             raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Group):
+    """A group that imports a command when it is used: `--help` of one command does not load the others."""
+
+    places: ClassVar[dict[str, str]]
+    """The name of each command → its module in this package and its name there, as `module:name`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.places)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.places:
+            return None
+        module, _, name = self.places[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(f"regraft.cli.{module}"), name)
+        return command
 
 
 def _in_order(sections: dict[str, list[tuple[str, str]]]) -> list[str]:

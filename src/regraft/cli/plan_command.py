@@ -90,15 +90,7 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
     **advanced(),
     help="How many threads the planner uses.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**31 - 1),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="The same seed gives the same random choices.",
-    **advanced(),
-)
+@plan_options.SEED
 @click.option(
     "--kind", type=click.Choice(["tree", "mesh"]), help="Read both files as this kind.", **advanced()
 )

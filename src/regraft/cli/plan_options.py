@@ -6,12 +6,22 @@ from pathlib import Path
 
 import click
 
+from regraft.cli.help_headings import advanced
 from regraft.cli.pictures import SUFFIXES
 from regraft.model import ActionCosts, BadInput
 from regraft.model.fields import brief
 from regraft.model.files import shown
 from regraft.model.limits import DEFAULT_OPERATIONS, TREE_OPERATIONS
 
+SEED = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="The same seed gives the same random choices.",
+    **advanced(),
+)
 MOST_COST = MOST_LINKS = 10**9
 """With larger numbers, solvers no longer count exactly."""
 

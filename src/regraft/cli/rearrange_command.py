@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regraft.cli.help_headings import Command, advanced
+from regraft.cli.help_headings import Command
+from regraft.cli.plan_options import SEED
 from regraft.cli.running_directory import WHICH_ZOOKEEPER, connected
+from regraft.cli.watching import stopped_by_signal
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput
 
@@ -37,15 +39,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--network", type=FILE, metavar="FILE", help="The possible links with their costs.")
 @click.option("--alpha", type=float, default=1.0, show_default=True, help="Weight of the cost of links.")
 @click.option("--beta", type=float, default=1.0, show_default=True, help="Weight of the cost of brokers.")
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**31 - 1),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="The same seed gives the same random choices.",
-    **advanced(),
-)
+@SEED
 @zookeeper_options
 @WHICH_ZOOKEEPER
 @click.option("--json", "as_json", is_flag=True, help="At the end, print one JSON object.")
@@ -106,7 +100,6 @@ async def _rearrange(
     coord: "Coord", layout: "Layout", costs: "Costs", options: dict[str, Any]
 ) -> "list[Rearranged]":
     import asyncio
-    import signal
 
     from regraft.cli.apply_command import verify
     from regraft.rearrange.deploying import LiveOverlay
@@ -130,10 +123,7 @@ async def _rearrange(
         seed=options["seed"],
         tell=tell,
     )
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = stopped_by_signal()
     click.echo("brokers watch their traffic; Ctrl-C ends it", err=True)
     running = asyncio.create_task(masters.run())
     stopped = asyncio.create_task(stop.wait())

@@ -1,7 +1,6 @@
 """`regraft serve`: the loop on autopilot, with REST and dashboard."""
 
 import json
-import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regraft.cli.help_headings import Command
+from regraft.cli.watching import stopped_by_signal
 
 if TYPE_CHECKING:
     from regraft.serve.configuration import ServeConfiguration
@@ -57,16 +57,12 @@ def serve(path: Path, no_web: bool, as_json: bool) -> int:
 
 
 async def _serve(configuration: "ServeConfiguration", with_web: bool, as_json: bool) -> int:
-    import asyncio
 
     from regraft.estate.opening import opened
     from regraft.serve.running import running_service
     from regraft.web.logs import install
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = stopped_by_signal()
     install("INFO")
     async with (
         opened(configuration.estate) as estate,

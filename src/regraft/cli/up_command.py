@@ -2,7 +2,6 @@
 
 import json
 import secrets
-import signal
 import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -16,6 +15,7 @@ from regraft.cli.lock_files import claimed_directory, claimed_state
 from regraft.cli.running_directory import directory_option, document
 from regraft.cli.up_heal import HealingOverlay, check_options, heal_options
 from regraft.cli.up_options import Configure, broker_options, configuring, make_folder
+from regraft.cli.watching import stopped_by_signal
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import Topology
 
@@ -81,10 +81,7 @@ def up(topology: Path, **options: Any) -> int:
 async def _serve(file: Topology, configure: Configure, options: Mapping[str, Any], was_killed: bool) -> int:
     import asyncio
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = stopped_by_signal()
     async with AsyncExitStack() as running:
         starting = asyncio.create_task(_start(running, file, configure, options, was_killed))
         stopped = asyncio.create_task(stop.wait())

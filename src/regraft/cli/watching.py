@@ -18,6 +18,8 @@ import click
 from regraft.cli.printing import progress_bar
 
 if TYPE_CHECKING:
+    import asyncio
+
     from regraft.plan.watch import Progress, Watch
 
 T = TypeVar("T")
@@ -66,6 +68,16 @@ def _wait(outcome: Future[T]) -> None:
         outcome.exception(timeout=0.1)
     except TimeoutError:
         return
+
+
+def stopped_by_signal() -> "asyncio.Event":
+    """An event that Ctrl-C or SIGTERM sets; for commands that run in an event loop until they are stopped."""
+    import asyncio
+
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
 
 
 @contextmanager
