@@ -114,6 +114,7 @@ class Node:
         topology = topology_of(stored.value)
         near = topology.neighbours.get(id)
         seen = await look(shell.coord, layout, id)
+        # `why` is about the owner that was read above: a later one has to be examined itself.
         if owner is not None and (seen.owner is None or seen.owner.node.version != owner.node.version):
             return NotTaken("it has changed meanwhile")
         hosted = await shell.hosting.begin(id, near or (), seen, why, empty=near is None)

@@ -24,8 +24,8 @@ class Running:
         self.known = Knowledge(HealingSettings(id="a", life=0), Random(1), {})
         settings = NodeSettings(BrokerConfiguration("a"), reaching(Configuration(hosts), layout))
         nobody: Any = None
-        world = RequestHandlers(settings, coord, nobody, nobody, nobody)
-        self._answering = RequestTasks(world.answer, self._told)
+        handlers = RequestHandlers(settings, coord, nobody, nobody, nobody)
+        self._requests = RequestTasks(handlers.answer, self._told)
         self._news = asyncio.Event()
 
     def _told(self, told: Answered | Failed) -> None:
@@ -47,7 +47,7 @@ class Running:
                 if isinstance(effect, Broken):
                     raise effect.fault
                 if isinstance(effect, Do):
-                    self._answering.begin(effect.number, effect.request)
+                    self._requests.begin(effect.number, effect.request)
             if task.done:
                 return task.over.value  # type: ignore[return-value]
             due = tasks.next_due()

@@ -93,7 +93,7 @@ async def shell_of(core: Core) -> tuple[HealingShell, list[str]]:
     said: list[str] = []
     shell = HealingShell(SETTINGS, NOBODY, lambda: said.append("joined"), said.append)
     shell.core = core  # type: ignore[assignment]
-    shell._answering = RequestTasks(lambda request: asyncio.sleep(0), shell.tell)
+    shell._requests = RequestTasks(lambda request: asyncio.sleep(0), shell.tell)
     return shell, said
 
 

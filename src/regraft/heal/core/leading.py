@@ -145,7 +145,7 @@ class Leading:
             known.begin(self._recording.give_back(grant))
         reasons = await self._acting.carry_out_all(act.decision, crash=crash)
         spent = 1000 * (known.now - begun)
-        await sleep(LATER_SECONDS / 4)
+        await sleep(LATER_SECONDS / 4)  # a new deputy serves its neighbours first
         self.elections.carried_out(act.election)
         duty.become(DutyState.OVER)
         if self.duties.get(act.election) is duty:

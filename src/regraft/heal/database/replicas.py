@@ -58,6 +58,7 @@ class Replicas:
         holders = self.holders
         tried: set[str] = set()
         while missing and (plan := asked(missing, holders, self.me, tried)):
+            # Running peers first; the others are not asked, but have to be in `tried` for the loop to end.
             plan = {peer: rest for peer, rest in plan.items() if peer in self._metadata.alive} or plan
             tried |= plan.keys()
             answers = await asyncio.gather(*(self._from_peer(peer, rest) for peer, rest in plan.items()))

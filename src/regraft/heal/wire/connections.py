@@ -78,6 +78,7 @@ class Connections:
         self._up, self._down = up, down
         self._accepting, self._dialling = accepting, dialling
         self._by_peer: dict[str, list[ManagerConnection]] = {}
+        """Two if both sides have called at once; the last one is used."""
         self._kept: dict[str, asyncio.Task[None]] = {}
         self._waiting: dict[str, list[Message]] = {}
         """Messages for peers that are being called."""

@@ -13,6 +13,7 @@ from regraft.heal.database.metadata import running_databases
 from regraft.heal.rules import Checked
 
 OLD_SECONDS = 30.0
+"""A client that has been replaced is closed after this time: calls may still be under way on it."""
 AGAIN_SECONDS = 0.5
 
 

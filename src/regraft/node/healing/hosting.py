@@ -128,7 +128,7 @@ class Hosting:
             since=time.time(),
             process=self._process,
         )
-        sent = time.monotonic()
+        sent = time.monotonic()  # before the transaction: a lease counts from when its request was sent
         journal = await take(self._coord, self._settings.layout, id, claim, seen, why, empty=empty)
         if isinstance(journal, NotTaken):
             await server.stop()

@@ -93,11 +93,12 @@ class HealingShell:
             stack.push_async_callback(self._connections.stop)
             self.hosting = Hosting(settings, self.coord, self.whereabouts.addresses, heal, self._deposed)
             self._gauges = Gauges(self.hosting.brokers)
-            world = RequestHandlers(settings, self.coord, self.hosting, self.whereabouts, self._databases)
-            self._answering = RequestTasks(world.answer, self.tell)
+            handlers = RequestHandlers(settings, self.coord, self.hosting, self.whereabouts, self._databases)
+            self._requests = RequestTasks(handlers.answer, self.tell)
+            # The stack ends these in reverse: first what may still use the brokers, the connections last.
             stack.push_async_callback(self._end_brokers)
             stack.push_async_callback(self.whereabouts.stop)
-            stack.push_async_callback(self._answering.stop)
+            stack.push_async_callback(self._requests.stop)
             stack.push_async_callback(self._end_tasks)
         except BaseException:
             await stack.aclose()
@@ -206,9 +207,9 @@ class HealingShell:
             case effects.Follow():
                 self.whereabouts.follow(effect.brokers)
             case effects.Do():
-                self._answering.begin(effect.number, effect.request)
+                self._requests.begin(effect.number, effect.request)
             case effects.Forget():
-                self._answering.forget(effect.number)
+                self._requests.forget(effect.number)
             case effects.DialBroker() | effects.SendClientsAway():
                 self._use_brokers(effect)
             case _:
