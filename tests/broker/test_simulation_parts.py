@@ -28,13 +28,13 @@ def test_an_acknowledgement_before_the_delivery_is_a_loss(checker: Checker) -> N
         checker.acknowledged("p#1", 1)
 
 
-def test_what_nobody_wants_may_be_acknowledged_at_once(checker: Checker) -> None:
+def test_what_no_client_wants_may_be_acknowledged_at_once(checker: Checker) -> None:
     checker.delivered("s", "p#1", 1, ONE)
     checker.acknowledged("p#1", 2)
     assert checker.acknowledged_up_to == {"p#1": 2}
 
 
-def test_nothing_is_owed_to_who_withdrew_or_left(checker: Checker) -> None:
+def test_nothing_is_owed_to_a_client_that_withdrew_or_left(checker: Checker) -> None:
     checker.withdrawn("s", "s1")
     checker.acknowledged("p#1", 1)
     checker.subscribed("t", "s1", "TRUE")

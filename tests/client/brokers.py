@@ -10,7 +10,7 @@ from regraft.broker.io.server import BrokerServer
 
 
 class Distant:
-    """Its address, and `leave`, after which nobody answers there."""
+    """Its address, and `leave`, after which no answer comes from there."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

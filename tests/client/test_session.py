@@ -219,7 +219,7 @@ def addresses_of(running: object, id: str) -> list[tuple[str, int]]:
     return [running.addresses[id]]  # type: ignore[attr-defined]
 
 
-def test_nobody_at_the_address_is_said() -> None:
+def test_an_address_without_a_broker_is_reported() -> None:
     async def scenario() -> None:
         with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1: "):
             async with connect("127.0.0.1:1", timeout=0.3):

@@ -33,7 +33,7 @@ WAITS: dict[str, tuple[Wait, str]] = {
 
 @pytest.fixture
 def gone() -> Iterator[tuple[sync.Session, sync.Subscription]]:
-    """A session whose broker has left, with an event that nobody has acknowledged."""
+    """A session whose broker has left, with an event that was not acknowledged."""
     with distant() as broker:
         session = sync.connect(broker.address).__enter__()
         subscription = session.subscribe("TRUE")
@@ -90,7 +90,7 @@ def test_room_in_the_window_is_waited_for_in_time() -> None:
     finish(scenario(), 60)
 
 
-def test_nobody_at_the_address_is_said_in_time() -> None:
+def test_an_address_without_a_broker_is_reported_in_time() -> None:
     with pytest.raises(
         Unreachable, match=r"no broker that lets us in within 1 s; not connected: 127\.0\.0\.1:1: Conn"
     ):

@@ -69,7 +69,7 @@ def test_garbage_is_found_at_the_same_place_however_it_is_cut(
 
 
 @given(MESSAGES.filter(bool), st.integers(1, 5))
-def test_who_stops_early_gets_the_others_later(sent: list[Said], most: int) -> None:
+def test_a_caller_that_stops_early_gets_the_others_later(sent: list[Said], most: int) -> None:
     frames, found = Frames(PACKED), list[Said]()
     frames.add(b"".join(map(PACKED.frame, sent)))
     while len(found) < len(sent):

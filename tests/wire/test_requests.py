@@ -112,7 +112,7 @@ def test_a_request_that_takes_too_long_is_given_up_and_others_are_answered() -> 
     run(scenario())
 
 
-def test_when_the_connection_ends_nobody_waits_and_the_next_request_connects_again() -> None:
+def test_when_the_connection_ends_requests_fail_and_the_next_one_connects_again() -> None:
     async def scenario() -> None:
         peer, ends = Peer(), list[str]()
         async with peer.serving() as address:
@@ -126,7 +126,7 @@ def test_when_the_connection_ends_nobody_waits_and_the_next_request_connects_aga
                 await waiting
             assert (ends, (await asking(caller, 0.0)).number) == (["ended"], 3)
             await asyncio.sleep(0.1)
-            assert sorted(peer.done) == [1, 2, 3]  # what was asked is done, although nobody hears of it
+            assert sorted(peer.done) == [1, 2, 3]  # what was asked is done, although no answer arrives
             caller.close()
         await asyncio.sleep(0.01)
         with pytest.raises(Away, match=r"refused|Connect"):
@@ -148,7 +148,7 @@ def test_only_so_many_requests_are_answered_at_a_time() -> None:
     run(scenario())
 
 
-def test_who_sends_garbage_gets_a_last_answer() -> None:
+def test_a_peer_that_sends_garbage_gets_a_last_answer() -> None:
     async def scenario() -> None:
         peer = Peer()
         async with peer.serving() as address:
@@ -163,7 +163,7 @@ def test_who_sends_garbage_gets_a_last_answer() -> None:
 
 
 async def _lines(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answers a hello with the right token, then everything; each time it also says what nobody has asked."""
+    """Answers a hello with the right token, then everything; each time it also says something unasked."""
     hello = msgspec.msgpack.decode((await reader.read(1000))[4:], type=Ask)
     if hello.token == "secret":
         writer.write(ASKED.frame(Told(0)))

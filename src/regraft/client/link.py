@@ -115,7 +115,7 @@ class Linking:
 
     @property
     def status(self) -> str:
-        """How the connection is, for people who wait for something."""
+        """The state of the connection, in words for people."""
         if self.link is None or not self.core.connected:
             return f"not connected: {self.last_fault}"
         return f"connected to broker {self.core.home}"

@@ -262,7 +262,7 @@ class Session(OnlyAsync):
     async def publish(
         self, event: Event | Mapping[str, Value], data: bytes = b"", *, timeout: float | None = None
     ) -> None:
-        """Returns when the event has reached everybody who subscribed to it.
+        """Returns when the event has reached every client that subscribed to it.
 
         `TimedOut` takes nothing back: the event stays on its way, and may still be delivered.
         """

@@ -14,10 +14,10 @@ a link is being moved, the agents of the participants through the core's command
 | Run | towards subscribers | publications of one publisher, in order |
 | Confirm | towards publishers | these have reached every subscriber behind me |
 | Settled | broker, client → broker | all that was unconfirmed has been sent again; what follows is new |
-| Claim, Flushed, Handover, Claimed | broker ↔ broker | a client moved here: who holds something for it? |
+| Claim, Flushed, Handover, Claimed | broker ↔ broker | a client moved here: fetch what is held for it |
 | Frozen, Moved | broker ↔ broker | a link is being moved (`relink`) |
 | Positions, Flood, Received, Pressure | broker ↔ broker | in a mesh (`mesh`) |
-| Roster, Known | broker ↔ broker | in a mesh: who has which topics, and who knows that (`mesh_roster`) |
+| Roster, Known | broker ↔ broker | in a mesh: a broker's topics, and which others know them (`mesh_roster`) |
 | Waiting | broker → client | in a mesh: why a filter is not in place yet |
 | Refused | broker → client | what you sent breaks this rule |
 | Bye | both | the session or link ends on purpose |
@@ -84,7 +84,7 @@ class Update(Message, frozen=True, tag=4):
     """I know every advertisement behind me, and have told you all of them."""
     all_subscriptions: bool = False
     placed_advertisements: list[str] = []
-    """Yours: every broker behind me has them, and I have told you who subscribes to them."""
+    """Of yours: every broker behind me has them, and I have told you the subscriptions that overlap."""
     placed_subscriptions: list[str] = []
     but_moving: bool = False
     """`all_…` leaves out what is behind the broker whose link is being moved to you."""

@@ -49,8 +49,8 @@ class Requests(Generic[Key, In]):
 
     def lost(self, to: Hashable, reason: str = ENDED) -> None:
         """No answer will come from there."""
-        for whom, waiting in list(self._waiting.values()):
-            if whom == to:
+        for asked, waiting in list(self._waiting.values()):
+            if asked == to:
                 _resolve(waiting, Away(reason))
 
 

@@ -1,8 +1,8 @@
 """Runs in which interest changes: clients come to topics that no design knew, and leave them, anywhere.
 
 The overlay is a random one, not made for any topic, so a topic is connected at times and at times is not.
-Whoever was told "in place" must get all that is acknowledged; at the end, only filters on topics that are
-not connected among the brokers that have them may still wait.
+Clients that were told "in place" must get all that is acknowledged. At the end, only filters on topics that
+are not connected among the brokers that have them may still wait.
 """
 
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ class Changing(MeshSimulation):
         rng.choices(steps, (6, 4, 4, 1))[0](rng.choice(clients))
 
     def _collide(self, clients: list[ClientNode]) -> None:
-        """Two change what they want at about the same time, while everybody publishes."""
+        """Two clients change what they want at about the same time, while all publish."""
         rng, slowest = self.rng, self.network.weather.slowest
         for _ in range(2):
             self.clock.after(rng.uniform(0, slowest), partial(self._change, clients))
@@ -117,7 +117,7 @@ class Changing(MeshSimulation):
         return (text.split("'")[1],) if "'" in text else TOPICS
 
     def _may_wait(self, client: ClientNode) -> bool:
-        """Whether it publishes on a topic that is not connected, or that nobody else has."""
+        """Whether it publishes on a topic that is not connected, or that no other broker has."""
         core = self.brokers[client.broker].core
         topics = {topic for text in client.core.advertisements.values() for topic in self._topics(text)}
         return any(

@@ -226,7 +226,7 @@ class MeshSimulation:
             client.unsubscribe(self.rng.choice(ids))
 
     def _provoke(self) -> None:
-        """Crash a broker while it is busy: its subscribers are slow, and somebody publishes."""
+        """Crash a broker while it is busy: its subscribers are slow, and a client publishes."""
         name = self.rng.choice(self.overlay.brokers)
         for client in self.clients.values():
             if client.broker == name:
@@ -238,7 +238,7 @@ class MeshSimulation:
         self.clock.after(self.rng.uniform(0, 2 * self.network.weather.slowest), lambda: self._crash(name))
 
     def _crash(self, name: str = "") -> None:
-        """Crash a broker, if fewer than k have then failed, and somebody is left on every topic."""
+        """Crash a broker, if fewer than k have then failed, and a broker is left on every topic."""
         self.failed = {name for name in self.failed if not self._recovered(name)}
         candidates = [name for name in self.brokers if name not in self.failed and self.brokers[name].up]
         if len(self.failed) + 1 >= self.overlay.k or not candidates:
@@ -280,7 +280,7 @@ class MeshSimulation:
     # The end
 
     def _alone(self, client: ClientNode) -> bool:
-        """Whether it publishes on a topic in which nobody is interested any more, and rightly waits."""
+        """Whether it publishes on a topic in which no broker is interested any more, and rightly waits."""
         core = self.brokers[client.broker].core
         topics = [text.split("'")[1] for text in client.core.advertisements.values()]
         return any(not core.interest.wanting(each) and not core.delivery.subscribed(each) for each in topics)

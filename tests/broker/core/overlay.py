@@ -23,7 +23,7 @@ class Overlay:
     def __init__(self, links: Links, seed: int) -> None:
         self.random = Random(seed)
         self.slow = ("", "")
-        """From whom to whom messages move only when nothing else does."""
+        """Pairs of sender and receiver whose messages move only when no others do."""
         names = sorted({name for link in links for name in link})
         around = {name: [a if b == name else b for a, b in links if name in (a, b)] for name in names}
         self.brokers = {name: Broker(name, around[name]) for name in names}
@@ -40,7 +40,7 @@ class Overlay:
         """What was sent from each end; None closes the connection."""
         self.reports: list[tuple[str, str, str]] = []
         self.calls: dict[tuple[str, str], int] = {}
-        """Who calls whom, and how often in this run: a neighbour that refuses is called again, but later."""
+        """Caller and callee, and how often in this run: one that refuses is called again, but later."""
         self.waiting: list[tuple[str, str]] = []
         self.stored: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
         for name, broker in self.brokers.items():
@@ -95,7 +95,7 @@ class Overlay:
         return self.ends[self.ends[number][1]][0]
 
     def call(self) -> bool:
-        """The one that has waited longest is called; whoever has been called often enough waits."""
+        """The neighbour that has waited longest is called; one that was called often enough waits."""
         for at, (name, neighbour) in enumerate(self.waiting):
             if self.calls.get((name, neighbour), 0) < CALLS:
                 del self.waiting[at]
@@ -107,7 +107,7 @@ class Overlay:
         return False
 
     def run(self, steps: int = ENDLESS) -> None:
-        """So many steps, or until nobody has anything to say, which has to come."""
+        """Make this many steps, or step until no broker has anything to say, which has to come."""
         self.calls.clear()
         left = steps
         while left and (self.step() or self.call()):

@@ -109,7 +109,7 @@ def event(topic: str, data: int) -> bytes:
 
 
 def ring(settings: MeshSettings | None = None) -> Wires:
-    """Everybody subscribes to red; a client at a publishes."""
+    """A client at each broker subscribes to red; one at a publishes."""
     wires = Wires(*RING, settings=settings)
     for name in "abcd":
         wires.client(f"s{name}", name).subscribe("topic = 'red'")
@@ -288,7 +288,7 @@ def full_ring() -> Wires:
     return wires
 
 
-def test_who_is_removed_stops_nobody_any_more() -> None:
+def test_a_broker_that_is_removed_stops_no_publisher_any_more() -> None:
     wires = full_ring()
     for name in "bd":
         wires.cut(name, "c")
@@ -298,7 +298,7 @@ def test_who_is_removed_stops_nobody_any_more() -> None:
     assert wires.saw("p", Acknowledged)[-1] == Acknowledged(20)
 
 
-def test_who_loses_one_link_of_several_still_stops_publishers() -> None:
+def test_a_broker_that_loses_one_link_of_several_still_stops_publishers() -> None:
     wires = full_ring()
     wires.do("b", wires.brokers["b"].unlink("c"))
     wires.do("c", wires.brokers["c"].unlink("b"))

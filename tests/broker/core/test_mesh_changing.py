@@ -1,4 +1,4 @@
-"""Interest that changes while brokers crash: whatever is acknowledged reaches whoever was told 'in place'."""
+"""Interest that changes while brokers crash: what is acknowledged reaches all clients told 'in place'."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -26,7 +26,7 @@ def test_what_is_acknowledged_reaches_all_that_were_told_in_place(first: int) ->
     assert sum(each.faults["crash"] for each in outcomes.values()) > 0
 
 
-# Mistakes that somebody could make
+# Planted mistakes
 
 
 def publish_wherever_ready(self: MeshPlacing, topic: str) -> bool:
@@ -45,7 +45,7 @@ def ask_nobody(self: Rosters, number: int, members: Any) -> list[str]:
 
 
 def leave_at_once(self: Membership, topic: str) -> None:
-    """Without its own clients a broker passes nothing on, whoever needs it."""
+    """Without its own clients a broker passes nothing on, even if others need that."""
     self._become(topic, TopicState.LEAVING)
     self._said[topic] = 0
     with patch.object(self.connected, "lacking", lambda topic: ""):

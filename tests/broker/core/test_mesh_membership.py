@@ -35,7 +35,7 @@ def publisher(wires: Wires, broker: str, advertises: str = "topic = 'new'") -> s
     return name
 
 
-def test_who_is_not_connected_waits_and_is_told_why_and_nothing_is_acknowledged() -> None:
+def test_a_client_not_connected_waits_and_is_told_why_and_nothing_is_acknowledged() -> None:
     wires = Wires(*RING)
     subscriber(wires, "a")
     subscriber(wires, "c")
@@ -108,7 +108,7 @@ def test_a_broker_that_others_need_passes_a_topic_on_when_its_own_clients_have_g
     assert not wires.brokers["b"].interest.own
 
 
-def test_a_broker_that_nobody_needs_leaves_a_topic_with_its_last_client() -> None:
+def test_a_broker_that_no_other_needs_leaves_a_topic_with_its_last_client() -> None:
     wires = Wires(*RING)
     for name in "ab":
         subscriber(wires, name)
@@ -134,7 +134,7 @@ def test_a_filter_that_takes_the_place_of_another_is_in_place_at_once() -> None:
     assert Placed(again) in wires.saw("sb", Placed)
 
 
-def test_while_a_broker_of_the_topic_is_away_who_joins_waits_for_it() -> None:
+def test_a_broker_that_joins_a_topic_waits_for_one_of_its_brokers_that_is_away() -> None:
     wires = Wires(*RING)
     subscriber(wires, "a")
     for name in "bd":

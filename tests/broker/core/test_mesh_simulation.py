@@ -29,7 +29,7 @@ def test_fewer_than_k_failures_lose_repeat_and_reorder_nothing(seed: int) -> Non
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_who_comes_back_is_not_misled_by_a_neighbour_that_came_later(seed: int) -> None:
+def test_a_broker_that_comes_back_is_not_misled_by_a_neighbour_that_came_later(seed: int) -> None:
     outcome = simulate(seed, Latecomer)
     assert outcome.violation == ""
     assert outcome.publications > 0
@@ -58,7 +58,7 @@ def test_one_seed_is_one_run_in_every_process() -> None:
     assert len(set(said[0].split())) == 8
 
 
-# Mistakes that somebody could make
+# Planted mistakes
 
 arrive = Flooding.arrive
 learn = StreamPositions.learn

@@ -26,7 +26,7 @@ from regraft.protocol import events
 FILTERS = ["x > 2", "x > 5", "x <= 3", "TRUE", "x > 1 AND x < 7", "k = 'a'"]
 
 Published: TypeAlias = list[tuple[str, dict[str, events.Value]]]
-"""By whom, and the attributes; `n` counts."""
+"""The publishing client, and the attributes; `n` counts."""
 
 
 def random_tree(random: Random, size: int) -> Links:
@@ -72,7 +72,7 @@ def publish(overlay: Overlay, random: Random, published: Published) -> None:
 
 
 def check(overlay: Overlay, wanted: dict[str, list[str]], published: Published) -> None:
-    """Everybody has received exactly what matches, in each publisher's order."""
+    """Every subscriber has received exactly what matches, in each publisher's order."""
     from regraft.filters import parse
 
     for name, texts in wanted.items():
@@ -242,7 +242,7 @@ def carry_out(overlay: Overlay, change: Change) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_subscription_made_during_a_shift_is_in_place_when_those_who_publish_for_it_know(seed: int) -> None:
+def test_a_subscription_made_during_a_shift_is_in_place_when_its_publishers_know(seed: int) -> None:
     """The advertisement comes to j from k, and not from i any more: in between nobody seemed to publish for
     the subscription, so that it was called in place before k had even heard of it."""
     overlay = Overlay([("i", "j"), ("j", "k")], seed)

@@ -5,7 +5,7 @@ from regraft.broker.core.tables import Tables
 
 
 class Counted(dict[str, Side]):
-    """Counts how often somebody walks over all neighbours."""
+    """Counts how often all neighbours are iterated over."""
 
     walks = 0
 
@@ -14,7 +14,7 @@ class Counted(dict[str, Side]):
         return super().items()
 
 
-def test_who_was_told_everything_is_told_nothing_without_a_look_at_the_others() -> None:
+def test_a_neighbour_that_was_told_everything_costs_no_look_at_the_others() -> None:
     tables = Tables(f"n{number}" for number in range(100))
     tables.sides = sides = Counted(tables.sides)
     for side in sides.values():

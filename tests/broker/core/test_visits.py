@@ -31,7 +31,7 @@ def test_what_is_left_of_an_earlier_visit_does_not_overtake_what_is_sent_again(s
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_later_visit_is_known_to_all_who_have_something_of_an_earlier_one(seed: int) -> None:
+def test_a_later_visit_is_known_to_all_that_hold_something_of_an_earlier_one(seed: int) -> None:
     """l does not get what comes again: the confirmation tells it that there is a later visit."""
     overlay = Overlay([("i", "j"), ("j", "k"), ("k", "l"), ("l", "a"), ("j", "d")], seed)
     far = subscriber(overlay, "far", "i", "TRUE")

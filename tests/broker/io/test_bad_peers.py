@@ -1,4 +1,4 @@
-"""Peers that break rules: each gets a clear error and is closed, and nobody else notices."""
+"""Peers that break rules: each gets a clear error and is disconnected, and no other peer notices."""
 
 import asyncio
 import socket
@@ -188,7 +188,7 @@ def test_a_frame_cut_by_the_end_of_the_connection_does_no_harm() -> None:
 
 
 @pytest.mark.parametrize("first", [b"", b"\x00\x00"], ids=["silent", "half a header"])
-def test_who_never_says_hello_is_closed(first: bytes) -> None:
+def test_a_peer_that_never_says_hello_is_closed(first: bytes) -> None:
     async def scenario() -> None:
         async with broker(allowed=HASTY) as server, raw_peer(server) as peer:
             peer.write(first)
@@ -197,7 +197,7 @@ def test_who_never_says_hello_is_closed(first: bytes) -> None:
     finish(scenario())
 
 
-def test_who_falls_silent_is_closed() -> None:
+def test_a_peer_that_falls_silent_is_closed() -> None:
     async def scenario() -> None:
         async with broker(allowed=replace(HASTY, silent_seconds=0.3)) as server, raw_peer(server) as peer:
             peer.hello()
@@ -245,7 +245,7 @@ def test_a_client_that_floods_is_closed(size: int, reason: str) -> None:
             flood(peer, 10, size)
             assert reason in await peer.refusal()
             assert server.core is not None
-            assert not server.core.sessions.all, "what was kept for it would be kept for nobody"
+            assert not server.core.sessions.all, "nothing is kept for a client that takes too much"
 
     finish(scenario())
 

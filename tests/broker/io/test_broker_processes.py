@@ -58,7 +58,7 @@ def test_the_crash_of_the_middle_broker_and_its_return_lose_nothing(tmp_path: Pa
     finish(scenario(), 60)
 
 
-def test_processes_end_with_who_started_them(tmp_path: Path) -> None:
+def test_processes_end_with_their_parent(tmp_path: Path) -> None:
     async def scenario() -> list[int]:
         async with BrokerProcesses(chain(2), Configuration) as running:
             return [process.pid for process in running.running.values()]

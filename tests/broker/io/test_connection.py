@@ -18,7 +18,7 @@ from regraft.wire.numbered import Wire
 
 
 class Recording:
-    """A shell that writes down who said how many messages."""
+    """A shell that records which connection brought how many messages."""
 
     def __init__(self) -> None:
         self.turns: list[tuple[int, int]] = []
@@ -107,7 +107,7 @@ def test_others_are_heard_between_the_turns_of_a_long_frame() -> None:
     finish(scenario())
 
 
-def test_who_brings_much_shares_each_round_with_the_others_who_do() -> None:
+def test_connections_that_bring_much_share_each_round() -> None:
     async def scenario() -> None:
         shell = Recording()
         many = connections(shell, 3)
@@ -139,7 +139,7 @@ def test_a_long_run_is_heard_in_parts_when_others_talk() -> None:
     finish(scenario())
 
 
-def test_who_talks_alone_is_heard_at_once() -> None:
+def test_a_connection_that_talks_alone_is_heard_at_once() -> None:
     async def scenario() -> None:
         shell = Recording()
         (alone,) = connections(shell, 1)
@@ -174,7 +174,7 @@ def test_what_comes_behind_a_long_frame_stays_behind_it() -> None:
     finish(scenario())
 
 
-def test_who_is_refused_in_between_is_heard_no_more_but_its_end_is_seen() -> None:
+def test_a_peer_refused_in_between_is_heard_no_more_but_its_end_is_seen() -> None:
     async def scenario() -> None:
         shell = Recording()
         shell.refuses_after = 2
@@ -189,7 +189,7 @@ def test_who_is_refused_in_between_is_heard_no_more_but_its_end_is_seen() -> Non
 
 
 class Lost(Transport):
-    """A connection that was lost a moment ago: nobody has been told yet."""
+    """A connection that was lost a moment ago; its protocol has not been told yet."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -215,7 +215,7 @@ def test_writing_to_a_connection_that_was_lost_a_moment_ago_is_no_fault() -> Non
 
 
 class Slow(Transport):
-    """Takes everything and sends nothing; nobody is told that it is full."""
+    """Takes everything and sends nothing; `pause_writing` is not called when it is full."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -276,7 +276,7 @@ def test_filters_of_one_do_not_keep_the_runs_of_another_waiting() -> None:
     finish(scenario())
 
 
-def test_who_has_gone_is_worked_for_no_more() -> None:
+def test_no_work_is_done_for_a_peer_that_has_gone() -> None:
     async def scenario() -> None:
         shell = Recording()
         (gone,) = connections(shell, 1)

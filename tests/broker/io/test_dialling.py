@@ -1,4 +1,4 @@
-"""Calls go on until a neighbour answers; pauses between them grow, are random, and have a limit."""
+"""Calls are repeated until a neighbour answers; pauses between them grow, are random, and have a limit."""
 
 import asyncio
 

@@ -123,7 +123,7 @@ def test_a_broker_whose_core_fails_on_a_connection_gives_up(
                 peer.hello()
             await server.failed.wait()
             assert server.fault == "ZeroDivisionError in the core: planted"
-            await other.heard()  # ends: everybody is let go
+            await other.heard()  # ends: all connections are closed
             with pytest.raises(ConnectionError):
                 await asyncio.open_connection(*where)
 

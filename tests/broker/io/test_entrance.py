@@ -174,7 +174,7 @@ def test_a_link_comes_back_after_its_certificate_could_not_be_read_for_a_while(a
     finish(scenario())
 
 
-def test_who_never_finishes_the_tls_handshake_is_closed(authority: Authority) -> None:
+def test_a_peer_that_never_finishes_the_tls_handshake_is_closed(authority: Authority) -> None:
     async def scenario() -> None:
         async with (
             broker(tls=authority.tls("b0", mutual=False), allowed=HASTY) as server,

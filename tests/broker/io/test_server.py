@@ -131,7 +131,7 @@ def test_a_restarted_broker_remembers_the_sessions_in_its_journal(tmp_path: Path
             async with connect(at(second), name="press") as publisher:
                 await publisher.send({"n": 5})
                 await asyncio.sleep(0.05)
-                assert publisher.core.unacknowledged == 1  # kept for who is away
+                assert publisher.core.unacknowledged == 1  # kept for the client that is away
                 again = connect(at(second), name="desk")
                 subscription = again.subscribe("n > 0")
                 async with again:
@@ -152,7 +152,7 @@ def test_a_broker_that_is_brought_back_from_a_backup_knows_its_sessions(tmp_path
         subprocess.run(["tar", "xzf", backup], cwd=tmp_path, check=True)
         async with broker(state=state) as second, connect(at(second)) as publisher:
             with pytest.raises(TimedOut):
-                await publisher.publish({"n": 5}, timeout=0.2)  # kept for who is away
+                await publisher.publish({"n": 5}, timeout=0.2)  # kept for the client that is away
             again = connect(at(second), name="desk")
             subscription = again.subscribe("n > 0")
             async with again:

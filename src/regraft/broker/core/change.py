@@ -195,7 +195,7 @@ def to_record(part: Part) -> bytes:
 
 
 def parts_of(broker: str, stored: dict[str, bytes]) -> dict[str, Part]:
-    """The parts of the life before; those that were not committed are in doubt."""
+    """The parts of the previous life; those that were not committed are in doubt."""
     parts = {}
     for key, value in stored.items():
         if key.startswith(RECORD):

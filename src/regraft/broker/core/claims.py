@@ -2,7 +2,7 @@
 
 1. The new broker subscribes for the client. From then on everything new reaches it (and still the old
    one), and waits there.
-2. When all is in place it asks through the tree who has the session (`Claim`). What was published
+2. When all is in place it asks through the tree which broker has the session (`Claim`). What was published
    before may still be on its way to the old broker, or wait behind a broken link: every broker tells
    each neighbour `Flushed` once all others have told it, after everything that it holds for that
    neighbour. A broker that has the session and has heard `Flushed` from everywhere answers with what it
@@ -350,7 +350,7 @@ class Claims:
         self.settled = {each: at for each, at in self.settled.items() if now - at < seconds}
 
     def relinked(self) -> None:
-        """Our links have changed: what was not answered begins again; those who asked us ask again."""
+        """Our links have changed: unanswered claims begin again; brokers that asked us will ask again."""
         for key, asked in list(self.asked.items()):
             if asked.back or asked.answer is None:
                 del self.asked[key]

@@ -222,7 +222,7 @@ class MeshInterest:
         return Store(f"link/{link.name}", _encode(link.topics))
 
     def restore(self, stored: dict[str, bytes]) -> None:
-        """After a start: what our neighbours had told us in the life before."""
+        """After a start: what our neighbours had told us in the previous life."""
         for name, link in self.links.items():
             if (value := stored.get(f"link/{name}")) is not None:
                 link.said = _decode(value)

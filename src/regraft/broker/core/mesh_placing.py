@@ -1,7 +1,8 @@
 """Which filters of clients are not in place yet, topic by topic, and why.
 
 A subscription is in place when all its topics are in place here (`mesh_membership`) and were connected among
-all brokers that have them at some time since it came; an advertisement needs somebody to publish to as well.
+all brokers that have them at some time since it came; an advertisement also needs a subscriber or a neighbour
+with the topic.
 What was in place before a restart is so again without the second condition: a newcomer that is not connected
 must not stop it.
 """

@@ -153,7 +153,7 @@ class Rosters:
         else:
             self._answers.setdefault((message.broker, message.number), set()).update(message.by)
 
-    # Who is there, and who knows
+    # Which brokers there are, and which know our roster
 
     @property
     def overlay(self) -> set[str]:

@@ -81,7 +81,7 @@ class MeshSessions:
         self.publishing = Publishing(self.all, flooding, self._why_not, self._say)
 
     def restore(self, stored: dict[str, bytes], now: float) -> None:
-        """After a start: the sessions of the life before, not connected yet."""
+        """After a start: the sessions of the previous life, not connected yet."""
         for key, value in stored.items():
             if not key.startswith("session/"):
                 continue

@@ -1,7 +1,7 @@
 """A participant's part in a change of links (IPITT §III-C): shift(i, j, k) turns i–j into i–k; j–k stays.
 
 i moves with everything behind it (its subtree). Brokers other than i, j and k notice nothing: for them
-everybody stays in the same direction. The three participants buffer what would cross the links concerned,
+every other broker stays in the same direction. The three participants buffer what would cross these links,
 exchange what they know about the subtree, and continue. The stages are those of `change.PartStage`:
 
 | stage | i | j | k |
@@ -60,7 +60,7 @@ class Relink:
         self.parts = parts_of(broker, stored)
         self.apart = APART in stored
         """This broker is not in the overlay: it has been detached, or was not appended yet. Publications here
-        would reach nobody, so clients have to go elsewhere."""
+        would reach no subscriber elsewhere, so clients have to go to other brokers."""
         self.out: list[Effect] = []
         self.stores: list[Store] = []
         """What has to be on the disk before any other effect leaves."""
@@ -330,7 +330,7 @@ class Relink:
             self.forwarding.send_unsent(link)
 
     def _change_links(self, part: Part) -> None:
-        """Change our links. After a crash, some of it may have been done in the life before."""
+        """Change our links. After a crash, some of it may have been done in the previous life."""
         role, links = part.role, self.forwarding.links
         if self._is(part, "shift", 0):
             if role.gone in links:

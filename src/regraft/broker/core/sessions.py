@@ -78,7 +78,7 @@ class Sessions:
         """Called when a session comes from another broker."""
 
     def restore(self, stored: dict[str, bytes], now: float) -> None:
-        """After a start: the sessions of the life before, not connected yet."""
+        """After a start: the sessions of the previous life, not connected yet."""
         for key, value in stored.items():
             if not key.startswith("session/"):
                 continue

@@ -7,7 +7,7 @@ Rules (IPITT §III-A, OCBR §2, and what makes them hold across crashes):
 - A filter is *in place* when all neighbours that were told of it have it in place behind them; a
   subscription also needs the advertisements of all sides to be known. An advertisement is reported in place
   only after the subscriptions that overlap it were told, so that a publisher whose advertisement is in place
-  reaches everybody.
+  reaches every subscriber.
 - What a neighbour told before its connection broke stays valid until it has told everything again. `doubtful`
   holds what it has not repeated yet; that is dropped when the neighbour says that it was all.
 - A broker says "all" to a neighbour once it has heard "all" from every other one (in this life). On a

@@ -1,4 +1,4 @@
-"""What one broker's shell is told before it starts: where it listens, whom it trusts, what it allows.
+"""What one broker's shell is told before it starts: where it listens, which peers it trusts, what it allows.
 
 Frozen values; files and command lines are turned into them elsewhere.
 """

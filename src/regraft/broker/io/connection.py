@@ -155,9 +155,6 @@ class Connection(asyncio.Protocol):
         self._stalled = 0.0
         self._write_waiting()
 
-    def eof_received(self) -> None:
-        return None
-
     def connection_lost(self, exc: Exception | None) -> None:
         self.transport = None
         self._waiting = []

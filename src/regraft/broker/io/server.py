@@ -147,12 +147,7 @@ class BrokerServer(BrokerControl):
 
     async def stop(self) -> None:
         """Stop in order: what the core has decided leaves, then connections end."""
-        if self._beating is not None:
-            self._beating.cancel()
-        if self._listener is not None:
-            self._listener.close()
-        if self._control is not None:
-            self._control.close()
+        self._accept_no_more()
         await self._dialling.stop()
         await self._durable.finish()
         for connection in list(self.connections.values()):
@@ -191,16 +186,20 @@ class BrokerServer(BrokerControl):
             return
         self.fault = reason
         log.critical("%s: %s", self.id, self.fault, exc_info=fault)
-        if self._listener is not None:
-            self._listener.close()
-        if self._beating is not None:
-            self._beating.cancel()
-        if self._control is not None:
-            self._control.close()
+        self._accept_no_more()
         self._dialling.hangup_all()
         for connection in list(self.connections.values()):
             connection.abort()
         self.failed.set()
+
+    def _accept_no_more(self) -> None:
+        """No ticks, no new connections and no agents from now on."""
+        if self._beating is not None:
+            self._beating.cancel()
+        if self._listener is not None:
+            self._listener.close()
+        if self._control is not None:
+            self._control.close()
 
     # What connections tell
 

@@ -148,7 +148,7 @@ class Spool(Generic[T]):
             self._synced = time.monotonic()
 
     def _open(self) -> None:
-        """A file that is being written is named so: who reads finished files never sees a half line."""
+        """The name of an open file says so: a reader of finished files never sees half a line."""
         self._path = self._telemetry.folder / f"{self._name}-{time.time_ns()}{OPEN}"
         self._file = self._path.open("wb")
         self._opened = time.monotonic()

@@ -79,7 +79,7 @@ class Observer:
         self.spool.offer([SeenFact(at, held, fact) for fact in facts], weight)
 
     def known(self, stored: dict[str, bytes]) -> None:
-        """The sessions of the life before. Their interest is recorded again, because a crash may have taken
+        """The sessions of the previous life. Their interest is recorded again, because a crash may have taken
         the records; what is recorded twice counts from the first time."""
         self.stores(Store(key, value) for key, value in stored.items())
 
