@@ -3,18 +3,12 @@
 from itertools import pairwise, permutations
 
 from hypothesis import given
+from tests.plan.problems import problem_of
 
 from regraft.model import Topology
 from regraft.plan.action_sets import ACTION_SETS, all_paths, each_path, naive, transformation_paths
 from regraft.plan.problem import Problem, pair
 from regraft.testing.trees import tree_pairs
-
-
-def problem_of(initial: Topology, goal: Topology) -> Problem:
-    number = {id: index for index, id in enumerate(initial.ids)}
-    links = [frozenset(pair(number[a], number[b]) for a, b in tree.by_ends) for tree in (initial, goal)]
-    return Problem(initial.ids, links[0], links[1])
-
 
 # Two changes in different parts of a tree of 0..9: 0-1-2-3 closes by 0-3, 6-7-8-9 by 6-9.
 TWO_PARTS = Problem(

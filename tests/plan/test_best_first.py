@@ -5,11 +5,12 @@ from random import Random
 
 import pytest
 from hypothesis import given, settings
+from tests.plan.problems import between, problem_of
 
 from regraft.model import Infeasible, Limits, Plan, Topology
 from regraft.plan.action_sets import neighbours, transformation_paths
 from regraft.plan.best_first import CurrentTree, best_first, change_of_estimate, estimate
-from regraft.plan.problem import Found, Problem, pair
+from regraft.plan.problem import Found
 from regraft.plan.verify import verify
 from regraft.plan.watch import Watch
 from regraft.testing.brute_force import brute_force, fronts
@@ -20,16 +21,6 @@ def ticking(ticks: int) -> Watch:
     """A watch that expires after it has been read this many times: the same on every machine."""
     looks = count()
     return Watch(ticks, clock=lambda: float(next(looks)))
-
-
-def between(initial: frozenset[tuple[int, int]], goal: frozenset[tuple[int, int]]) -> Problem:
-    return Problem(tuple(f"b{n}" for n in range(len(initial) + 1)), initial, goal)
-
-
-def problem_of(initial: Topology, goal: Topology) -> Problem:
-    number = {id: index for index, id in enumerate(initial.ids)}
-    links = [frozenset(pair(number[a], number[b]) for a, b in tree.by_ends) for tree in (initial, goal)]
-    return Problem(initial.ids, links[0], links[1])
 
 
 @settings(max_examples=40)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.plan.problems import between, problem_of
 
 from regraft.model import Action, ActionCosts, Bounds, Infeasible, Limits, Plan, Proof, Topology
 from regraft.plan import integer_planner
@@ -36,16 +37,6 @@ SMALL = [reference for reference in REFERENCES if reference["n"] <= 8]
 LARGE = [reference for reference in REFERENCES if reference["n"] > 8]
 FIGURE_1 = Problem(tuple("1234"), frozenset({(0, 1), (0, 2), (1, 3)}), frozenset({(0, 1), (0, 2), (2, 3)}))
 each_solver = pytest.mark.parametrize("solver", ["highs", "cp-sat"])
-
-
-def problem_of(initial: Topology, goal: Topology) -> Problem:
-    number = {id: index for index, id in enumerate(initial.ids)}
-    links = [frozenset(pair(number[a], number[b]) for a, b in tree.by_ends) for tree in (initial, goal)]
-    return Problem(initial.ids, links[0], links[1])
-
-
-def between(initial: frozenset[tuple[int, int]], goal: frozenset[tuple[int, int]]) -> Problem:
-    return Problem(tuple(f"b{n}" for n in range(len(initial) + 1)), initial, goal)
 
 
 def find(problem: Problem, limits: Limits = Limits(), over: str = "naive", solver: str = "cp-sat") -> Found:

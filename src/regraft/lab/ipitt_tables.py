@@ -9,10 +9,11 @@ from regraft.lab.ipitt_printed import APPROACH, PRINTED, TABLE_1
 from regraft.lab.records import write_table
 from regraft.lab.sweeps import CENTRE_CHANGE, CENTRE_SIZE, Axis, Quantity, Rows, on, solved, value
 from regraft.lab.workload import SHAPES, trees
-from regraft.model import Topology
+from regraft.model import Limits
 from regraft.plan.action_sets import ACTION_SETS
+from regraft.plan.frame import frame
 from regraft.plan.planning_task import planning_task
-from regraft.plan.problem import Problem, pair
+from regraft.plan.problem import Problem
 from regraft.plan.program import Size
 from regraft.plan.program import size as program_size
 
@@ -112,20 +113,11 @@ def model_sizes(rows: Rows, planner: str) -> list[tuple[int, Size]]:
     sizes = []
     for shape in SHAPES:
         if (T := lengths.get(str(shape))) is not None:
-            problem = numbered(*trees(CENTRE_SIZE, CENTRE_CHANGE / 100, shape))
+            problem = frame(*trees(CENTRE_SIZE, CENTRE_CHANGE / 100, shape), Limits())
+            assert isinstance(problem, Problem), "both trees have the same brokers"
             shifts = ACTION_SETS[planner.removeprefix("ip-")](problem)
             sizes.append((T, program_size(planning_task(problem, shifts, every_pair=True), T)))
     return sizes
-
-
-def numbered(initial: Topology, goal: Topology) -> Problem:
-    """The task in numbers: the trees of the workload have the same brokers."""
-    number = {id: index for index, id in enumerate(initial.ids)}
-    before, after = (
-        frozenset(pair(number[one], number[other]) for one, other in topology.by_ends)
-        for topology in (initial, goal)
-    )
-    return Problem(initial.ids, before, after)
 
 
 def _mean(values: Sequence[float]) -> float | str:

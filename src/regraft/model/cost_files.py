@@ -11,7 +11,7 @@ from typing import Any
 
 from regraft.model.errors import BadInput
 from regraft.model.fields import a_list, a_whole_number, an_object, brief, only, required
-from regraft.model.files import as_text, parse_json, read_bytes, shown
+from regraft.model.files import read_json
 from regraft.model.limits import ActionCosts
 from regraft.model.plan import Action
 from regraft.model.plan_files import ARGUMENTS, action_from
@@ -21,12 +21,7 @@ MOST = 1_000_000_000
 
 
 def read_costs(path: str | Path) -> ActionCosts:
-    path = Path(path)
-    content = read_bytes(path)
-    try:
-        return costs_from(parse_json(as_text(content)))
-    except BadInput as fault:
-        raise fault.within(shown(path)) from None
+    return read_json(path, costs_from)
 
 
 def costs_from(document: Any) -> ActionCosts:

@@ -10,19 +10,37 @@ import json
 import os
 import stat
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from regraft.model.errors import BadInput, RegraftError
 
 SIZE_LIMIT = 512 * 2**20
 """Bytes. A tree of 100,000 brokers needs about 5 MB."""
+T = TypeVar("T")
 
 
 def shown(path: Path) -> str:
     """A file's name for a one-line message."""
     name = str(path)
     return name if name.isprintable() else repr(name)
+
+
+@contextlib.contextmanager
+def faults_in(path: Path) -> Iterator[None]:
+    """A `BadInput` that is raised in the block gets the file's name, unless it has it already."""
+    try:
+        yield
+    except BadInput as fault:
+        raise fault if fault.place == shown(path) else fault.within(shown(path)) from None
+
+
+def read_json(path: str | Path, build: Callable[[Any], T]) -> T:
+    """What `build` makes of the JSON document in the file; a `BadInput` names the file."""
+    path = Path(path)
+    with faults_in(path):
+        return build(parse_json(as_text(read_bytes(path))))
 
 
 def read_bytes(path: Path) -> bytes:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from regraft.model.errors import BadInput
-from regraft.model.files import as_text, read_bytes, shown
+from regraft.model.files import as_text, faults_in, read_bytes
 
 PARQUET, MAGIC = ".parquet", b"PAR1"
 NODE, TOPIC, UNTIL = ("node", "broker"), "topic", "until"
@@ -25,15 +25,13 @@ NODE, TOPIC, UNTIL = ("node", "broker"), "topic", "until"
 def read_interest(path: str | Path) -> Mapping[str, frozenset[str]]:
     """Topic -> the nodes interested in it."""
     path = Path(path)
-    try:
+    with faults_in(path):
         if path.is_dir():
             return _from_parquet(path)
         content = read_bytes(path)
         if content.startswith(MAGIC) or path.suffix.lower() == PARQUET:
             return _from_parquet(path)
         return _from_csv(as_text(content))
-    except BadInput as fault:
-        raise fault if fault.place == shown(path) else fault.within(shown(path)) from None
 
 
 def _from_csv(text: str) -> Mapping[str, frozenset[str]]:

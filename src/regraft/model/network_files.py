@@ -15,7 +15,7 @@ from typing import Any
 from regraft.model import gml, graphml
 from regraft.model.errors import BadInput
 from regraft.model.fields import a_list, a_number, a_text, an_id, an_object, brief, only, required
-from regraft.model.files import as_text, parse_json, read_bytes, shown
+from regraft.model.files import as_text, faults_in, parse_json, read_bytes
 from regraft.model.graph_files import Graph
 from regraft.model.switch_network import LOWER, UPPER, Edge, Position, SwitchNetwork, both_ways
 
@@ -26,15 +26,13 @@ _GRAPHS = {".graphml": "graphml", ".xml": "graphml", ".gml": "gml"}
 def read_network(path: str | Path) -> SwitchNetwork:
     """The network in a file; every fault is a `BadInput` of one line: the file, the place, the rule."""
     path = Path(path)
-    content = read_bytes(path)
-    try:
+    with faults_in(path):
+        content = read_bytes(path)
         if path.suffix == ROCKETFUEL:
             return _rocketfuel(as_text(content))
         if (format := _GRAPHS.get(path.suffix.lower())) is not None:
             return _from_graph(graphml.parse(content) if format == "graphml" else gml.parse(as_text(content)))
         return network_from(parse_json(as_text(content)))
-    except BadInput as fault:
-        raise fault.within(shown(path)) from None
 
 
 def network_from(document: Any) -> SwitchNetwork:

@@ -11,7 +11,7 @@ from typing import Any
 
 from regraft.model.errors import BadInput
 from regraft.model.fields import a_list, a_text, a_whole_number, an_id, an_object, brief, only, required
-from regraft.model.files import as_text, parse_json, read_bytes, shown, write_text
+from regraft.model.files import read_json, write_text
 from regraft.model.plan import Action, Bounds, Plan, Proof, Step
 from regraft.model.topology import Kind
 from regraft.model.topology_json import kind_from
@@ -25,12 +25,7 @@ _FIELDS = ("kind", "initial", "goal", "steps", "planner", "bounds", "proof", "sh
 
 def read_plan(path: str | Path) -> Plan:
     """The plan in a file; `BadInput` names the field, or says that the content was changed."""
-    path = Path(path)
-    content = read_bytes(path)
-    try:
-        return plan_from(parse_json(as_text(content)))
-    except BadInput as fault:
-        raise fault.within(shown(path)) from None
+    return read_json(path, plan_from)
 
 
 def plan_from(document: Any) -> Plan:

@@ -25,7 +25,7 @@ from regraft.model.fields import (
     only,
     required,
 )
-from regraft.model.files import as_text, parse_json, read_bytes, shown
+from regraft.model.files import read_json
 from regraft.model.routes import DZ_LENGTH, Publisher, RouteLimits, RouteWorkload, Subscriber
 
 SHARES = 8
@@ -35,11 +35,7 @@ MOST_FLOWS = 2**31 - 1
 
 def read_route_workload(path: str | Path) -> RouteWorkload:
     """The workload in a file; every fault is a `BadInput` of one line: the file, the place, the rule."""
-    path = Path(path)
-    try:
-        return route_workload_from(parse_json(as_text(read_bytes(path))))
-    except BadInput as fault:
-        raise fault if fault.place == shown(path) else fault.within(shown(path)) from None
+    return read_json(path, route_workload_from)
 
 
 def route_workload_from(document: Any) -> RouteWorkload:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from regraft.model import gml, graph_files, graphml, topology_json
 from regraft.model.errors import BadInput
-from regraft.model.files import as_text, parse_json, read_bytes, shown, write_text
+from regraft.model.files import as_text, faults_in, parse_json, read_bytes, write_text
 from regraft.model.topology import Topology
 
 _SUFFIXES = {".json": "json", ".graphml": "graphml", ".xml": "graphml", ".gml": "gml"}
@@ -22,29 +22,25 @@ def read_topology(path: str | Path) -> Topology:
     are merged, self-loops dropped, and the kind is "tree" if the graph is one, else "mesh".
     """
     path = Path(path)
-    content = read_bytes(path)
-    try:
+    with faults_in(path):
+        content = read_bytes(path)
         format = _SUFFIXES.get(path.suffix.lower()) or _sniff(content)
         if format == "json":
             return topology_json.topology_from(parse_json(as_text(content)))
         graph = graphml.parse(content) if format == "graphml" else gml.parse(as_text(content))
         return graph_files.topology_from(graph)
-    except BadInput as fault:
-        raise fault.within(shown(path)) from None
 
 
 def write_topology(topology: Topology, path: str | Path) -> None:
     """Writes JSON, GraphML or GML by the suffix (JSON if it says nothing), atomically."""
     path = Path(path)
     format = _SUFFIXES.get(path.suffix.lower(), "json")
-    try:
+    with faults_in(path):
         if format == "json":
             text = topology_json.to_json(topology)
         else:
             graph = graph_files.graph_of(topology)
             text = graphml.write(graph) if format == "graphml" else gml.write(graph)
-    except BadInput as fault:
-        raise fault.within(shown(path)) from None
     write_text(path, text)
 
 

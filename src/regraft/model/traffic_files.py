@@ -17,7 +17,7 @@ from typing import Any
 
 from regraft.model.errors import BadInput
 from regraft.model.fields import a_list, a_number, an_id, an_object, only, required
-from regraft.model.files import as_text, parse_json, read_bytes, shown, write_bytes, write_text
+from regraft.model.files import faults_in, read_json, write_bytes, write_text
 from regraft.model.traffic import Traffic, TrafficClass
 
 PARQUET = ".parquet"
@@ -27,12 +27,10 @@ MAGIC = b"PAR1"
 def read_traffic(path: str | Path) -> Traffic:
     """The traffic classes of a file, in its order."""
     path = Path(path)
-    try:
-        if path.is_dir() or _is_parquet(path):
+    if path.is_dir() or _is_parquet(path):
+        with faults_in(path):
             return _from_parquet(path)
-        return traffic_from(parse_json(as_text(read_bytes(path))))
-    except BadInput as fault:
-        raise fault if fault.place == shown(path) else fault.within(shown(path)) from None
+    return read_json(path, traffic_from)
 
 
 def write_traffic(classes: Iterable[TrafficClass], path: str | Path) -> None:
