@@ -115,7 +115,7 @@ def test_a_wrong_key_or_value_is_said_with_place_expected_and_found(
 
 
 def test_a_misspelt_name_comes_with_the_one_that_may_be_meant(tmp_path: Path) -> None:
-    assert fault(tmp_path, "[loop]\nconfrim = 3").endswith('(is "confirm" meant?)')
+    assert fault(tmp_path, "[loop]\nconfrim = 3").endswith('(did you mean "confirm"?)')
 
 
 def test_a_file_that_is_not_toml_is_refused_with_the_place(tmp_path: Path) -> None:

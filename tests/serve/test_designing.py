@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from regraft.estate.windows import Measured, fitting, together
+from regraft.estate.windows import MeasuredWindow, fitting, together
 from regraft.loop.goals import Limits
 from regraft.loop.policy import Policy
 from regraft.model import Action, Bounds, Broker, Link, Plan, Topology
@@ -29,8 +29,8 @@ def designer(network: Topology | None = None, **limits: object) -> TopologyDesig
     )
 
 
-def window(workload: Workload) -> Measured:
-    return Measured(0.0, 10.0, workload, 100, 100, 1, None, None, None, None, {})
+def window(workload: Workload) -> MeasuredWindow:
+    return MeasuredWindow(0.0, 10.0, workload, 100, 100, 1, None, None, None, None, {})
 
 
 def talk(*pairs: str) -> Workload:

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterable
 
-from regraft.estate.windows import Measured
+from regraft.estate.windows import MeasuredWindow
 from regraft.loop.goals import Limits
 from regraft.loop.policy import Mode, Policy
 from regraft.model import Limits as PlanLimits
@@ -20,10 +20,10 @@ ONE = [(IDS[number], IDS[number + 5]) for number in range(5)]
 OTHER = [(IDS[number], IDS[9 - number]) for number in range(5)]
 
 
-def window(number: int, pairs: Iterable[tuple[str, str]], demand: float = 500.0) -> Measured:
+def window(number: int, pairs: Iterable[tuple[str, str]], demand: float = 500.0) -> MeasuredWindow:
     traffic = tuple(TrafficClass(frozenset(pair), demand) for pair in pairs)
     count = round(demand * len(traffic))
-    return Measured(
+    return MeasuredWindow(
         60.0 * number, 60.0 * (number + 1), Workload(traffic), count, count, 1, None, None, None, None, {}
     )
 
@@ -34,7 +34,7 @@ def designer(limits: Limits | None = None, **policy: object) -> TopologyDesigner
     return TopologyDesigner(NetworkFacts(), limits or Limits(), settings, plan, time_limit=0.3)
 
 
-def played(windows: list[Measured], mode: Mode = "automatic", **policy: object) -> Replay:
+def played(windows: list[MeasuredWindow], mode: Mode = "automatic", **policy: object) -> Replay:
     return replay(windows, CHAIN, designer(None, **policy), mode)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
-from regraft.estate.windows import Measured, MeasuredWindow
+from regraft.estate.windows import MeasuredWindow, WindowAndCounts
 from regraft.loop.values import Ended
 from regraft.model import Plan, RegraftError, Topology
 from regraft.model.intents import Intent
@@ -169,8 +169,8 @@ class Estate(Protocol):
         """Start what measuring needs, before the first window ends."""
         ...
 
-    async def measure(self, start: float, end: float) -> MeasuredWindow: ...
-    async def read_window(self, start: float, end: float) -> Measured:
+    async def measure(self, start: float, end: float) -> WindowAndCounts: ...
+    async def read_window(self, start: float, end: float) -> MeasuredWindow:
         """A window that was measured before; `BadInput` if it is no longer kept."""
         ...
 
@@ -203,7 +203,7 @@ class Estate(Protocol):
 
     async def last_run(self) -> LastRun | None: ...
 
-    async def tell_healing(self, measured: Measured, network: Topology | None) -> None:
+    async def tell_healing(self, measured: MeasuredWindow, network: Topology | None) -> None:
         """Publish the traffic measured last and the costs of links: repairs choose links by them."""
         ...
 

@@ -15,7 +15,7 @@ from regraft.model.workload import Workload
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredWindow:
     """What was measured in one window. Latencies are in milliseconds."""
 
     start: float
@@ -40,10 +40,10 @@ class Measured:
         return window_name(self.start)
 
 
-class MeasuredWindow(NamedTuple):
+class WindowAndCounts(NamedTuple):
     """A measured window, and how many new records were read, kept, rejected and late."""
 
-    measured: Measured
+    window: MeasuredWindow
     counts: Counts
 
 
@@ -54,11 +54,11 @@ class Windows(Protocol):
         """Start what the first measurement needs."""
         ...
 
-    def measure(self, start: float, end: float) -> MeasuredWindow:
+    def measure(self, start: float, end: float) -> WindowAndCounts:
         """Measure the window that has just ended. `DiskFull` if there is no room for it."""
         ...
 
-    def read(self, start: float, end: float) -> Measured:
+    def read(self, start: float, end: float) -> MeasuredWindow:
         """A window that was measured before; `BadInput` if it is no longer kept."""
         ...
 
@@ -75,9 +75,9 @@ class Windows(Protocol):
         ...
 
 
-def empty_window(start: float, end: float) -> Measured:
+def empty_window(start: float, end: float) -> MeasuredWindow:
     """A window in which nothing was published."""
-    return Measured(start, end, Workload(), 0, 0, 0, None, None, None, None, {})
+    return MeasuredWindow(start, end, Workload(), 0, 0, 0, None, None, None, None, {})
 
 
 def window_name(start: float) -> str:
@@ -100,7 +100,7 @@ def fitting(workload: Workload, topology: Topology) -> Workload:
     )
 
 
-def together(windows: Iterable[Measured]) -> Workload:
+def together(windows: Iterable[MeasuredWindow]) -> Workload:
     """The traffic of several windows, and the interest at the end of the last."""
     each = tuple(windows)
     traffic: Traffic = merged(item for one in each for item in one.workload.traffic)

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 from regraft.estate.protocol import Away, DiskFull, Estate, Known, TellProgress
-from regraft.estate.windows import Measured
+from regraft.estate.windows import MeasuredWindow
 from regraft.loop import commands as c
 from regraft.loop import events as e
 from regraft.loop.repairing import wanted_topology
@@ -36,7 +36,7 @@ class CommandResult(NamedTuple):
     """The event that answers a command, and what people are shown of it."""
 
     event: e.Event
-    window: tuple[Measured, Counts, float] | None = None
+    window: tuple[MeasuredWindow, Counts, float] | None = None
     assessed: Assessed | None = None
     plan: PlanDocument | None = None
     after: dict[str, float | None] | None = None
@@ -51,7 +51,7 @@ class CommandRunner:
         self.estate = estate
         self.designer = designer
         self._history = history
-        self.windows: OrderedDict[str, Measured] = OrderedDict()
+        self.windows: OrderedDict[str, MeasuredWindow] = OrderedDict()
         self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._designing = ThreadPoolExecutor(1, "designing")
 
@@ -100,7 +100,7 @@ class CommandRunner:
     async def _measure(self, command: c.Measure) -> CommandResult:
         began = time.monotonic()
         found = await self.estate.measure(command.start, command.end)
-        measured = found.measured
+        measured = found.window
         self.windows[measured.id] = measured
         while len(self.windows) > KEPT:
             self.windows.popitem(last=False)
@@ -111,7 +111,7 @@ class CommandRunner:
         event = e.Measured(at=time.time(), ticket=command.ticket, window=window)
         return CommandResult(event, window=(measured, found.counts, time.monotonic() - began))
 
-    async def _tell_healing(self, measured: Measured) -> None:
+    async def _tell_healing(self, measured: MeasuredWindow) -> None:
         if not measured.workload.traffic:
             return
         try:
@@ -216,10 +216,10 @@ class CommandRunner:
         while len(self._plans) > KEPT:
             self._plans.popitem(last=False)
 
-    async def window(self, window: Window) -> Measured:
+    async def window(self, window: Window) -> MeasuredWindow:
         return await self.window_of(window.id, window.start, window.end)
 
-    async def window_of(self, id: str, start: float, end: float) -> Measured:
+    async def window_of(self, id: str, start: float, end: float) -> MeasuredWindow:
         """The window from memory, or else from the tables that the estate keeps."""
         if id not in self.windows:
             return await self.estate.read_window(start, end)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from regraft.design.ocbr import Effort, Problem, propose_tree
 from regraft.design.ocbr.budget import within_degree
-from regraft.estate.windows import Measured, fitting, together
+from regraft.estate.windows import MeasuredWindow, fitting, together
 from regraft.evaluate import assess
 from regraft.loop.goals import Limits, Seen
 from regraft.loop.hysteresis import buffered
@@ -70,7 +70,7 @@ class TopologyDesigner:
         traffic = (TrafficClass(frozenset((ids[0], id, ids[-1])), 1.0) for id in ids)
         limits = replace(self.plan_limits, time_limit=WARM_SECONDS)
         small = replace(self, network=NetworkFacts(), plan_limits=limits, time_limit=WARM_SECONDS, ways={})
-        window = Measured(0.0, 1.0, Workload(tuple(traffic)), 1, 1, 1, None, None, None, None, {})
+        window = MeasuredWindow(0.0, 1.0, Workload(tuple(traffic)), 1, 1, 1, None, None, None, None, {})
         found = small.design(chain, 1, [window])
         if not isinstance(found, str):
             small.plan(chain, 1, changed(chain, found.added, found.removed), window.workload, 1.0)
@@ -84,7 +84,7 @@ class TopologyDesigner:
     def assess(
         self,
         topology: Topology,
-        window: Measured,
+        window: MeasuredWindow,
         candidate: Candidate | None = None,
         proposal: Candidate | None = None,
     ) -> Assessed:
@@ -96,7 +96,7 @@ class TopologyDesigner:
         return Assessed(now, current, now.number("routing_cost"), compared, saved, proposed)
 
     def _against(
-        self, now: Seen, topology: Topology, window: Measured, candidate: Candidate | None
+        self, now: Seen, topology: Topology, window: MeasuredWindow, candidate: Candidate | None
     ) -> tuple[Comparison | None, float]:
         if candidate is None:
             return None, 0.0
@@ -105,7 +105,11 @@ class TopologyDesigner:
         return compare(now, then, self.limits, self.policy.tolerance), saved(now, then)
 
     def design(
-        self, topology: Topology, epoch: int, windows: Sequence[Measured], max_actions: int | None = None
+        self,
+        topology: Topology,
+        epoch: int,
+        windows: Sequence[MeasuredWindow],
+        max_actions: int | None = None,
     ) -> Candidate | str:
         """A topology better for the traffic of the windows, judged in the last one; or why there is none."""
         annotated = self.network.annotated(topology)

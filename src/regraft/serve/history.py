@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from regraft.estate.windows import Measured
+from regraft.estate.windows import MeasuredWindow
 from regraft.loop.commands import Propose, Settle
 from regraft.loop.goals import Verdict
 from regraft.loop.judging import Comparison
@@ -134,7 +134,7 @@ def run_mark(operation: v.OperationView, ended: Ended, outcome: Outcome | None, 
     return Document("run", ended.run, view.began, view)
 
 
-def plan_document(plan: Plan, topology: Topology, window: Measured | None) -> PlanDocument:
+def plan_document(plan: Plan, topology: Topology, window: MeasuredWindow | None) -> PlanDocument:
     return PlanDocument(
         document=plan.as_json() | {"sha256": plan.sha256},
         brokers=list(topology.ids),
@@ -207,7 +207,7 @@ def verdict_view(verdict: Verdict, before: float | None = None) -> v.VerdictView
     )
 
 
-def snapshot_view(window: Measured, counts: Counts, at: float, seconds: float) -> v.SnapshotView:
+def snapshot_view(window: MeasuredWindow, counts: Counts, at: float, seconds: float) -> v.SnapshotView:
     return v.SnapshotView(
         id=window.id,
         start=window.start,

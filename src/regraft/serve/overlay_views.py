@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 
 from regraft.estate.protocol import BrokerFacts, Estate
-from regraft.estate.windows import Measured, fitting
+from regraft.estate.windows import MeasuredWindow, fitting
 from regraft.model import Broker, Ends, RegraftError, Topology
 from regraft.serve import views as v
 from regraft.serve.designing import TopologyDesigner
@@ -25,7 +25,7 @@ class OverlayViews:
         self._rates: tuple[tuple[str, str], dict[Ends, float]] = (("", ""), {})
         self.brokers: tuple[v.BrokerView, ...] = ()
 
-    async def topology(self, windows: Mapping[str, Measured]) -> v.TopologyView | v.Refused:
+    async def topology(self, windows: Mapping[str, MeasuredWindow]) -> v.TopologyView | v.Refused:
         try:
             known = self._estate.known or await self._estate.refresh()
             await self._read(len(known.topology.ids))
@@ -54,12 +54,12 @@ class OverlayViews:
             self._states = await self._estate.brokers()
             self._read_at = time.time()
 
-    def _brokers(self, topology: Topology, last: Measured | None) -> list[v.BrokerView]:
+    def _brokers(self, topology: Topology, last: MeasuredWindow | None) -> list[v.BrokerView]:
         known = {broker.id: broker for broker in topology.brokers}
         ids = [*topology.ids, *sorted(set(self._states) - set(topology.ids))]
         return [self._broker(known.get(id) or Broker(id), topology, last) for id in ids]
 
-    def _broker(self, broker: Broker, topology: Topology, last: Measured | None) -> v.BrokerView:
+    def _broker(self, broker: Broker, topology: Topology, last: MeasuredWindow | None) -> v.BrokerView:
         facts = self._states.get(broker.id, BrokerFacts())
         measured = last.brokers.get(broker.id, {}) if last else {}
         near = tuple(sorted(topology.neighbours.get(broker.id, ())))
@@ -89,7 +89,7 @@ class OverlayViews:
             links=dict(facts.links),
         )
 
-    def _links(self, topology: Topology, last: Measured | None) -> list[v.LinkView]:
+    def _links(self, topology: Topology, last: MeasuredWindow | None) -> list[v.LinkView]:
         rates = self._rates_of(topology, last)
         most = max(rates.values(), default=0.0)
         return [
@@ -105,7 +105,7 @@ class OverlayViews:
             for link in topology.links
         ]
 
-    def _rates_of(self, topology: Topology, last: Measured | None) -> dict[Ends, float]:
+    def _rates_of(self, topology: Topology, last: MeasuredWindow | None) -> dict[Ends, float]:
         """The load that the traffic of the last window puts on each link of the current topology."""
         if last is None:
             return {}

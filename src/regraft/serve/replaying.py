@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from regraft.estate.windows import Measured
+from regraft.estate.windows import MeasuredWindow
 from regraft.loop import commands as c
 from regraft.loop import events as e
 from regraft.loop.decisions import Decision
@@ -84,20 +84,20 @@ class Replaying:
         self._before = topology
         self._topology = topology
         self._epoch = 1
-        self._recent: deque[Measured] = deque(maxlen=max(designer.policy.confirm, 1))
+        self._recent: deque[MeasuredWindow] = deque(maxlen=max(designer.policy.confirm, 1))
         self._plans: dict[str, Plan] = {}
         self._goals: dict[str, Topology] = {}
         self._state: State = first_state(designer.policy, mode, begins)
         self.found = Replay(with_loop=topology)
         self._give(e.TopologyChanged(at=begins, epoch=1, sha256=topology.sha256))
 
-    def take(self, window: Measured) -> None:
+    def take(self, window: MeasuredWindow) -> None:
         """Count the window's costs, then let the loop decide what to do about it."""
         self._account(window)
         self._recent.append(window)
         self._give(e.Tick(at=window.end + self._designer.policy.settle_seconds))
 
-    def _account(self, window: Measured) -> None:
+    def _account(self, window: MeasuredWindow) -> None:
         """Before the loop decides: the window's traffic ran on the topology of its beginning."""
         costs = [self._cost(each, window) for each in (self._before, self._topology)]
         self.found.windows.append(
@@ -112,7 +112,7 @@ class Replaying:
             )
         )
 
-    def _cost(self, topology: Topology, window: Measured) -> float | None:
+    def _cost(self, topology: Topology, window: MeasuredWindow) -> float | None:
         annotated = self._designer.network.annotated(topology)
         return self._designer.seen(annotated, window.workload, window.seconds).number("routing_cost")
 
@@ -197,7 +197,9 @@ class Replaying:
         )
 
 
-def replay(windows: Iterable[Measured], topology: Topology, designer: TopologyDesigner, mode: Mode) -> Replay:
+def replay(
+    windows: Iterable[MeasuredWindow], topology: Topology, designer: TopologyDesigner, mode: Mode
+) -> Replay:
     """In mode propose, every proposal is approved at once."""
     replaying: Replaying | None = None
     for window in windows:
@@ -207,5 +209,5 @@ def replay(windows: Iterable[Measured], topology: Topology, designer: TopologyDe
     return replaying.found if replaying is not None else Replay(with_loop=topology)
 
 
-def _window(measured: Measured) -> Window:
+def _window(measured: MeasuredWindow) -> Window:
     return Window(id=measured.id, start=measured.start, end=measured.end, publications=measured.publications)

@@ -177,6 +177,7 @@ class Runtime:
             self._unwritten_decisions = said[-MOST_UNWRITTEN:]
             self._unwritten_documents = dict([*self._unwritten_documents.items()][-MOST_UNWRITTEN:])
             if not self._cannot_write:
+                # Set first: the step for this fault is written as well, and fails in the same way.
                 self._cannot_write = True
                 self.handle(e.Failed(at=time.time(), part="disk", reason=str(fault)))
             return False

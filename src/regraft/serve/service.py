@@ -111,7 +111,7 @@ class Service:
 
     async def approve(self, sha256: str, by: str) -> v.OperationView | v.Refused:
         state = self._runtime.state
-        no = refusal(state, sha256) or busy(state)
+        no = refusal(state, sha256) or busy(state)  # before the step, which carries the plan out
         self._runtime.handle(e.Approved(at=time.time(), plan=sha256, by=by))
         if no is not None:
             return _refused(no)

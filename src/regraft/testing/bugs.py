@@ -30,7 +30,7 @@ class Bug(NamedTuple):
 
 
 BUGS: dict[str, Bug] = {}
-"""By name; `broken.__doc__` says what is wrong."""
+"""All bugs by name; the docstring of `broken` says what is wrong."""
 
 
 def _bug(owner: type, method: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -77,7 +77,7 @@ def dedupe_by_publisher_only(self: Forwarding, run: Run, source: str) -> None:
 
 @_bug(Forwarding, "arrive")
 def stop_repetitions(self: Forwarding, run: Run, source: str) -> None:
-    """What comes again is confirmed here; it does not travel on to those who may not have it."""
+    """A repetition is confirmed here, and not forwarded to neighbours that may not have it."""
     stream = self.store.stream(run.publisher)
     for at, seq in enumerate(run.seqs):
         piece = run.one(at)
@@ -143,7 +143,7 @@ _heard, _connected, _update = Tables.heard, Tables.connected, Tables.update
 
 @_bug(Tables, "subscribe")
 def place_subscription_at_once(self: Tables, id: str, filter: Filter, origin: str) -> None:
-    """A subscription is reported in place before those who were told have it in place."""
+    """A subscription is reported in place before the neighbours that were told have it in place."""
     _subscribe(self, id, filter, origin)
     self.subscriptions[id].waiting.clear()
     self._subscribed(self.subscriptions[id])

@@ -1,7 +1,8 @@
 """One seed, one run: real broker and client cores on a virtual network, with every kind of fault.
 
 `simulate(seed)` returns an `Outcome`: what broke, if anything, and the hash of all that happened. The same
-seed gives the same hash in every process. To look at a failing seed:
+seed gives the same hash in every process. Each draw from a random generator is part of this: one more draw,
+or another order of draws, makes every seed another run. To look at a failing seed:
 
     python -m benchmarks.soak --seed 17 --trace       # everything that happened, and what broke
     python -m benchmarks.soak --first 0 --seeds 200   # many seeds, one line for each failure

@@ -74,7 +74,7 @@ def test_a_window_is_measured_and_a_quiet_one_needs_no_spark(tmp_path: Path, spa
     assert counts.kept == counts.read > 0
     spooled(folder, [health("b", 61.0, "ac")], 2)
     quiet = measure.measure(BEGIN + MINUTE, BEGIN + 2 * MINUTE)
-    assert (quiet.measured.publications, quiet.counts.read) == (0, 0)
+    assert (quiet.window.publications, quiet.counts.read) == (0, 0)
     assert measure.read(BEGIN, BEGIN + MINUTE) == first
 
 

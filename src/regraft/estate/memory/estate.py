@@ -17,7 +17,7 @@ from regraft.estate.protocol import (
     TellProgress,
     WantedOfRun,
 )
-from regraft.estate.windows import Measured, MeasuredWindow
+from regraft.estate.windows import MeasuredWindow, WindowAndCounts
 from regraft.loop.values import Ended
 from regraft.model import BadInput, Plan, RegraftError, Topology
 from regraft.model.outcome import Outcome
@@ -38,15 +38,15 @@ class MadeUpWindows:
     def warm(self) -> None:
         return
 
-    def measure(self, start: float, end: float) -> MeasuredWindow:
+    def measure(self, start: float, end: float) -> WindowAndCounts:
         if self.fails:
             raise RegraftError(self.fails)
         self.measured += 1
-        return MeasuredWindow(self.read(start, end), Counts(read=10, kept=10))
+        return WindowAndCounts(self.read(start, end), Counts(read=10, kept=10))
 
-    def read(self, start: float, end: float) -> Measured:
+    def read(self, start: float, end: float) -> MeasuredWindow:
         total = round(sum(demand for _, demand in self.workload.traffic))
-        return Measured(start, end, self.workload, total, total, 2, 1.0, 2.0, 3.0, 0, {})
+        return MeasuredWindow(start, end, self.workload, total, total, 2, 1.0, 2.0, 3.0, 0, {})
 
     def check_disk(self) -> None:
         return
@@ -67,7 +67,7 @@ class MemoryEstate:
     def __init__(self, network: MemoryNetwork, windows: MadeUpWindows, name: str) -> None:
         self.network = network
         self.windows = windows
-        self.told: Measured | None = None
+        self.told: MeasuredWindow | None = None
         """The window that healing was told last."""
         self._name = name
         self._known: Known | None = None
@@ -117,10 +117,10 @@ class MemoryEstate:
     async def warm(self) -> None:
         self.windows.warm()
 
-    async def measure(self, start: float, end: float) -> MeasuredWindow:
+    async def measure(self, start: float, end: float) -> WindowAndCounts:
         return self.windows.measure(start, end)
 
-    async def read_window(self, start: float, end: float) -> Measured:
+    async def read_window(self, start: float, end: float) -> MeasuredWindow:
         return self.windows.read(start, end)
 
     def check_disk(self) -> None:
@@ -183,7 +183,7 @@ class MemoryEstate:
         run = self.network.run
         return None if run is None else LastRun(run.id, run.plan, run.state, run.back)
 
-    async def tell_healing(self, measured: Measured, network: Topology | None) -> None:
+    async def tell_healing(self, measured: MeasuredWindow, network: Topology | None) -> None:
         self.network.check()
         self.told = measured
 

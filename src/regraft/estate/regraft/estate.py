@@ -33,7 +33,7 @@ from regraft.estate.regraft.overlay import RunningOverlay
 from regraft.estate.regraft.tables import TABLES, TREE_TABLES
 from regraft.estate.regraft.zookeeper import ensemble
 from regraft.estate.settings import EstateSettings
-from regraft.estate.windows import Measured, MeasuredWindow, Windows
+from regraft.estate.windows import MeasuredWindow, WindowAndCounts, Windows
 from regraft.heal.measured_demand import demand_of, publish
 from regraft.loop.values import Ended
 from regraft.model import Plan, RegraftError, Topology
@@ -107,7 +107,7 @@ class RegraftEstate:
     async def warm(self) -> None:
         await self._in_thread(self._windows.warm)
 
-    async def measure(self, start: float, end: float) -> MeasuredWindow:
+    async def measure(self, start: float, end: float) -> WindowAndCounts:
         try:
             async with asyncio.timeout(self._spark_seconds):
                 return await self._in_thread(self._windows.measure, start, end)
@@ -121,7 +121,7 @@ class RegraftEstate:
     async def _in_thread(self, work: Callable[..., T], *arguments: float) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._measuring, work, *arguments)
 
-    async def read_window(self, start: float, end: float) -> Measured:
+    async def read_window(self, start: float, end: float) -> MeasuredWindow:
         return await asyncio.to_thread(self._windows.read, start, end)
 
     def check_disk(self) -> None:
@@ -152,7 +152,7 @@ class RegraftEstate:
             run = await runs.run_of_journal(self._overlay)
         return None if run is None else LastRun(run.id, run.sha256, run.state, run.back)
 
-    async def tell_healing(self, measured: Measured, network: Topology | None) -> None:
+    async def tell_healing(self, measured: MeasuredWindow, network: Topology | None) -> None:
         demand = demand_of(measured.id, measured.workload.traffic, network)
         with _faults_as_away():
             await publish(self._overlay.coord, self._overlay.layout, demand)

@@ -12,7 +12,7 @@ from regraft.estate.regraft.idle_check import IdleCheck
 from regraft.estate.regraft.spark_warmup import warm_up
 from regraft.estate.regraft.tables import TABLES, read_window
 from regraft.estate.settings import SparkSection, TelemetrySection
-from regraft.estate.windows import Measured, MeasuredWindow, empty_window
+from regraft.estate.windows import MeasuredWindow, WindowAndCounts, empty_window
 from regraft.model import BadInput, RegraftError
 from regraft.model.snapshot import Counts
 
@@ -58,7 +58,7 @@ class Measurer:
         with self._lock:
             warm_up(self._started(), self._tables)
 
-    def measure(self, start: float, end: float) -> MeasuredWindow:
+    def measure(self, start: float, end: float) -> WindowAndCounts:
         """Measure what is new in the telemetry, and read the tables of this window back.
 
         If nothing was published, Spark is not used.
@@ -67,7 +67,7 @@ class Measurer:
 
         self.check_disk()
         if self._idle_check.is_idle():
-            return MeasuredWindow(empty_window(start, end), Counts())
+            return WindowAndCounts(empty_window(start, end), Counts())
         width = round(self._width * 1e6)
         job = Job(
             self._telemetry.folder,
@@ -91,7 +91,7 @@ class Measurer:
                 raise
         self._idle_check.measured()
         self._remove_spools()
-        return MeasuredWindow(read_window(ran.snapshot, start, end), ran.counts)
+        return WindowAndCounts(read_window(ran.snapshot, start, end), ran.counts)
 
     def _remove_spools(self) -> None:
         """Remove the spools that were read and are older than the time for which they are kept."""
@@ -102,7 +102,7 @@ class Measurer:
             read = load(self._out, round(self._width * 1e6)).spools
             remove_spools(self._telemetry.folder, read, time.time() - self._telemetry.keep)
 
-    def read(self, start: float, end: float) -> Measured:
+    def read(self, start: float, end: float) -> MeasuredWindow:
         """A window that was measured before, from its tables."""
         from regraft.model.snapshot import read_snapshot  # noqa: PLC0415
 

@@ -54,10 +54,10 @@ class RunningOverlay:
         except CoordUnreachable as fault:
             raise BadInput("", str(fault)) from None
         async with coord:
-            lease = await acquire(coord, layout.lock(LOOP), who())
+            lease = await acquire(coord, layout.lock(LOOP), own_name())
             if isinstance(lease, Held) and _has_died(lease.by):
                 # The process is gone; its session, and with it the lease, ends a while later.
-                lease = await acquire(coord, layout.lock(LOOP), who(), wait=1.5 * coord.session_timeout)
+                lease = await acquire(coord, layout.lock(LOOP), own_name(), wait=1.5 * coord.session_timeout)
             if isinstance(lease, Held):
                 raise BadInput(layout.lock(LOOP), f"another loop runs on this overlay: {lease.by}")
             overlay = cls(coord, layout, lease)
@@ -85,11 +85,11 @@ class RunningOverlay:
         if not self._lease.held:
             with contextlib.suppress(CoordError):
                 await self._lease.release()
-            lease = await acquire(self.coord, self.layout.lock(LOOP), who())
-            if isinstance(lease, Held) and lease.by == who():
+            lease = await acquire(self.coord, self.layout.lock(LOOP), own_name())
+            if isinstance(lease, Held) and lease.by == own_name():
                 # Our own earlier lease: it ends when its release arrives, or with our earlier session.
                 lease = await acquire(
-                    self.coord, self.layout.lock(LOOP), who(), wait=1.5 * self.coord.session_timeout
+                    self.coord, self.layout.lock(LOOP), own_name(), wait=1.5 * self.coord.session_timeout
                 )
             if isinstance(lease, Held):
                 raise AnotherLoop(f"another loop runs on this overlay: {lease.by}")
@@ -161,7 +161,8 @@ def facts(alive: bool, status: Status | None, figures: Statistics | None) -> Bro
     )
 
 
-def who() -> str:
+def own_name() -> str:
+    """The name by which the lease shows its holder; `_has_died` parses it."""
     return f"loop on {socket.gethostname()}, process {os.getpid()}"
 
 

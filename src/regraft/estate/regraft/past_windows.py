@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regraft.estate.regraft.tables import TABLES, read_rows, read_window
-from regraft.estate.windows import Measured
+from regraft.estate.windows import MeasuredWindow
 from regraft.model import BadInput, Topology, ends
 from regraft.model.snapshot import Snapshot
 
@@ -23,7 +23,7 @@ class Past:
     width: float
     starts: tuple[float, ...]
 
-    def windows(self) -> Iterator[Measured]:
+    def windows(self) -> Iterator[MeasuredWindow]:
         for start in self.starts:
             yield read_window(self.snapshot, start, start + self.width)
 

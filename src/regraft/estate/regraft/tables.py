@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regraft.estate.windows import Measured
+from regraft.estate.windows import MeasuredWindow
 from regraft.model.traffic import TrafficClass, merged
 from regraft.model.workload import Interest, Workload
 
@@ -19,7 +19,7 @@ TABLES = TREE_TABLES | {"interest"}
 """The tables that the loop needs for a mesh."""
 
 
-def read_window(snapshot: "Snapshot", start: float, end: float) -> Measured:
+def read_window(snapshot: "Snapshot", start: float, end: float) -> MeasuredWindow:
     """The window of a snapshot; one without traffic is empty, not missing."""
     traffic = read_rows(snapshot, "traffic_classes", start, ("members", "demand"))
     topics = read_rows(snapshot, "topic_popularity", start, ("publications", "deliveries"))
@@ -29,7 +29,7 @@ def read_window(snapshot: "Snapshot", start: float, end: float) -> Measured:
         TrafficClass(frozenset(row["members"]), float(row["demand"])) for row in traffic if row["members"]
     )
     queues = [row["queue"] for row in load if row["queue"] is not None]
-    return Measured(
+    return MeasuredWindow(
         start,
         end,
         Workload(classes, _interest(snapshot, start, end)),

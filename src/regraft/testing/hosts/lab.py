@@ -24,7 +24,7 @@ END_SECONDS = 30.0
 
 
 class PacketCounts(NamedTuple):
-    """Of one ordered pair, since the lab began."""
+    """How many packets of one ordered pair have passed and were dropped since the lab began."""
 
     passed: int
     dropped: int
