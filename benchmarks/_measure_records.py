@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 
 from regraft.lab.workload import SHAPES, tree
 from regraft.measure.conform import conform
-from regraft.measure.generate.telemetry import Settings, telemetry
+from regraft.measure.generate.telemetry import TelemetrySettings, telemetry
 from regraft.measure.schemas import CLEAN
 from regraft.measure.session import start
 from regraft.measure.windows import published, window_of
@@ -23,7 +23,7 @@ def main() -> None:
     place, count = sys.argv[1], int(sys.argv[2])
     session = start("local[2]", memory="4g")
     began = time.perf_counter()
-    settings = Settings(count, rate=RATE, partitions=max(2, count // ROWS_PER_FILE))
+    settings = TelemetrySettings(count, rate=RATE, partitions=max(2, count // ROWS_PER_FILE))
     records = telemetry(session, tree(60, SHAPES[0]), settings)
     window = window_of(published(f.col("kind"), f.col("at"), f.col("latency")), WIDTH)
     conform(records.withColumn("window", window), CLEAN).write.parquet(place)

@@ -1,4 +1,4 @@
-"""Servers of our own: they start, keep their data, survive each other, and die with who started them."""
+"""Servers of our own: they start, keep their data, survive each other, and end with their starter."""
 
 import asyncio
 import os
@@ -59,7 +59,7 @@ def test_a_directory_keeps_the_data_from_run_to_run_and_belongs_to_one(tmp_path:
 
 
 @pytest.mark.slow
-def test_the_leader_is_killed_while_writes_go_on_and_nothing_acknowledged_is_lost(root: str) -> None:
+def test_the_leader_is_killed_under_writes_and_nothing_acknowledged_is_lost(root: str) -> None:
     count = 300
 
     async def write(coord: Coord, acknowledged: list[int]) -> None:
@@ -144,7 +144,7 @@ def test_a_directory_keeps_the_ports_unless_another_program_has_taken_them(
         finish(run())
 
 
-def test_a_server_that_can_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_files, "MAIN", "no.such.Main")
     monkeypatch.setattr(embedded, "ATTEMPTS", 1)
     with pytest.raises(RegraftError, match=r"ZooKeeper does not start: .*no\.such\.Main") as fault:
@@ -181,12 +181,12 @@ def test_servers_listen_on_the_loopback_only_and_have_no_administration(tmp_path
 
 
 @pytest.mark.parametrize("nodes", [0, -1])
-def test_an_ensemble_has_servers(nodes: int) -> None:
+def test_an_ensemble_without_servers_is_refused(nodes: int) -> None:
     with pytest.raises(BadInput, match="at least one node"):
         Ensemble(nodes)
 
 
-def test_a_directory_that_can_not_be_written_is_named(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(BadInput, match="file: cannot hold ZooKeeper's data"):
         finish(Ensemble(directory=tmp_path / "file").start())
@@ -224,5 +224,5 @@ def test_servers_die_with_the_process_that_started_them() -> None:
             await asyncio.sleep(0.02)
 
     finish(gone())
-    TemporaryFolder("zookeeper").remove()  # whoever starts the next one removes what was left
+    TemporaryFolder("zookeeper").remove()  # the next start removes what was left
     assert not Path(place).exists()

@@ -37,8 +37,8 @@ def test_the_second_answer_of_one_tls_record_is_not_waited_for(tmp_path: Path) -
         answering.join()
 
 
-def test_a_connection_to_oneself_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody listens, the system may join a socket with itself."""
+def test_a_connection_to_itself_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If no server listens on a port, the system may connect a socket to itself."""
     alone = socket.socket()
     alone.bind(("127.0.0.1", 0))
     alone.connect(alone.getsockname())

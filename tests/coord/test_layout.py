@@ -1,4 +1,4 @@
-"""Paths: any id is one name and comes back as it was; what is none is reported with its repair."""
+"""Paths: any id becomes one name and back again; an invalid name is reported with its repair."""
 
 import pytest
 from hypothesis import given
@@ -53,7 +53,7 @@ def test_the_repair_can_be_typed_into_a_shell() -> None:
 
 
 @pytest.mark.parametrize("id", ["", "\ud800"])
-def test_what_can_be_no_id_is_refused(id: str) -> None:
+def test_an_invalid_id_is_refused(id: str) -> None:
     with pytest.raises(BadInput):
         encoded(id)
 
@@ -61,6 +61,6 @@ def test_what_can_be_no_id_is_refused(id: str) -> None:
 @pytest.mark.parametrize(
     "root", ["", "/", "regraft", "/a//b", "/a/", "/a/../b", "/zookeeper", "/zookeeper/x"]
 )
-def test_a_root_that_can_not_be_is_refused(root: str) -> None:
+def test_an_invalid_root_is_refused(root: str) -> None:
     with pytest.raises(BadInput, match="ZooKeeper root"):
         Layout(root)

@@ -29,7 +29,7 @@ async def taken(coord: Coord, paths: str | list[str], who: str, wait: float = 0)
 
 
 def is_held(lease: Lease) -> bool:
-    """Asked anew each time, which a type checker does not expect of a property."""
+    """As a function, because a type checker assumes that a property does not change."""
     return lease.held
 
 
@@ -50,7 +50,7 @@ def test_the_second_is_told_who_holds_it(hosts: str, root: str) -> None:
     finish(scenario())
 
 
-def test_who_waits_gets_it_in_order_of_arrival(hosts: str, root: str) -> None:
+def test_contenders_get_the_lease_in_order_of_arrival(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with await Coord.connect(hosts) as coord:
             order = []
@@ -90,7 +90,7 @@ def test_the_death_of_the_holder_hands_it_on(hosts: str, root: str) -> None:
 
 
 def test_a_late_write_of_an_old_holder_does_not_happen(hosts: str, root: str) -> None:
-    """The holder has not heard yet that it is one no more: the fence decides, not its belief."""
+    """The holder has not heard yet that it has lost the lease: the fence decides."""
 
     async def scenario() -> None:
         async with await Coord.connect(hosts) as one, await Coord.connect(hosts) as two:
@@ -137,7 +137,7 @@ def test_a_holder_without_a_connection_lets_go_before_the_session_can_expire(hos
             wire.refuses = True
             wire.cut()
             await lease.lost.wait()
-            assert await other.children(root) != []  # nobody else can have it yet
+            assert await other.children(root) != []  # no other contender can have it yet
 
     finish(scenario())
 
@@ -159,7 +159,7 @@ def test_a_waiter_whose_session_expires_takes_a_place_again(hosts: str, root: st
     finish(scenario())
 
 
-def test_who_is_cancelled_leaves_no_place_behind(hosts: str, root: str) -> None:
+def test_a_cancelled_contender_leaves_no_place_behind(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with await Coord.connect(hosts) as coord, await taken(coord, root, "one"):
             waiting = asyncio.create_task(acquire(coord, root, "two", wait=math.inf))
@@ -195,7 +195,7 @@ def test_a_place_whose_creation_was_not_answered_is_given_back_later(hosts: str,
     finish(scenario())
 
 
-def test_letting_go_does_not_wait_for_an_ensemble_that_is_away(hosts: str, root: str) -> None:
+def test_a_release_does_not_wait_for_an_ensemble_that_cannot_be_reached(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with (
             await Coord.connect(hosts) as other,
@@ -242,7 +242,7 @@ def test_several_names_are_taken_together_or_not_at_all(hosts: str, root: str) -
     finish(scenario())
 
 
-def test_many_who_want_overlapping_names_all_get_their_turn_alone(hosts: str, root: str) -> None:
+def test_many_contenders_for_overlapping_names_all_get_their_turn_alone(hosts: str, root: str) -> None:
     choice = random.Random(4)
     wanted = [choice.sample("abcde", choice.randint(1, 4)) for _ in range(30)]
 
@@ -267,7 +267,7 @@ def test_many_who_want_overlapping_names_all_get_their_turn_alone(hosts: str, ro
     finish(scenario())
 
 
-def test_what_is_no_place_in_a_queue_is_reported(hosts: str, root: str) -> None:
+def test_a_node_that_is_not_a_place_in_a_queue_is_reported(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with await Coord.connect(hosts) as coord:
             await coord.create(f"{root}/garbage", b"")

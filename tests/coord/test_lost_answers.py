@@ -1,4 +1,4 @@
-"""A write whose answer is lost: found out by reading again, or said to be unknown. Never done twice."""
+"""A write whose answer is lost: reading again tells whether it happened, or it is unknown. Never twice."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -53,7 +53,7 @@ def test_a_write_that_happened_gives_its_answer_though_it_was_lost(hosts: str, r
     finish(scenario())
 
 
-def test_a_creation_that_happened_is_not_taken_for_somebody_elses(hosts: str, root: str) -> None:
+def test_a_creation_that_happened_is_not_taken_for_that_of_another(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with Wire(hosts) as wire, await Coord.connect(wire.hosts) as coord:
             assert await with_lost_answer(wire, coord.create(root, b"mine")) == root
@@ -142,7 +142,7 @@ def test_a_write_that_never_arrived_does_not_overwrite_another(hosts: str, root:
     finish(scenario())
 
 
-def test_what_was_written_over_since_is_unknown(hosts: str, root: str) -> None:
+def test_a_write_that_was_overwritten_since_is_unknown(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with (
             await Coord.connect(hosts) as other,
@@ -176,7 +176,7 @@ def test_a_write_without_an_answer_within_the_time_limit_is_unknown(hosts: str, 
     finish(scenario())
 
 
-def test_a_write_that_was_sent_once_is_unknown_when_the_ensemble_stays_away(hosts: str, root: str) -> None:
+def test_a_write_that_was_sent_is_unknown_while_the_ensemble_cannot_be_reached(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with Wire(hosts) as wire, await Coord.connect(wire.hosts, timeout=1) as coord:
             await coord.create(root, b"0")

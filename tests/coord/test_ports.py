@@ -1,4 +1,4 @@
-"""Ports for servers that are found there again."""
+"""Ports that a server can use again after a restart."""
 
 import socket
 
@@ -19,7 +19,7 @@ def test_ports_are_not_those_of_outgoing_connections(monkeypatch: pytest.MonkeyP
         assert reusable_ports([LOOPBACK])[0] not in (0, port)
 
 
-def test_a_port_is_free_when_nobody_listens_there() -> None:
+def test_a_port_is_free_when_no_server_listens_there() -> None:
     with socket.create_server((LOOPBACK, 0)) as taken:
         address = (LOOPBACK, taken.getsockname()[1])
         assert not is_free(*address)
@@ -29,5 +29,5 @@ def test_a_port_is_free_when_nobody_listens_there() -> None:
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "a..b"])
-def test_where_nobody_can_listen_is_not_taken(host: str) -> None:
+def test_an_invalid_host_counts_as_free(host: str) -> None:
     assert is_free(host, 7000)

@@ -1,4 +1,4 @@
-"""A presence is made again in each session, waits for the ghost of its owner, and ends with it."""
+"""A presence is created again in each session, waits for an earlier node, and ends with its owner."""
 
 import asyncio
 
@@ -100,7 +100,7 @@ def test_the_node_of_another_is_waited_for_or_replaced(hosts: str, root: str) ->
     finish(scenario())
 
 
-def test_what_can_never_be_is_said(hosts: str, root: str) -> None:
+def test_a_node_that_may_never_be_created_is_a_fault(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with await Coord.connect(hosts, auth=Digest("a", "b")) as theirs:
             await theirs.create(root, b"")

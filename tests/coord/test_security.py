@@ -71,7 +71,7 @@ def test_nodes_of_an_open_run_are_closed(hosts: str, root: str) -> None:
     finish(scenario())
 
 
-def test_nodes_of_somebody_else_are_reported(hosts: str, root: str) -> None:
+def test_nodes_of_another_user_are_reported(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with (
             await Coord.connect(hosts, auth=Digest("somebody", "else")) as theirs,
@@ -99,12 +99,12 @@ def test_passwords_are_not_printed() -> None:
 
 
 @pytest.mark.parametrize("user", ["", "a:b"])
-def test_a_user_that_can_not_be_is_refused(user: str) -> None:
+def test_an_invalid_user_is_refused(user: str) -> None:
     with pytest.raises(BadInput, match="ZooKeeper user"):
         Digest(user, "x")
 
 
-def test_sasl_lets_in_who_knows_the_password(root: str) -> None:
+def test_sasl_admits_a_client_that_knows_the_password(root: str) -> None:
     async def scenario() -> None:
         async with (
             Ensemble(sasl_users=(("regraft", "secret"),)) as servers,
@@ -125,7 +125,7 @@ def test_sasl_lets_in_who_knows_the_password(root: str) -> None:
 
 
 async def _handshake_breaks_off(hosts: str, path: str) -> None:
-    """kazoo takes it for a refusal; credentials that were good are shown again."""
+    """kazoo takes it for a refusal; credentials that worked before are sent again."""
     async with Wire(hosts) as wire, await Coord.connect(wire.hosts, auth=Sasl("regraft", "secret")) as ours:
         wire.breaks_after = 2  # the session, the challenge
         wire.cut()

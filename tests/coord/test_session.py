@@ -11,7 +11,7 @@ from regraft.coord import Configuration, ConnectionChange, ConnectionState, Coor
 from regraft.model import BadInput
 
 
-def test_a_broken_connection_is_suspended_and_mended_in_the_same_session(hosts: str, root: str) -> None:
+def test_the_client_reconnects_in_the_same_session(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with Wire(hosts) as wire, await Coord.connect(wire.hosts) as coord:
             changes: list[ConnectionChange] = []
@@ -47,7 +47,7 @@ def test_an_expired_session_is_followed_by_a_new_one_without_the_old_nodes(hosts
     finish(scenario())
 
 
-def test_an_answer_that_can_not_be_read_is_no_reason_to_give_up(hosts: str, root: str) -> None:
+def test_the_client_does_not_give_up_at_an_answer_that_it_cannot_read(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with Wire(hosts) as wire, await Coord.connect(wire.hosts) as coord:
             await coord.create(root, b"")
@@ -62,8 +62,8 @@ def test_an_answer_that_can_not_be_read_is_no_reason_to_give_up(hosts: str, root
     finish(scenario())
 
 
-def test_nobody_listens(root: str) -> None:
-    with socket.socket() as taken:  # bound, so that nobody else listens there
+def test_no_server_listens(root: str) -> None:
+    with socket.socket() as taken:  # bound, so that no other process listens there
         taken.bind(("127.0.0.1", 0))
         hosts = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(CoordUnreachable) as fault:
@@ -72,7 +72,7 @@ def test_nobody_listens(root: str) -> None:
     assert str(fault.value) == expected
 
 
-def test_somebody_listens_and_says_nothing() -> None:
+def test_a_server_listens_and_does_not_answer() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         hosts = f"127.0.0.1:{mute.getsockname()[1]}"
         with pytest.raises(CoordUnreachable, match=f"ZooKeeper at {hosts} is not reachable: no connection"):
@@ -119,13 +119,13 @@ def test_calls_after_the_end_say_that_it_is_over(hosts: str, root: str) -> None:
         ("a:,b:1", "outside 1–65535"),
     ],
 )
-def test_what_is_no_list_of_hosts_is_refused(hosts: str, rule: str) -> None:
+def test_an_invalid_list_of_hosts_is_refused(hosts: str, rule: str) -> None:
     with pytest.raises(BadInput, match=rule):
         Configuration(hosts)
 
 
 def test_the_first_request_of_a_session_is_a_sync(hosts: str, root: str) -> None:
-    """A server that lags behind would otherwise show a journal of before."""
+    """A server that lags behind would otherwise show an old journal."""
 
     async def scenario() -> None:
         async with await Coord.connect(hosts) as coord:

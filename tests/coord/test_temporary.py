@@ -40,7 +40,7 @@ def test_the_folder_of_a_killed_owner_is_removed_by_the_next(tmp_path: Path) -> 
     assert [*tmp_path.iterdir()] == []
 
 
-def test_what_nobody_has_locked_yet_and_what_is_of_others_stays(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_locked_yet_and_those_of_others_stay(tmp_path: Path) -> None:
     (tmp_path / "regraft-test-1").mkdir()
     (tmp_path / "regraft-test-2").mkdir()
     (tmp_path / "regraft-test-2" / OWNER).touch()

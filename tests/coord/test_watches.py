@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def until_data(changes: AsyncIterator[Node | None], data: bytes | None) -> list[bytes | None]:
-    """What is handed out until it is `data`."""
+    """All values up to `data`."""
     seen = []
     async for node in changes:
         seen.append(None if node is None else node.data)
@@ -153,7 +153,7 @@ class Reads:
             self._counted.clear()
 
 
-def test_a_watch_goes_on_in_a_new_session(hosts: str, root: str) -> None:
+def test_a_watch_continues_in_a_new_session(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with await Coord.connect(hosts) as coord, await Coord.connect(hosts) as other:
             await coord.create(f"{root}/alive", b"me", ephemeral=True)

@@ -1,4 +1,4 @@
-"""What tests do to a client: a wire that loses what it is told to, and the end of a session."""
+"""Faults for a client: a wire that loses requests or answers on command, and the end of a session."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def finish(scenario: Coroutine[Any, Any, T], seconds: float = 60) -> T:
-    """The limit is there so that a test that hangs fails."""
+    """With a limit, so that a test that hangs fails."""
 
     async def within() -> T:
         async with asyncio.timeout(seconds):
@@ -49,7 +49,7 @@ class Wire:
         self.cut()
 
     def cut(self) -> None:
-        """Every connection breaks; a new one is possible, on a wire that loses nothing any more."""
+        """Break every connection. New ones are possible, and lose nothing any more."""
         self.loses_requests = self.loses_answers = False
         self.lost_answer.clear()
         self.lost_request.clear()
@@ -111,7 +111,7 @@ async def expire(coord: Coord) -> None:
 
 
 async def until(coord: Coord, state: ConnectionState) -> None:
-    """Until the connection is in this state."""
+    """Wait until the connection is in this state."""
     reached = asyncio.Event()
     forget = coord.on_state(lambda change: reached.set() if change.state is state else None)
     if coord.state is not state:

@@ -58,7 +58,7 @@ class AtWork:
         await self.overlay.servers[id].start()
 
     async def action(self, *change: str, number: int = 1, **fields: object) -> str:
-        """An action that is to be prepared; nobody is commanded yet."""
+        """An action that is to be prepared; no broker is commanded yet."""
         path = self.layout.action(1, number)
         doing = Doing(
             action=change, changes=[change], run="r", name=f"1.{number}", state=ActionState.PREPARING

@@ -35,7 +35,7 @@ async def start_overlay(coord: Coord, layout: Layout, topology: Topology, epoch:
 
 
 def within(scenario: Coroutine[Any, Any, T], seconds: float = 60.0) -> T:
-    """Run it; a deployer that waits for ever fails its test instead of holding up all others."""
+    """Run it with a time limit, so that a deployer that waits for ever fails its test."""
 
     async def limited() -> T:
         async with asyncio.timeout(seconds):

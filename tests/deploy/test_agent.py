@@ -1,4 +1,4 @@
-"""Agents carry out what nodes command, and go on after whatever ends them, their brokers, or their nodes."""
+"""Agents carry out what nodes command, and continue after a crash of an agent, a broker or ZooKeeper."""
 
 import asyncio
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_an_aborted_shift_is_taken_back(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with at_work(hosts, root, CHAIN) as work:
             path = await work.action("shift", "a", "b", "c")
-            await work.command(path, "a", "b")  # c is not asked, so nobody decides yet
+            await work.command(path, "a", "b")  # c is not commanded, so no agent decides yet
             await until(lambda: bool(work.overlay.servers["a"].stages()))
             await until(lambda: bool(work.overlay.servers["b"].stages()))
             await work.decide(path, ActionState.ABORTED)
@@ -91,7 +91,7 @@ def driven(work: AtWork, id: str) -> tuple[tuple[str, int], str]:
 
 
 async def prepared_without_a_decision(work: AtWork) -> str:
-    """Everybody is ready; c's agent dies before anybody can know."""
+    """All brokers are ready; c's agent dies before the others can know."""
     path = await work.action("shift", "a", "b", "c")
     await work.command(path, "a", "b", "c")
     await work.reported(path, Reported.READY, "a", "b", "c")
@@ -180,7 +180,7 @@ def test_garbage_in_a_command_is_reported_with_its_repair_and_left_alone(
     finish(scenario())
 
 
-def test_an_action_that_can_not_be_read_is_left_alone_and_the_others_go_on(
+def test_an_action_that_cannot_be_read_is_skipped_and_the_others_continue(
     hosts: str, root: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
@@ -223,7 +223,7 @@ def test_an_agent_is_there_while_its_session_lives_and_replaces_the_one_before(h
             alive = work.layout.alive("a")
             while await work.coord.get(alive) is None:
                 await asyncio.sleep(0.02)
-            await work.kill("a")  # whose session, which is that of all agents here, goes on
+            await work.kill("a")  # its session, which is that of all agents here, lives on
             own = await Coord.connect(hosts)
             work.drivers["a"] = ControlDriver(*driven(work, "a"))
             agent = BrokerAgent("a", work.drivers["a"], own, work.layout)

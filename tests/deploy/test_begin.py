@@ -1,4 +1,4 @@
-"""What is refused before anything is touched, and how a beginning that was interrupted is met."""
+"""What is refused before anything is changed, and a run that was interrupted while it was written."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -73,7 +73,7 @@ def test_a_plan_that_leads_elsewhere_is_refused(hosts: str, root: str) -> None:
 
 
 def test_a_plan_that_does_not_verify_is_refused(hosts: str, root: str) -> None:
-    """Each action for itself fits; but the second removes the guard of the first."""
+    """Each action by itself fits, but the second removes the guard of the first."""
     clash = plan(
         CHAIN,
         Topology.of([("a", "c"), ("b", "d"), ("c", "d"), ("d", "e")]),
@@ -107,7 +107,7 @@ def test_garbage_is_named_with_the_repair(hosts: str, root: str, node: str) -> N
     assert said.endswith(f"to repair: regraft znode delete {root}/{node} --zookeeper {hosts}")
 
 
-def test_an_overlay_that_was_never_started_is_said_so(hosts: str, root: str) -> None:
+def test_an_overlay_that_was_never_started_is_reported(hosts: str, root: str) -> None:
     async def forget(coord: Coord, layout: Layout) -> None:
         await coord.delete(layout.topology)
 
@@ -123,7 +123,7 @@ def test_another_run_under_way_is_named(hosts: str, root: str) -> None:
     assert said == "run 7-abc: is under way (step 3 of 5): continue with --resume or --rollback"
 
 
-def test_an_ensemble_that_is_not_reachable_is_said_so() -> None:
+def test_an_ensemble_that_cannot_be_reached_is_reported() -> None:
     async def scenario() -> None:
         await Coord.connect("127.0.0.1:1", timeout=0.5)
 
@@ -132,7 +132,7 @@ def test_an_ensemble_that_is_not_reachable_is_said_so() -> None:
 
 
 async def leave_a_beginning(coord: Coord, layout: Layout, what: Plan) -> None:
-    """As a deployer leaves it that dies while it writes the journal: half of the nodes."""
+    """Half of the nodes, as a deployer leaves them that dies while it writes the journal."""
     stored = await read(coord, layout.topology, Current)
     assert stored is not None
     run = run_of(what, stored.value)
@@ -163,7 +163,7 @@ def test_an_interrupted_beginning_is_written_over(hosts: str, root: str, way: st
     within(scenario())
 
 
-def test_a_journal_with_a_missing_or_broken_action_is_not_carried_on(hosts: str, root: str) -> None:
+def test_a_run_with_a_missing_or_corrupt_action_does_not_continue(hosts: str, root: str) -> None:
     async def scenario() -> None:
         layout = Layout(root)
         async with await Coord.connect(hosts) as coord, FakeAgents(hosts, layout, CHAIN.ids):
@@ -180,7 +180,7 @@ def test_a_journal_with_a_missing_or_broken_action_is_not_carried_on(hosts: str,
 
 
 def test_a_plan_of_thousands_of_actions_is_written_in_parts(hosts: str, root: str) -> None:
-    """No agents here: it is only begun."""
+    """There are no agents: the run is only written."""
     size = 1500
     star = Topology.of([("hub", f"leaf-{n:05d}") for n in range(size)])
     chain = Topology.of([("hub", "leaf-00000"), *((f"leaf-{n:05d}", "leaf-00000") for n in range(1, size))])
@@ -207,7 +207,7 @@ def test_a_plan_of_thousands_of_actions_is_written_in_parts(hosts: str, root: st
     within(scenario())
 
 
-def test_only_a_run_under_way_can_be_asked_to_pause(hosts: str, root: str) -> None:
+def test_only_a_run_under_way_can_be_ordered_to_pause(hosts: str, root: str) -> None:
     async def scenario() -> None:
         layout = Layout(root)
         async with await Coord.connect(hosts) as coord, FakeAgents(hosts, layout, CHAIN.ids):

@@ -165,7 +165,7 @@ def test_a_run_is_not_taken_back_over_later_changes(hosts: str, root: str) -> No
     within(scenario())
 
 
-def test_one_asked_to_roll_back_does_so_by_itself(hosts: str, root: str) -> None:
+def test_a_run_that_is_ordered_to_roll_back_does_so_by_itself(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with overlay(hosts, root) as (coord, layout, _):
             asked: list[asyncio.Task[Run]] = []
@@ -181,7 +181,7 @@ def test_one_asked_to_roll_back_does_so_by_itself(hosts: str, root: str) -> None
     within(scenario())
 
 
-def test_paused_it_begins_nothing_until_it_may_go_on(hosts: str, root: str) -> None:
+def test_a_paused_run_begins_nothing_until_it_is_resumed(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with overlay(hosts, root) as (coord, layout, agents):
             paused: list[asyncio.Task[Run]] = []
@@ -203,7 +203,7 @@ def test_paused_it_begins_nothing_until_it_may_go_on(hosts: str, root: str) -> N
     within(scenario())
 
 
-def test_stopped_it_ends_with_a_topology_that_can_be_gone_on_from(hosts: str, root: str) -> None:
+def test_a_stopped_run_leaves_a_topology_from_which_it_can_be_resumed(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with overlay(hosts, root) as (coord, layout, _):
             asked: list[asyncio.Task[Run]] = []
@@ -237,7 +237,7 @@ def test_a_second_deployer_is_told_who_runs(hosts: str, root: str) -> None:
     within(scenario())
 
 
-def test_without_its_lease_it_stops_acting(hosts: str, root: str) -> None:
+def test_a_deployer_without_its_lease_stops(hosts: str, root: str) -> None:
     async def scenario() -> None:
         async with overlay(hosts, root) as (coord, layout, agents):
             agents.slow = 0.2

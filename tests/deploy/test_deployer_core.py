@@ -95,7 +95,7 @@ def test_actions_of_a_step_begin_together_and_their_brokers_are_commanded_with_t
         (ActionState.DONE, ["2"]),
     ],
 )
-def test_who_shares_a_link_waits_until_the_other_is_through(state: str, expected: list[str]) -> None:
+def test_an_action_that_shares_a_link_waits_until_the_other_is_over(state: str, expected: list[str]) -> None:
     assert begun(decided(view(doing(LEFT, state=state), doing(GUARDED, number=2)))) == expected
 
 
@@ -126,7 +126,7 @@ def test_a_broker_that_holds_too_much_begins_nothing(held: int, expected: list[s
     assert begun(decided(seen)) == ["1", "2"]
 
 
-def test_nothing_begins_in_a_run_that_somebody_has_stopped_meanwhile() -> None:
+def test_nothing_begins_in_a_run_that_was_stopped_meanwhile() -> None:
     """The transaction holds only for the run as it was read."""
     (transaction,) = Deployer(LAYOUT).next(view(doing(LEFT)), 100.0)
     assert Same(LAYOUT.plan, 5) in transaction
@@ -203,7 +203,7 @@ def test_after_too_many_attempts_the_run_has_failed() -> None:
         ({"state": "stopped"}, (ActionState.PENDING, ActionState.PENDING), None),
     ],
 )
-def test_it_begins_nothing_new_and_ends_when_nothing_is_under_way(
+def test_a_run_that_is_to_end_begins_nothing_and_ends_when_nothing_is_under_way(
     run: dict[str, str], states: tuple[str, str], expected: str | None
 ) -> None:
     doings = [

@@ -40,12 +40,12 @@ def test_a_decision_cannot_be_made_twice() -> None:
         committed.become(ActionState.ABORTED)
 
 
-def test_a_run_that_is_done_cannot_go_on() -> None:
+def test_a_run_that_is_done_cannot_run_again() -> None:
     with pytest.raises(IllegalTransition, match="run 7-x: done cannot become running"):
         RUN.become(RunState.DONE).become(RunState.RUNNING)
 
 
-def test_a_journal_with_a_state_that_there_is_not_is_corrupt() -> None:
+def test_a_journal_with_an_unknown_state_is_corrupt() -> None:
     with pytest.raises(Corrupt):
         decode("/plan", b'{"id":"7-x","sha256":"","kind":"tree","steps":[],"state":"odd"}', Run)
 

@@ -1,4 +1,4 @@
-"""A broker's figures: rates are of one life."""
+"""A broker's figures: rates do not span a restart."""
 
 from regraft.broker.io.control_messages import BrokerState
 from regraft.deploy.statistics import statistics
@@ -17,7 +17,7 @@ def test_rates_are_what_has_come_since() -> None:
     assert (figures.queue_bytes, figures.links) == (7, {"b": "up"})
 
 
-def test_a_new_life_and_the_first_look_have_no_rates() -> None:
+def test_after_a_restart_and_at_first_there_are_no_rates() -> None:
     assert statistics(state(2, 10), state(1, 100), 1.0).publications_per_second == 0.0
     assert statistics(state(1, 10), None, 1.0).publications_per_second == 0.0
     assert statistics(state(1, 10), state(1, 5), 0.0).publications_per_second == 0.0

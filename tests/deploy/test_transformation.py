@@ -55,7 +55,7 @@ def test_runs_end_in_every_way() -> None:
     assert ways <= ends
 
 
-# Mistakes that somebody could make
+# Planted bugs
 
 
 def forgets_its_part(patch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def forgets_its_part(patch: pytest.MonkeyPatch) -> None:
 
 
 def does_not_veil(patch: pytest.MonkeyPatch) -> None:
-    """j goes on telling k what is behind i as if it were behind itself."""
+    """j continues to tell k what is behind i as if it were behind itself."""
     patch.setattr(Tables, "veil", lambda self, name, behind: None)
     patch.setattr(Tables, "unveil", lambda self, name: None)
 
@@ -82,7 +82,7 @@ def commits_alone(patch: pytest.MonkeyPatch) -> None:
 
 
 def does_not_wait_for_all(patch: pytest.MonkeyPatch) -> None:
-    """The deployer goes on before all brokers are through with a change."""
+    """The deployer continues before all brokers have finished a change."""
     patch.setattr(
         deployer_core,
         "_is_over",
@@ -108,7 +108,7 @@ PLANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], int]] = [
     (does_not_serve_the_subtree, 3),
     (leaves_strays, 5),
 ]
-"""With the first seed that was seen to notice it: the search begins there, to be quick."""
+"""With the first seed that reveals the bug: the search begins there, to be fast."""
 
 
 @pytest.mark.parametrize(("plant", "first"), PLANTS, ids=[plant.__name__ for plant, _ in PLANTS])

@@ -1,4 +1,4 @@
-"""Every table once more, in plain Python and in the plainest way: what the transforms are checked against.
+"""Every table computed again, in plain Python, as simply as possible, to check the transforms against.
 
 Rows are tuples in the order of the columns, times in microseconds since the start of the tests."""
 

@@ -1,4 +1,4 @@
-"""Other processes for tests: the command, a standalone cluster, a Connect server. All are ended with them."""
+"""Other processes for tests: the command, a standalone cluster, a Connect server. All end with the test."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from regraft.measure.session import ARCHIVE
 
 HOME = Path(pyspark.__file__).parent
 QUICK = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable"
-"""Short lives: compiling well does not pay, loading classes from an archive does."""
+"""For short runs: optimising code does not pay, loading classes from an archive does."""
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.executor.memory": "512m",
@@ -32,7 +32,7 @@ _WAIT = 900.0
 
 
 def environment() -> dict[str, str]:
-    """As users have it."""
+    """The command as users have it."""
     return os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
 
 

@@ -21,14 +21,14 @@ def stored(spark: "SparkSession", folder: Path, records: list[Record]) -> None:
 
 
 @pytest.mark.slow
-def test_little_and_much_are_counted_alike(spark: "SparkSession", tmp_path: Path) -> None:
-    from regraft.measure.content import content_of_little, content_of_much
+def test_arrow_and_spark_count_alike(spark: "SparkSession", tmp_path: Path) -> None:
+    from regraft.measure.content import content_by_arrow, content_by_spark
 
     records = network(3, 60)
     stored(spark, tmp_path / "c", records)
-    little = content_of_little(tmp_path / "c")
+    little = content_by_arrow(tmp_path / "c")
     assert little is not None
-    much = content_of_much(spark.read.parquet(str(tmp_path / "c")), KEY)
+    much = content_by_spark(spark.read.parquet(str(tmp_path / "c")), KEY)
     assert sorted(each[:6] for each in little) == sorted(each[:6] for each in much)
     assert sum(each.records for each in little) == len(records)
     by_broker = Counter(record["broker"] for record in records)
@@ -38,7 +38,7 @@ def test_little_and_much_are_counted_alike(spark: "SparkSession", tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_record_that_is_there_twice_is_suspected(
+def test_a_duplicate_record_is_suspected(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from regraft.measure import content
@@ -49,9 +49,9 @@ def test_a_record_that_is_there_twice_is_suspected(
         ("other", [once, health("b1", 5, cpu=1.0, memory=50, queue=3)], False),
     ):
         stored(spark, tmp_path / name, records)
-        (little,) = content.content_of_little(tmp_path / name) or []
-        (much,) = content.content_of_much(spark.read.parquet(str(tmp_path / name)), KEY)
+        (little,) = content.content_by_arrow(tmp_path / name) or []
+        (much,) = content.content_by_spark(spark.read.parquet(str(tmp_path / name)), KEY)
         assert (little.different < little.records) is twice
         assert (much.different < much.records) is twice
-    monkeypatch.setattr(content, "LITTLE", 1)
-    assert content.content_of_little(tmp_path / "same") is None
+    monkeypatch.setattr(content, "FEW", 1)
+    assert content.content_by_arrow(tmp_path / "same") is None

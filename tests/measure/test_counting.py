@@ -106,7 +106,7 @@ def test_large_tables_of_stored_records_are_what_plain_python_makes_of_them(
         oracle.assert_table(name, found[name], records)
 
 
-def test_sets_of_more_than_64_brokers_and_those_of_strangers(spark: "SparkSession", tmp_path: Path) -> None:
+def test_sets_of_more_than_64_brokers_and_of_unknown_brokers(spark: "SparkSession", tmp_path: Path) -> None:
     from regraft.measure.counting.classes import stored_publications
     from regraft.measure.counting.pieces import Stored, pieces_in
     from regraft.measure.members import Brokers

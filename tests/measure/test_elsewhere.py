@@ -21,7 +21,7 @@ COUNTS = Counts(read=len(RECORDS) + 11, kept=len(RECORDS), rejected=1, duplicate
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """The records, ten of them twice, and a line that is none."""
+    """The records, ten of them twice, and an invalid line."""
     spool(tmp_path / "in", "b-1", [*RECORDS[:100], "{", *RECORDS[90:100]])
     spool(tmp_path / "in", "b-2", RECORDS[100:])
     return tmp_path / "in"

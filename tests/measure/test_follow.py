@@ -28,7 +28,7 @@ def followed(spark: "SparkSession", source: Path, out: Path, **options: Any) -> 
     return follow(job, spark, **{"idle": 1.0, "every": 0.1, **options}).counts
 
 
-def test_a_stream_that_faults_anywhere_goes_on_and_ends_as_a_batch(
+def test_a_stream_that_fails_anywhere_continues_and_ends_as_a_batch(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every step of a commit once: before, between and after its writes."""
@@ -57,7 +57,7 @@ def test_a_stream_that_faults_anywhere_goes_on_and_ends_as_a_batch(
     measured(spark, source, tmp_path / "batch")
     assert read_snapshot(out).counts == Counts(read=len(records), kept=len(records))
     assert everything(out) == everything(tmp_path / "batch")
-    # A batch goes on where the stream ended, and a stream where the batch ended.
+    # A batch continues where the stream ended, and a stream where the batch ended.
     assert measured(spark, source, out).counts == Counts()
     ten = [record for record in records if record["kind"] == "publication"][:10]
     spool(source, "c-1", [record | {"broker": "c"} for record in ten])
@@ -74,11 +74,11 @@ def test_a_window_is_published_when_it_has_closed_and_not_before(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     from regraft.measure.follow import closed_windows
-    from regraft.measure.state import State, WindowState
+    from regraft.measure.state import PipelineState, WindowState
 
     windows = {str(start): WindowState([1], 5) for start in (0, 10_000_000, 20_000_000)}
     windows["0"].dirty = False
-    state = State(10_000_000, windows=windows, brokers={"b1": 22_000_000, "b2": 1})
+    state = PipelineState(10_000_000, windows=windows, brokers={"b1": 22_000_000, "b2": 1})
     assert closed_windows(state) == [10_000_000]
     state.brokers["b1"] -= 1
     assert closed_windows(state) == []

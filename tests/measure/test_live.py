@@ -139,7 +139,7 @@ def test_the_queue_of_every_participant_is_known_before_and_after_its_part(chang
     growth = rows("queue_growth", "broker", "change", "before", "after", "growth")
     assert [row[:2] for row in growth] == [(broker, f"{run}:1.1:1:1") for broker in "abc"]
     assert all(after - before == grown for _, _, before, after, grown in growth)
-    assert growth[2][4] > 0, "c goes on taking from its publisher, and holds it"
+    assert growth[2][4] > 0, "c still accepts publications of its publisher, and holds them"
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_deliveries_are_before_or_during_a_change_or_neither(changed_tree: Chang
 
 
 async def _mesh_traffic(up: dict[str, Any], folder: Path, spark: "SparkSession") -> dict[str, Any]:
-    """Topic t is everybody's; u is published at a and wanted at c. Measured, designed, planned, applied."""
+    """All brokers want topic t; u is published at a and wanted at c. Measured, designed, planned, applied."""
     async with (
         connect(address(up, "a"), name="pub") as publisher,
         connect(address(up, "b"), name="b") as b,

@@ -112,7 +112,7 @@ def test_a_plain_line_is_what_the_checks_make_of_it(seed: int, spark: "SparkSess
 
 
 @pytest.mark.parametrize("line", [b'{"kind":"hop"\n', good(2).replace(b"-05T", b"-35T"), b"\xff\n"])
-def test_one_line_that_can_not_be_read_leaves_the_others(line: bytes, tmp_path: Path) -> None:
+def test_one_line_that_cannot_be_read_leaves_the_others(line: bytes, tmp_path: Path) -> None:
     from regraft.measure.plain_frequent import FEW
     from regraft.measure.spool_source import read_spools
 

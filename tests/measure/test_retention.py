@@ -1,4 +1,4 @@
-"""What is old goes: windows with their records and tables, spools that were read; what holds on stays."""
+"""Old windows with their records and tables, and old spools, are removed; interest that holds is kept."""
 
 import os
 from pathlib import Path
@@ -13,8 +13,8 @@ from regraft.model.traffic_files import read_traffic
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from regraft.measure.run import Ran
-    from regraft.measure.state import State
+    from regraft.measure.run import RunResult
+    from regraft.measure.state import PipelineState
 
 TABLES = frozenset({"traffic_classes", "interest"})
 MINUTE = 60
@@ -24,13 +24,13 @@ def micros(seconds: float) -> int:
     return round(at(seconds).timestamp() * 1e6)
 
 
-def state_of(*minutes: int, dirty: tuple[int, ...] = ()) -> "State":
+def state_of(*minutes: int, dirty: tuple[int, ...] = ()) -> "PipelineState":
     """A window for each minute, taken in by the commit of that number (and the next, for half of it)."""
-    from regraft.measure.state import State, WindowState
+    from regraft.measure.state import PipelineState, WindowState
     from regraft.measure.windows import folder_name
 
     starts = {minute: micros(minute * MINUTE) for minute in minutes}
-    return State(
+    return PipelineState(
         WIDTH,
         commit=max(minutes) + 1,
         brokers={"b1": micros(max(minutes) * MINUTE + 59), "b2": micros(0)},
@@ -40,39 +40,41 @@ def state_of(*minutes: int, dirty: tuple[int, ...] = ()) -> "State":
     )
 
 
-def test_windows_older_than_that_go_with_their_tables_and_rejected_records() -> None:
-    from regraft.measure.retention import forget
+def test_old_windows_are_removed_with_their_tables_and_rejected_records() -> None:
+    from regraft.measure.retention import forget_old_windows
 
-    after = forget(state_of(1, 2, 3, 4, 5, 6), 2 * WIDTH)
+    after = forget_old_windows(state_of(1, 2, 3, 4, 5, 6), 2 * WIDTH)
     assert after.closed == micros(4 * MINUTE)
     assert sorted(map(int, after.windows)) == [micros(minute * MINUTE) for minute in (4, 5, 6)]
     assert set(after.tables["latency"].values()) == {4, 5, 6}
-    assert set(after.tables["interest"].values()) == {1, 2, 3, 4, 5, 6}, "it is made anew as a whole"
+    assert set(after.tables["interest"].values()) == {1, 2, 3, 4, 5, 6}, (
+        "it is computed for all windows every time"
+    )
     assert after.rejections == [5]
 
 
 def test_a_window_that_is_not_computed_yet_is_not_old() -> None:
-    from regraft.measure.retention import forget
+    from regraft.measure.retention import forget_old_windows
 
-    after = forget(state_of(1, 2, 3, 4, 5, 6, dirty=(3,)), 2 * WIDTH)
+    after = forget_old_windows(state_of(1, 2, 3, 4, 5, 6, dirty=(3,)), 2 * WIDTH)
     assert min(map(int, after.windows)) == micros(3 * MINUTE) == after.closed
 
 
 def test_without_a_limit_everything_stays() -> None:
-    from regraft.measure.retention import forget
+    from regraft.measure.retention import forget_old_windows
 
     state = state_of(1, 2, 3)
-    assert forget(state, None) == state
+    assert forget_old_windows(state, None) == state
 
 
-def test_what_was_let_go_of_once_does_not_come_back() -> None:
-    from regraft.measure.retention import forget
+def test_forgotten_windows_do_not_come_back() -> None:
+    from regraft.measure.retention import forget_old_windows
 
-    first = forget(state_of(1, 2, 3, 4, 5, 6), 2 * WIDTH)
-    assert forget(first, 100 * WIDTH).closed == first.closed
+    first = forget_old_windows(state_of(1, 2, 3, 4, 5, 6), 2 * WIDTH)
+    assert forget_old_windows(first, 100 * WIDTH).closed == first.closed
 
 
-def measured(spark: "SparkSession", source: Path, out: Path, **options: Any) -> "Ran":
+def measured(spark: "SparkSession", source: Path, out: Path, **options: Any) -> "RunResult":
     from regraft.measure.run import Job, run
 
     ran = run(Job(source, out, WIDTH, tables=TABLES, **options), spark)
@@ -127,7 +129,7 @@ def test_files_that_are_gone_are_forgotten_only_if_windows_are(spark: "SparkSess
     assert set(load(out, WIDTH).spools) == {"b-2.ndjson", "b-3.ndjson"}
 
 
-def test_spools_go_that_were_read_to_their_end_and_are_old(tmp_path: Path) -> None:
+def test_old_spools_that_were_read_to_their_end_are_removed(tmp_path: Path) -> None:
     from regraft.measure.retention import remove_spools
 
     read = {}

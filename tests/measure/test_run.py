@@ -1,4 +1,4 @@
-"""Runs of the pipeline: what is counted, what is set aside, what a second run reads, what a reader sees."""
+"""Runs of the pipeline: what is counted, what is rejected, what a second run reads, what a reader sees."""
 
 import json
 import os
@@ -31,7 +31,7 @@ from regraft.model.traffic_files import read_traffic
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from regraft.measure.run import Ran
+    from regraft.measure.run import RunResult
 
 pytestmark = pytest.mark.slow
 
@@ -41,8 +41,8 @@ SOME = frozenset({"traffic_classes", "link_load"})
 
 def measured(
     spark: "SparkSession", source: Path, out: Path, tables: frozenset[str] = SOME, **options: Any
-) -> "Ran":
-    """Two tables, unless all are needed: the others would be made anew, but not otherwise."""
+) -> "RunResult":
+    """Two tables, unless all are needed: computing the others would only take time."""
     from regraft.measure.run import Job, run
 
     ran = run(Job(source, out, WIDTH, tables=tables, **options), spark)
@@ -112,7 +112,7 @@ def test_a_second_run_reads_only_what_is_new_and_ends_where_one_run_ends(
         file.write(line(records[cut]).encode()[:30])  # being written
     first = measured(spark, source, out)  # the tables that are looked at below
     assert first.counts.kept == cut
-    # The open file goes on and is finished; some records stand in a second file too.
+    # The open file grows and is completed; some records are in a second file, too.
     spool(source, "b-1", records[:more])
     written.unlink()
     spool(source, "b-2", [*records[more - 20 :], *records[:5]])
@@ -135,7 +135,7 @@ def _rest(tmp_path: Path, records: list[Record]) -> Path:
     return tmp_path / "all"
 
 
-def test_who_is_ended_in_the_middle_of_much_goes_on_from_there(
+def test_a_run_that_is_interrupted_in_a_large_input_continues_from_there(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from regraft.measure import run
@@ -257,9 +257,9 @@ def test_what_the_state_names_is_on_the_disk_before_it(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a loss of power there must be no commit whose files are empty."""
-    from regraft.measure.state import RECORDS, SNAPSHOTS, VERSIONS, State
+    from regraft.measure.state import RECORDS, SNAPSHOTS, VERSIONS, PipelineState
 
-    out, synced, states = tmp_path / "out", set[str](), list[State]()
+    out, synced, states = tmp_path / "out", set[str](), list[PipelineState]()
     fsync, replace = os.fsync, os.replace
 
     def noted(handle: int) -> None:
@@ -268,7 +268,7 @@ def test_what_the_state_names_is_on_the_disk_before_it(
 
     def judged(old: str, new: str) -> None:
         if Path(new).name == "_state.json":
-            states.append(state := msgspec.json.decode(Path(old).read_bytes(), type=State))
+            states.append(state := msgspec.json.decode(Path(old).read_bytes(), type=PipelineState))
             held = {commit for window in state.windows.values() for commit in window.commits}
             named = [out / RECORDS / str(commit) for commit in {*held, *state.interests, *state.rejections}]
             versions = {version for each in state.tables.values() for version in each.values()}
@@ -297,7 +297,7 @@ def test_no_records_at_all_make_a_snapshot_of_empty_tables(spark: "SparkSession"
     assert read_traffic(ran.snapshot.table("traffic_classes")) == ()
 
 
-def test_what_spark_can_not_do_is_one_line(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_failure_of_spark_is_one_line(spark: "SparkSession", tmp_path: Path) -> None:
     from regraft.measure.session import SparkFault
 
     (tmp_path / "in").mkdir()
@@ -334,14 +334,14 @@ def test_a_file_that_vanishes_is_one_line_and_leaves_the_snapshot_as_it_was(
 def test_another_version_another_window_and_another_run_are_refused(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    from regraft.measure.run import Job, alone, run
+    from regraft.measure.run import Job, exclusive, run
 
     source, out = tmp_path / "in", tmp_path / "out"
     source.mkdir()
     measured(spark, source, out)
     with pytest.raises(BadInput, match="windows there are 60 s long, not 1 s"):
         run(Job(source, out, 1_000_000), spark)
-    with alone(Job(source, out, WIDTH)), pytest.raises(BadInput, match="another run is writing there"):
+    with exclusive(Job(source, out, WIDTH)), pytest.raises(BadInput, match="another run is writing there"):
         run(Job(source, out, WIDTH), spark)
     state = out / "_state.json"
     state.write_text(state.read_text().replace('"version":1', '"version":99'))

@@ -1,4 +1,4 @@
-"""How Java is started: beside brokers, it gives way to them, and who starts it does not."""
+"""How Java is started: with a low priority beside brokers, which the process that starts it does not get."""
 
 import os
 import shlex
@@ -12,9 +12,9 @@ from pyspark import SparkContext
 from regraft.measure import session
 
 
-@pytest.mark.parametrize(("humble", "least"), [(True, session.HUMBLE), (False, -20)])
-def test_a_humble_spark_gives_way_and_who_starts_it_does_not(
-    humble: bool, least: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("low_priority", "least"), [(True, session.LOW_PRIORITY), (False, -20)])
+def test_spark_has_a_low_priority_and_the_process_that_starts_it_keeps_its_own(
+    low_priority: bool, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[int] = []
 
@@ -27,14 +27,14 @@ def test_a_humble_spark_gives_way_and_who_starts_it_does_not(
     monkeypatch.setattr(SparkContext, "_ensure_initialized", lambda **_: None)
     monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
     before = os.nice(0)
-    session._launch({}, humble)
+    session._launch({}, low_priority)
     assert started == [max(before, least)]
     assert os.nice(0) == before
     assert int(subprocess.check_output(["nice"])) == before
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive" * 1000])
-def test_an_archive_of_classes_that_is_none_is_passed_over(
+def test_an_invalid_archive_of_classes_is_ignored(
     content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = tmp_path / "with a space" / "spark.jsa"

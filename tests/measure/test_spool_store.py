@@ -1,4 +1,4 @@
-"""What workers store of the spools is what Spark would make of the same lines."""
+"""What workers store from the spools is what Spark would make of the same lines."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,9 +66,9 @@ def test_records_are_stored_with_the_window_and_in_the_part_that_spark_gives_the
 
 
 @pytest.mark.slow
-def test_files_that_nobody_was_told_of_do_not_count(spark: "SparkSession", tmp_path: Path) -> None:
+def test_files_that_were_not_reported_do_not_count(spark: "SparkSession", tmp_path: Path) -> None:
     from regraft.measure.ingest import ingest
-    from regraft.measure.state import INCOMING, State
+    from regraft.measure.state import INCOMING, PipelineState
 
     source = spool(tmp_path / "spools")
     found = []
@@ -77,7 +77,7 @@ def test_files_that_nobody_was_told_of_do_not_count(spark: "SparkSession", tmp_p
         options = {"into": str(out / INCOMING), "width": str(WIDTH)}
         for _ in range(abandoned):
             assert reading(spark, source, **options).collect()
-        found.append(ingest([reading(spark, source, **options)], out, State(WIDTH), 0))
+        found.append(ingest([reading(spark, source, **options)], out, PipelineState(WIDTH), 0))
         assert not (out / INCOMING).exists()
     assert found[0] == found[1]
     assert found[0][1].kept > LINES / 2

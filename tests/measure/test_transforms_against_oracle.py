@@ -19,7 +19,7 @@ Tables = dict[str, list[tuple[Any, ...]]]
 
 
 def cases() -> list[Record]:
-    """Random networks, one after the other; the last is empty but for one publication nobody gets."""
+    """Random networks, one after the other; the last has only one publication, which is not delivered."""
     sizes = [60, 0, 1, 2, 5, *(40 + 7 * n for n in range(CASES - 5))]
     found: list[Record] = []
     for number, size in enumerate(sizes):

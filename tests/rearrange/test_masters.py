@@ -140,7 +140,7 @@ async def keep_spooling(folder: Path, *way: str) -> None:
         await asyncio.sleep(0.1)
 
 
-def test_a_master_waits_until_nobody_holds_its_neighbourhood(hosts: str, tmp_path: Path) -> None:
+def test_a_master_waits_until_its_neighbourhood_is_free(hosts: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         layout = Layout("/held")
         async with await Coord.connect(hosts) as coord, FakeAgents(hosts, layout, CHAIN.ids):

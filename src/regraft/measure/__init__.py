@@ -1,5 +1,38 @@
-"""The data pipeline on Spark: raw telemetry -> tables of a snapshot."""
+"""The data pipeline on Spark: from raw telemetry to the tables of a snapshot.
 
-from regraft.measure.entry import measure
+`measure(source, window) -> Snapshot` is its entry point. Spark is loaded when it is called.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regraft.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 __all__ = ["measure"]
+
+
+def measure(
+    source: str | Path,
+    window: str = "60s",
+    *,
+    out: str | Path | None = None,
+    session: "SparkSession | None" = None,
+    top: int | None = None,
+) -> Snapshot:
+    """A snapshot of the telemetry in `source`, in windows of this length.
+
+    Tables are written to `out` (by default a new temporary folder). If it has tables already, only what is
+    new in the source is read. Without a session one is started on this machine, and left running.
+    """
+    from regraft.measure.run import Job, run  # noqa: PLC0415 — loads pyspark
+    from regraft.measure.session import start  # noqa: PLC0415
+    from regraft.measure.windows import microseconds  # noqa: PLC0415
+
+    folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="regraft-measure-"))
+    job = Job(Path(source), folder, microseconds(window, "window"), top=top)
+    return run(job, session or start()).snapshot

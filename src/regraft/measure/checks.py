@@ -1,7 +1,7 @@
-"""Each record is read and checked; what fails has a reason.
+"""Parses and checks each record; an invalid one gets a reason.
 
-Newer records are read as far as they are understood: a field that is not known is left out. A kind that is
-not known is no use here, and is set aside like what is broken.
+Records of later versions are read as far as possible: unknown fields are left out. A record of an unknown
+kind is rejected like an invalid one.
 """
 
 from functools import reduce
@@ -16,17 +16,17 @@ from regraft.measure.record_fields import COLUMNS, FRACTIONAL, REQUIRED
 from regraft.measure.schemas import LINES, RECORDS
 
 FUTURE = 60_000_000
-"""Microseconds that a broker's clock may be ahead of this machine's."""
+"""How many microseconds a broker's clock may be ahead of this machine's."""
 MOST_TEXT = 2_000
-"""Characters of a rejected line that are kept."""
+"""How many characters of a rejected line are kept."""
 _BROKEN = "_broken"
 
 CHECKED = StructType([*RECORDS.fields, *LINES.fields, StructField("reason", StringType())])
-"""A record, where it stood, and why it is no use (null: it is)."""
+"""A record, its file and line, and why it is rejected (null: it is valid)."""
 
 
 def checked_lines(lines: DataFrame) -> DataFrame:
-    """Lines of the spools → `CHECKED`. Empty lines are nothing."""
+    """Lines of the spools → `CHECKED`. Empty lines are skipped."""
     text = f.when(f.is_valid_utf8("text"), f.col("text"))
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BROKEN}
     read = lines.where(f.trim("text", f.lit(" \t\r\n")) != "").withColumn(
@@ -49,13 +49,14 @@ def checked_lines(lines: DataFrame) -> DataFrame:
         )
     )
     kept = f.substring(f.make_valid_utf8(f.rtrim("text")), 1, MOST_TEXT)
-    # Nothing in these expressions differs from one micro-batch to the next: they would be compiled anew.
+    # These expressions must be the same for every micro-batch (so no literal `now`): otherwise Spark would
+    # compile them anew each time.
     reason = f.coalesce(broken, _reason(f.col("read_at")))
     return conform(flat.select("*", reason.alias("reason")).withColumn("text", kept), CHECKED)
 
 
 def checked_rows(rows: DataFrame, now: int) -> DataFrame:
-    """Rows of compacted Parquet → `CHECKED`; `now` in microseconds; columns that are not there are null."""
+    """Rows of compacted Parquet → `CHECKED`; `now` in microseconds. Missing columns are null."""
     given = {field.name: field.dataType for field in rows.schema.fields}
     if isinstance(given.get("at"), LongType):
         rows = rows.withColumn("at", f.timestamp_micros("at"))
@@ -98,7 +99,8 @@ def _reason(now: Column) -> Column:
 
 
 def _json_schema() -> StructType:
-    """As `RECORDS`; times are read by us (a number is microseconds), and some numbers may have a fraction."""
+    """As `RECORDS`, except that times are parsed here (a number is microseconds), and that some numbers may
+    have a fraction."""
     other: dict[str, DataType] = {"at": StringType(), **{name: DoubleType() for name in FRACTIONAL}}
     fields = [StructField(field.name, other.get(field.name, field.dataType)) for field in RECORDS.fields]
     return StructType([*fields, StructField(_BROKEN, StringType())])

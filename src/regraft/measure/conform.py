@@ -6,9 +6,9 @@ from pyspark.sql.types import StructType
 
 
 def conform(table: DataFrame, schema: StructType) -> DataFrame:
-    """Exactly the columns of the schema: what it does not know is left out, what is missing is null.
+    """Exactly the columns of the schema: others are left out, missing ones are null.
 
-    As text, which is one call of Java; with functions there are ten for each column.
+    As SQL text, which takes one call of Java; functions would take ten for each column.
     """
     there = {name: f"`{name}`" for name in table.columns}
     return table.selectExpr(
@@ -28,7 +28,7 @@ def stands_for() -> Column:
     return f.coalesce("one_in", f.lit(1).cast("long"))
 
 
-def all_for(records: Column | None = None) -> Column:
-    """Aggregate: how many the records (of which this is true) stand for."""
+def weighted_count(condition: Column | None = None) -> Column:
+    """Aggregate: how many publications, hops or deliveries the records (with this condition) stand for."""
     each = stands_for()
-    return f.coalesce(f.sum(each if records is None else f.when(records, each)), f.lit(0).cast("long"))
+    return f.coalesce(f.sum(each if condition is None else f.when(condition, each)), f.lit(0).cast("long"))

@@ -1,6 +1,6 @@
-"""What a commit holds: how many records of which part, broker and window, and from when to when.
+"""What a commit holds: how many records of each part, broker and window, and from when to when.
 
-Little is counted here, file by file, sooner than Spark has planned it; much by Spark.
+A few records are counted here, file by file, faster than Spark could plan it; many are counted by Spark.
 """
 
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-LITTLE = 1_000_000
-"""Records that are counted here."""
+FEW = 1_000_000
+"""The most records that are counted here."""
 _KEY = ["broker", "window"]
 _SUMS = [([], "count_all"), ("at", "min"), ("at", "max"), ("at", "count_distinct")]
 
 
 class Content(NamedTuple):
-    """Of one part, broker and window of a commit; times in microseconds."""
+    """The records of one part, broker and window of a commit; times in microseconds."""
 
     part: str
     broker: str | None
@@ -28,20 +28,20 @@ class Content(NamedTuple):
     first: int | None
     last: int | None
     different: int
-    """How many different records there are: it may be too few, never too many."""
+    """How many different records there are. The number may be too low, never too high."""
 
 
-def content_of_little(folder: Path) -> list[Content] | None:
-    """None: it is not little. Records of one broker that tell the same time are taken for one record."""
+def content_by_arrow(folder: Path) -> list[Content] | None:
+    """None if there are more than `FEW` records. Records of one broker with the same time count as one."""
     files = {place: list(place.glob("*.parquet")) for place in sorted(folder.glob("part=*"))}
     rows = sum(pq.read_metadata(path).num_rows for paths in files.values() for path in paths)
-    if rows > LITTLE:
+    if rows > FEW:
         return None
     return [each for place, paths in files.items() for each in _counted(place.name, paths)]
 
 
-def content_of_much(stored: DataFrame, key: tuple[str, ...]) -> list[Content]:
-    """`key`: what records differ in; it is compared by hashes, and if two agree nobody is said to differ."""
+def content_by_spark(stored: DataFrame, key: tuple[str, ...]) -> list[Content]:
+    """`key`: the columns in which records differ. If the hashes of two are equal, `different` is 0."""
     at = f.unix_micros("at")
     table = stored.groupBy("part", "broker", f.unix_micros("window").alias("window")).agg(
         f.count(f.lit(1)).alias("records"), f.min(at).alias("first"), f.max(at).alias("last")

@@ -1,4 +1,4 @@
-"""What Spark throws, as one line: a stack trace is no answer (issue: bad input)."""
+"""Spark's exceptions as faults of one line, because a stack trace does not help a user."""
 
 import re
 from collections.abc import Iterator
@@ -18,22 +18,22 @@ _MOST = 300
 
 @contextmanager
 def one_line(place: str) -> Iterator[None]:
-    """Whatever Spark or the bridge to it throws inside becomes a `SparkFault` that names the place."""
+    """An exception of Spark, or of the bridge to it, becomes a `SparkFault` that names the place."""
     try:
         yield
     except PySparkException as fault:
-        raise SparkFault(f"{place}: {said(fault)}") from fault
+        raise SparkFault(f"{place}: {fault_text(fault)}") from fault
     except (ConnectionError, EOFError) as fault:
-        raise SparkFault(f"{place}: Spark has gone ({type(fault).__name__})") from fault
+        raise SparkFault(f"{place}: Spark has ended ({type(fault).__name__})") from fault
     except Exception as fault:
-        # py4j and grpc are not ours to import: their faults are known by where they come from.
+        # py4j and grpc are no dependencies of ours, so their exceptions are recognised by their modules.
         if type(fault).__module__.partition(".")[0] in ("py4j", "grpc", "pyspark"):
-            raise SparkFault(f"{place}: {said(fault)}") from fault
+            raise SparkFault(f"{place}: {fault_text(fault)}") from fault
         raise
 
 
-def said(fault: BaseException) -> str:
-    """The innermost cause in a few words: the first line that says something."""
+def fault_text(fault: BaseException) -> str:
+    """The innermost cause, or else the first line with text, without Spark's error condition."""
     if isinstance(fault, PySparkRuntimeError) and "JAVA_GATEWAY_EXITED" in str(fault):
         return "Java ended before Spark had started (Java 17 or newer is needed)"
     text = str(fault)

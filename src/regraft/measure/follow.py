@@ -1,8 +1,8 @@
 """The pipeline as a stream: live spools in, a snapshot whenever a window closes.
 
-Spark's checkpoint knows how far the spools were read, the state beside the tables which micro-batch is in:
-a batch that Spark repeats after a crash is recognised and left out, so every record counts once. A window
-closes when records have been seen from `GRACE` after its end; what comes later opens it again.
+Spark's checkpoint says how far the spools were read, the state beside the tables which micro-batch was taken
+in last. So a batch that Spark repeats after a crash is recognised and skipped, and every record counts once.
+A window closes when a record from `GRACE` after its end has been seen; a later record opens it again.
 """
 
 import fcntl
@@ -21,9 +21,9 @@ from regraft.measure.faults import one_line
 from regraft.measure.ingest import ingest
 from regraft.measure.inputs import spool_files, unread
 from regraft.measure.publish import Say, publish
-from regraft.measure.run import Job, Ran, alone, reading, take_new
+from regraft.measure.run import Job, RunResult, exclusive, reading, take_new
 from regraft.measure.spool_source import NAME, Spools
-from regraft.measure.state import CHECKPOINT, State, load, save
+from regraft.measure.state import CHECKPOINT, PipelineState, load, save
 from regraft.model.files import shown
 from regraft.model.snapshot import CURRENT, Counts, read_snapshot
 
@@ -32,16 +32,17 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 GRACE = 2_000_000
-"""Microseconds: spools are synchronised every second."""
+"""In microseconds. Brokers bring their spools to the disk every second."""
 MOST_BYTES = 256 << 20
-"""Of one micro-batch, when there is much to catch up with."""
-_LOOK = 0.25
-_FINISH = 120.0
+"""The most bytes of one micro-batch, if there is a backlog."""
+_POLL_SECONDS = 0.25
+_FINISH_SECONDS = 120.0
 _SLOW_WORKER = "waiting for the Python worker to connect back"
-_MOST_SLOW = 30
-"""Queries that end for that reason one after the other, before it is a fault."""
+_MOST_SLOW_WORKERS = 30
+"""How many queries in a row may end for that reason before it is a fault."""
 _SLOW_SECONDS = 10.0
-"""The process that was late still loads all that the next one loads too: at once, both would be too slow."""
+"""A pause, because the worker that was late is still loading modules: together with the next one, both would
+be too slow."""
 
 
 def follow(
@@ -52,16 +53,16 @@ def follow(
     ended: Callable[[], bool] = lambda: False,
     idle: float | None = None,
     every: float = 1.0,
-) -> Ran:
-    """Until `ended` says so, or nothing new has come for `idle` seconds; then all windows are published."""
-    with alone(job) as before, one_line(shown(job.source)):
+) -> RunResult:
+    """Run until `ended` is true, or nothing new has come for `idle` seconds; then publish all windows."""
+    with exclusive(job) as before, one_line(shown(job.source)):
         take_new(job, before, spark, say, spools=False)
         _stream(job, spark, every, lambda query: _watch(query, job, say, ended, idle))
         with _busy(job.out):
             state = load(job.out, job.width)
             if state.dirty() or not (job.out / CURRENT).exists():
                 state, _ = publish(spark, job.out, state, state.dirty(), job.asked, say, job.keep)
-        return Ran(read_snapshot(job.out), _minus(state.counts, before.counts))
+        return RunResult(read_snapshot(job.out), _minus(state.counts, before.counts))
 
 
 def _stream(job: Job, spark: "SparkSession", every: float, watch: Callable[["StreamingQuery"], None]) -> None:
@@ -85,12 +86,12 @@ def _stream(job: Job, spark: "SparkSession", every: float, watch: Callable[["Str
             return
         except Exception as fault:
             slow += 1
-            if _SLOW_WORKER not in str(fault) or slow == _MOST_SLOW:
+            if _SLOW_WORKER not in str(fault) or slow == _MOST_SLOW_WORKERS:
                 raise
             time.sleep(_SLOW_SECONDS)
 
 
-def _start(job: Job, state: State, spark: "SparkSession", every: float) -> "StreamingQuery":
+def _start(job: Job, state: PipelineState, spark: "SparkSession", every: float) -> "StreamingQuery":
     checkpoint = job.out.absolute() / CHECKPOINT / str(state.stream)
     spark.dataSource.register(Spools)
     files = (
@@ -109,7 +110,7 @@ def _start(job: Job, state: State, spark: "SparkSession", every: float) -> "Stre
 
 
 def take_in(files: "DataFrame", batch: int, *, job: Job, stream: int) -> None:
-    """One micro-batch: its records, and the windows that have closed."""
+    """Take in the records of one micro-batch, and publish the windows that have closed."""
     with _busy(job.out):
         state = load(job.out, job.width)
         if state.stream != stream:
@@ -123,14 +124,14 @@ def take_in(files: "DataFrame", batch: int, *, job: Job, stream: int) -> None:
             publish(files.sparkSession, job.out, state, closed, job.asked, lambda stage: None, job.keep)
 
 
-def closed_windows(state: State) -> list[int]:
-    """Those whose tables are behind, and that are over."""
+def closed_windows(state: PipelineState) -> list[int]:
+    """Windows that are over and whose tables are out of date."""
     now = max(state.brokers.values(), default=0)
     return [start for start in state.dirty() if start + state.width + GRACE <= now]
 
 
 def _read_until(checkpoint: Path, batch: int) -> dict[str, int]:
-    """How far a micro-batch reads the spools, from the offset that Spark has written down before it."""
+    """How far a micro-batch reads the spools, from the offset that Spark writes before it."""
     text = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
     read: dict[str, int] = json.loads(text.splitlines()[-1])["read"]
     return read
@@ -141,7 +142,7 @@ def _watch(
 ) -> None:
     quiet_since, seen = time.monotonic(), -1
     while query.isActive and not ended():
-        time.sleep(_LOOK)
+        time.sleep(_POLL_SECONDS)
         state = load(job.out, job.width)
         if state.commit != seen or unread(spool_files(job.source), state.spools):
             quiet_since = time.monotonic()
@@ -153,8 +154,8 @@ def _watch(
 
 
 def _stop(query: "StreamingQuery") -> None:
-    """After the batch that is being taken in."""
-    until = time.monotonic() + _FINISH
+    """Stop the query after the micro-batch that is under way."""
+    until = time.monotonic() + _FINISH_SECONDS
     while query.isActive and query.status["isTriggerActive"] and time.monotonic() < until:
         time.sleep(0.05)
     query.stop()
@@ -162,7 +163,7 @@ def _stop(query: "StreamingQuery") -> None:
 
 @contextmanager
 def _busy(out: Path) -> Iterator[None]:
-    """One commit at a time: through Connect, micro-batches are taken in by another process."""
+    """A lock for one commit at a time, because through Connect another process takes in micro-batches."""
     lock = os.open(out / ".busy", os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

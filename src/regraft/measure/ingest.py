@@ -1,11 +1,11 @@
-"""New records become part of what is known: sorted into parts, duplicates removed, counted.
+"""Takes in new records: sorts them into parts, removes duplicates, counts them.
 
-Late is judged for each broker by itself: a record is late if it is older than the newest record of its
-broker from earlier commits, less the lateness that is allowed. A broker's spool is in the order of time, so
-brokers whose files arrive hours after those of others lose nothing; unless their windows have been let go of
-(`retention`). Duplicates within a commit and of earlier ones are removed; a record newer than all that is
-known of its broker can be no duplicate of an earlier one, so that old records are looked at only if something
-old has come.
+Lateness is judged for each broker separately: a record is late if it is older than the newest record of its
+broker in earlier commits, minus the allowed lateness. A broker's spool is in the order of time, so brokers
+whose files arrive hours after those of others lose nothing, unless their windows have been forgotten
+(`retention`). Duplicates within a commit and of earlier commits are removed. A record that is newer than all
+known records of its broker cannot be a duplicate of one, so earlier commits are read only if old records
+have come.
 """
 
 import shutil
@@ -19,7 +19,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from regraft.measure.checks import checked_lines
 from regraft.measure.conform import conform
-from regraft.measure.content import Content, content_of_little, content_of_much
+from regraft.measure.content import Content, content_by_arrow, content_by_spark
 from regraft.measure.schemas import (
     CLEAN,
     INTEREST,
@@ -31,7 +31,7 @@ from regraft.measure.schemas import (
     UNREAD,
 )
 from regraft.measure.spool_store import LEFT
-from regraft.measure.state import INCOMING, RECORDS, State, WindowState, reserve, sync
+from regraft.measure.state import INCOMING, RECORDS, PipelineState, WindowState, reserve, sync
 from regraft.measure.windows import published, window_of
 from regraft.model.snapshot import Counts
 
@@ -41,21 +41,23 @@ _PARTED = StructType([*_STORED.fields, StructField("part", StringType())])
 
 KEY = (
     *("broker", "kind", "publisher", "seq", "at"),
-    # Where a broker's clock is coarse, what one event sets off at one moment is told apart by these.
+    # If a broker's clock is coarse, records that one event causes at one moment differ only in these.
     *("to", "subscriber", "client", "role", "filter", "change"),
 )
-"""Records that agree on these are one record."""
+"""Records that are equal in these columns are duplicates."""
 
 
-def ingest(new: Sequence[DataFrame], out: Path, state: State, lateness: int) -> tuple[State, Counts]:
-    """The state after the records are in, which the caller saves, and what became of them. `new`: tables of
-    files that workers have stored (`STORED`), or of records that were checked (`CHECKED`)."""
+def ingest(
+    new: Sequence[DataFrame], out: Path, state: PipelineState, lateness: int
+) -> tuple[PipelineState, Counts]:
+    """The new state, which the caller saves, and what became of the records. `new`: tables of files that
+    workers have stored (`STORED`), or of records that were checked (`CHECKED`)."""
     spark, state = new[0].sparkSession, reserve(out, state)
     number = state.commit
     folder = out / RECORDS / str(number)
     for table in new:
         if "file" in table.columns:
-            _put(table, out, folder)
+            _move_files(table, out, folder)
         else:
             _write(table, state, folder)
     if (folder / f"part={UNREAD}").is_dir():
@@ -63,8 +65,8 @@ def ingest(new: Sequence[DataFrame], out: Path, state: State, lateness: int) -> 
         shutil.rmtree(folder / f"part={UNREAD}")
     content = _content(spark, folder)
     before = _records(content, *GOOD)
-    if _doubled(content) or _old_windows(content, state):
-        _sort_out(spark, out, number, content, state, lateness)
+    if _may_have_duplicates(content) or _old_windows(content, state):
+        _separate(spark, out, number, content, state, lateness)
         content = _content(spark, folder)
     sync([folder])
     kept = _records(content, *GOOD)
@@ -86,8 +88,8 @@ def read_rejected(spark: SparkSession, folder: Path) -> DataFrame:
     return conform(table, REJECTED).drop("run")
 
 
-def _put(files: DataFrame, out: Path, folder: Path) -> None:
-    """Where they belong; of others that lie there, nobody knows any more."""
+def _move_files(files: DataFrame, out: Path, folder: Path) -> None:
+    """Move the stored files into the commit. Others in that folder are of failed tasks, and are removed."""
     for part, file in files.collect():
         place = folder / f"part={part}"
         place.mkdir(parents=True, exist_ok=True)
@@ -95,19 +97,19 @@ def _put(files: DataFrame, out: Path, folder: Path) -> None:
     shutil.rmtree(out / INCOMING, ignore_errors=True)
 
 
-def _write(table: DataFrame, state: State, folder: Path) -> None:
-    """Records that were checked, by part."""
+def _write(table: DataFrame, state: PipelineState, folder: Path) -> None:
+    """Write checked records, by part."""
     good = f.col("reason").isNull()
     start = window_of(published(f.col("kind"), f.col("at"), f.col("latency")), state.width)
     part = f.when(~good, REJECT).when(f.col("kind") == "interest", INTEREST).otherwise(TRAFFIC)
     placed = table.withColumn("window", f.when(good, start)).withColumn("part", part)
-    # Where a good record stood is of no use any more.
+    # The place of a good record is no longer needed.
     for name in LINES.fieldNames():
         placed = placed.withColumn(name, f.when(~good, f.col(name)))
     conform(placed, _PARTED).write.mode("append").partitionBy("part").parquet(str(folder))
 
 
-def _is_late(state: State, lateness: int) -> Column:
+def _is_late(state: PipelineState, lateness: int) -> Column:
     closed = f.unix_micros("window") < state.closed
     if not state.brokers:
         return closed
@@ -121,9 +123,9 @@ def _stored(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 def _content(spark: SparkSession, folder: Path) -> list[Content]:
-    little = content_of_little(folder)
-    if little is None or _doubled(little):
-        return content_of_much(_stored(spark, folder), KEY)
+    little = content_by_arrow(folder)
+    if little is None or _may_have_duplicates(little):
+        return content_by_spark(_stored(spark, folder), KEY)
     return little
 
 
@@ -138,13 +140,13 @@ def _reasons(spark: SparkSession, folder: Path, rejected: int) -> dict[str, int]
     return {row["reason"]: row["count"] for row in counted.collect()}
 
 
-def _doubled(content: list[Content]) -> bool:
-    """Perhaps; a wrong yes costs time. What is one record is of one broker and in one window."""
+def _may_have_duplicates(content: list[Content]) -> bool:
+    """Whether there may be duplicates, which have one broker and window. A wrong yes only costs time."""
     return any(each.different < each.records for each in content if each.part in GOOD)
 
 
-def _old_windows(content: list[Content], state: State) -> set[int]:
-    """Windows that were let go of, or with records that are not newer than what is known of their broker."""
+def _old_windows(content: list[Content], state: PipelineState) -> set[int]:
+    """Windows that were forgotten, or that have records not newer than the known ones of their broker."""
     return {
         each.window
         for each in content
@@ -153,15 +155,15 @@ def _old_windows(content: list[Content], state: State) -> set[int]:
     }
 
 
-def _sort_out(
-    spark: SparkSession, out: Path, number: int, content: list[Content], state: State, lateness: int
+def _separate(
+    spark: SparkSession, out: Path, number: int, content: list[Content], state: PipelineState, lateness: int
 ) -> None:
-    """What is late, and what was there already."""
+    """Move late records into a part of their own, and remove duplicates."""
     folder = out / RECORDS / str(number)
     late = _is_late(state, lateness)
     all_good = _stored(spark, folder).where(f.col("part").isin(*GOOD))
     good = all_good.where(~late)
-    # Of records that agree on the key but not on all else, the same one is kept on every run.
+    # The order makes every run keep the same one of several records that differ only outside the key.
     order = Window.partitionBy(*KEY).orderBy("latency", "queue", "size", "memory")
     once = good.withColumn("nth", f.row_number().over(order)).where("nth = 1").drop("nth")
     old = _old_windows(content, state)
@@ -183,8 +185,8 @@ def _sort_out(
 
 
 def _after(
-    state: State, number: int, content: list[Content], counts: Counts, reasons: dict[str, int]
-) -> State:
+    state: PipelineState, number: int, content: list[Content], counts: Counts, reasons: dict[str, int]
+) -> PipelineState:
     brokers = dict(state.brokers)
     windows = {start: msgspec.structs.replace(window) for start, window in state.windows.items()}
     firsts = [each.first for each in content if each.part in GOOD and each.first is not None]

@@ -1,8 +1,9 @@
-"""What there is to read: files of the spools, and compacted Parquet.
+"""The input files: spools, and compacted Parquet.
 
-A spool file is named without the suffix of one that is still being written, so that it stays the same file
-when it is finished. How far each was read is a number of bytes at the start of a line. A broker ends every
-file with the end of a line: one that does not end so, whatever its name, is still being written or copied.
+The name of a spool file here leaves out the suffix of a file that is still being written, so that it stays
+the same when the file is complete. How far a file was read is a number of bytes, always at the start of a
+line. A broker ends every file with a whole line: a file that does not end so, whatever its name, is still
+being written or copied.
 """
 
 import os
@@ -19,11 +20,11 @@ PARQUET = ".parquet"
 _BLOCK = 1 << 16
 
 Read = Mapping[str, int]
-"""File → bytes that were read of it."""
+"""File → how many bytes of it were read."""
 
 
 class Input(NamedTuple):
-    """`size` in bytes: what can be read now, for a spool file up to the end of a line."""
+    """`size`: how many bytes can be read now; of a spool file, up to the end of the last whole line."""
 
     name: str
     size: int
@@ -38,20 +39,20 @@ class Span(NamedTuple):
 
 
 def spool_files(source: Path) -> list[Input]:
-    """In the order in which they were begun, so that brokers are read abreast."""
+    """In the order in which they were begun, so that the spools of all brokers advance together."""
     found = {}
     for path in _files(source, (DONE, OPEN)):
         name = _name(source, path).removesuffix(".open")
         try:
             with path.open("rb") as file:
                 found[name] = Input(name, line_end(file, os.fstat(file.fileno()).st_size))
-        except FileNotFoundError:  # finished, or taken away, just now: the next look finds what there is
+        except FileNotFoundError:  # just renamed or removed: the next call finds it
             continue
     return sorted(found.values(), key=_begun)
 
 
 def unfinished(source: Path) -> list[str]:
-    """Files that have a finished one's name, and end in the middle of a line."""
+    """Files that have the name of a complete file, but end in the middle of a line."""
     return sorted(_name(source, path) for path in _files(source, (DONE,)) if _ends_within_a_line(path))
 
 
@@ -69,7 +70,7 @@ def parquet_files(source: Path) -> list[Input]:
 
 
 def check_source(source: Path) -> None:
-    """It is there, and can be listed."""
+    """It exists, and can be listed."""
     try:
         if source.is_dir():
             os.listdir(source)
@@ -82,7 +83,7 @@ def check_source(source: Path) -> None:
 
 
 def open_spool(source: Path, name: str) -> BinaryIO:
-    """The file, which may be finished, and so renamed, at any moment."""
+    """The file, by either name: it may be completed, and thus renamed, at any moment."""
     path = source if source.is_file() else source / name
     unfinished = path.with_name(path.name.removesuffix(".open") + ".open")
     for candidate in (path, unfinished):
@@ -94,12 +95,12 @@ def open_spool(source: Path, name: str) -> BinaryIO:
 
 
 def unread(files: Iterable[Input], read: Read) -> list[Span]:
-    """What is new, in order."""
+    """What was not read yet, in order."""
     return [Span(name, read.get(name, 0), size) for name, size in files if size > read.get(name, 0)]
 
 
 def at_most(spans: Sequence[Span], most_bytes: int, source: Path) -> list[Span]:
-    """The first of them, up to so many bytes; at least one line."""
+    """The first spans, up to `most_bytes` in all, but at least one line."""
     chosen: list[Span] = []
     left = most_bytes
     for span in spans:
@@ -129,7 +130,7 @@ def line_end(file: BinaryIO, before: int, after: int = 0) -> int:
 
 
 def _files(source: Path, suffixes: tuple[str, ...]) -> Iterable[Path]:
-    """Also in folders below; names that begin with a dot or an underscore are somebody's own."""
+    """In all folders below, too. Names that begin with a dot or an underscore are skipped, as Spark does."""
     if not source.is_dir():
         return [source] if source.name.endswith(suffixes) else []
     found = []
@@ -144,6 +145,6 @@ def _name(source: Path, path: Path) -> str:
 
 
 def _begun(file: Input) -> tuple[int, str]:
-    """The time in the name of a spool file; files without one come first."""
+    """The time in the name of a spool file, for sorting; files without one come first."""
     stamp = file.name.removesuffix(DONE).rpartition("-")[2]
     return (int(stamp) if stamp.isdecimal() else 0, file.name)

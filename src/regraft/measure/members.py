@@ -1,8 +1,8 @@
 """Sets of brokers as numbers: bit n of the words stands for broker number n.
 
-Folding sets with `bit_or` stays in Spark's generated code; sets of strings (`collect_set`) do not, and
-took more than twice the time. Every 64 brokers take one more word, up to `MOST_WORDS`; beyond that a set
-is an array of broker numbers.
+Aggregating sets with `bit_or` stays in Spark's generated code; sets of strings (`collect_set`) do not, and
+took more than twice the time. Every 64 brokers need one more word, up to `MOST_WORDS`; with more brokers a
+set is an array of broker numbers.
 """
 
 import json
@@ -45,8 +45,8 @@ class Brokers:
         return {name: number for number, name in enumerate(self.names)}
 
     def numbered(self, spark: SparkSession) -> DataFrame:
-        """`broker_id` → word and bit (or number), to be joined with records; a few rows."""
-        rows = [(name, n, n // BITS, _signed(1 << n % BITS)) for name, n in self.number.items()]
+        """`broker_id` → word and bit (or number), to be joined with records. It has few rows."""
+        rows = [(name, n, n // BITS, signed(1 << n % BITS)) for name, n in self.number.items()]
         table = spark.createDataFrame(rows, "broker string, number int, word int, bit long")
         return f.broadcast(table.select(f.xxhash64("broker").alias("broker_id"), "number", "word", "bit"))
 
@@ -71,7 +71,7 @@ class Brokers:
     def words(self, members: Iterable[str]) -> list[int]:
         """A set as the values of `columns`, for literals; only where sets are words."""
         whole = sum(1 << self.number[member] for member in set(members))
-        return [_signed(whole >> BITS * n & (1 << BITS) - 1) for n in range(len(self.columns))]
+        return [signed(whole >> BITS * n & (1 << BITS) - 1) for n in range(len(self.columns))]
 
     def decoded(self) -> Column:
         """The names of a set, in order."""
@@ -81,8 +81,9 @@ class Brokers:
         return f.concat(*(self._byte(first) for first in range(0, max(len(self.names), 1), _BYTE)))
 
     def _byte(self, first: int) -> Column:
-        """The names of those of eight brokers that are in a set: looked up, as a function for each broker
-        and set takes three times as long. As JSON, because a literal takes a call for each of its values."""
+        """The names of those of eight brokers that are in a set. They are looked up in a table, because a
+        function for each broker and set takes three times as long. The table is JSON, because a literal
+        takes a call of Java for each of its values."""
         names = self.names[first : first + _BYTE]
         sets = [[name for n, name in enumerate(names) if bits >> n & 1] for bits in range(1 << len(names))]
         table = f.from_json(f.lit(json.dumps(sets)), "array<array<string>>")
@@ -96,15 +97,16 @@ class Brokers:
 
 
 def with_bits(records: DataFrame, brokers: Brokers, broker: str = "broker") -> DataFrame:
-    """Records with the bit of their broker; a broker that is not known is none of ours."""
+    """Records with the bit of their broker. Records of an unknown broker are dropped."""
     numbered = brokers.numbered(records.sparkSession)
     return records.withColumn("broker_id", f.xxhash64(broker)).join(numbered, "broker_id", "inner")
 
 
 def names_in(records: DataFrame) -> Sequence[str]:
-    """The brokers that records come from: few."""
+    """The brokers that the records come from."""
     return sorted(row.broker for row in records.select("broker").distinct().collect())
 
 
-def _signed(word: int) -> int:
+def signed(word: int) -> int:
+    """64 bits as the signed number that Spark and Java take them for."""
     return word - (1 << BITS) if word & _SIGN else word

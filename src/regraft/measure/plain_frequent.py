@@ -1,7 +1,7 @@
-"""Hops and deliveries, as brokers write them, read by Arrow.
+"""Reads hops and deliveries, as brokers write them, with Arrow.
 
-Spark's reader of JSON and the checks (`checks`) take ten times as long for a line. What is read here is what
-they would make of it; a line about which there is any doubt is left to them, as it stands.
+Spark's JSON reader and the checks (`checks`) take ten times as long for a line. The result is the one that
+they would give; a line about which there is any doubt is left to them unchanged.
 """
 
 import time
@@ -34,18 +34,18 @@ _READ_AS = {"at": pa.string()} | dict.fromkeys(FRACTIONAL, pa.float64())
 _SCHEMA = pa.schema([(field.name, _READ_AS.get(field.name, field.type)) for field in PLAIN])
 _LARGEST = 1 << 53
 FEW = 64
-"""Lines among which one that is not plain is no longer looked for."""
+"""In a group of at most this many lines, a line that cannot be read makes all of them not plain."""
 
 
 def frequent(text: pa.StringArray) -> tuple[pa.RecordBatch, pa.BooleanArray]:
-    """The records of the plain lines among these, each with its end, and which lines those are."""
+    """The records of the plain lines among these (with their line ends), and which lines they are."""
     chosen = pc.match_substring_regex(text, _MARK)
     found, plain = _read(text.filter(chosen))
     return found, pc.replace_with_mask(chosen, chosen, plain)
 
 
 def _read(text: pa.StringArray) -> tuple[pa.RecordBatch, pa.BooleanArray]:
-    """Of lines that look plain. Where one cannot be read, the lines before and after it still can."""
+    """As above, of lines that look plain. If one cannot be read, the lines are halved and tried again."""
     count = len(text)
     if count and (records := _parsed(text)) is not None:
         plain = _is_plain(records)
@@ -58,12 +58,12 @@ def _read(text: pa.StringArray) -> tuple[pa.RecordBatch, pa.BooleanArray]:
 
 
 def _parsed(text: pa.StringArray) -> pa.Table | None:
-    """One record for each line, or nothing."""
+    """One record for each line, or None."""
     whole = pc.and_(pc.starts_with(text, "{"), pc.ends_with(text, "}\n"))
     if not pc.all(whole).as_py():
         return None
     try:
-        text.validate(full=True)  # that it is UTF-8
+        text.validate(full=True)  # it must be UTF-8
         buffer = _joined(text)
         table = pj.read_json(
             pa.BufferReader(buffer),
@@ -78,7 +78,7 @@ def _parsed(text: pa.StringArray) -> pa.Table | None:
 
 
 def _joined(text: pa.StringArray) -> pa.Buffer:
-    """The bytes of all lines, which lie behind each other."""
+    """The bytes of all lines, which are contiguous in memory."""
     _, ends, data = text.buffers()
     first, last = (
         int.from_bytes(ends[4 * n : 4 * n + 4].to_pybytes(), "little")
@@ -88,7 +88,7 @@ def _joined(text: pa.StringArray) -> pa.Buffer:
 
 
 def _is_plain(records: pa.Table) -> pa.BooleanArray:
-    """All that `checks` asks of these kinds. No time is later than now: what the future is, is said there."""
+    """All rules of `checks` for these kinds, but stricter: no time may be later than now."""
     at = records["at"].cast(pa.int64())
     limits = [(records[field.name], field.least) for field in _COLUMNS if field.least is not None]
     whole = [records[name] for name in PLAIN.names if name in FRACTIONAL]

@@ -1,6 +1,6 @@
-"""Publications, interest and health, one line at a time: maps are more than Arrow's reader of JSON reads.
+"""Reads publications, interest and health line by line, because Arrow's JSON reader cannot read maps.
 
-As in `plain_frequent`: what `checks` would make of a line, or nothing.
+As in `plain_frequent`, the result for a line is the one that `checks` would give, or none.
 """
 
 import time
@@ -31,7 +31,7 @@ _TYPES = {field.name: ARROW[field.holds] for field in columns(_KINDS)}
 
 
 def _type(field: RecordField) -> Any:
-    """What a plain line holds there."""
+    """The type of this field in a plain line."""
     if field.holds is Holds.TIME:
         return Annotated[str, Meta(pattern=TIME)]
     if field.holds is Holds.SHORT:
@@ -44,7 +44,7 @@ def _type(field: RecordField) -> Any:
 
 
 def _struct(kind: str) -> type[Struct]:
-    """For plain lines of this kind: they have no field that is not known, and none of another type."""
+    """The struct of plain lines of this kind: all their fields are known and have the right type."""
     members = [
         (field.name, _type(field)) if field.required else (field.name, _type(field) | None, None)
         for field in FIELDS[kind]
@@ -59,7 +59,7 @@ _decoder: msgspec.json.Decoder[Struct] = msgspec.json.Decoder(reduce(or_, _STRUC
 
 
 def rare(text: pa.StringArray) -> tuple[list[pa.RecordBatch], pa.BooleanArray]:
-    """The records of the plain lines among these, by kind, and which lines those are."""
+    """The records of the plain lines among these, by kind, and which lines they are."""
     found: dict[type[Struct], list[tuple[int, Struct]]] = {kind: [] for kind in _STRUCTS.values()}
     for number, line in enumerate(text.cast(pa.binary()).to_pylist()):
         try:
@@ -77,7 +77,7 @@ def rare(text: pa.StringArray) -> tuple[list[pa.RecordBatch], pa.BooleanArray]:
 def _parts(
     kind: type[Struct], records: Sequence[tuple[int, Struct]]
 ) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
-    """Where the time of one is none, those before and after it still are plain."""
+    """Batches of plain records. If one has an invalid time, those before and after it are read without it."""
     if records and (batch := _columns(kind, [record for _, record in records])):
         yield batch, [number for number, _ in records]
     elif len(records) > FEW:
@@ -87,7 +87,7 @@ def _parts(
 
 
 def _columns(kind: type[Struct], records: Sequence[Struct]) -> pa.RecordBatch | None:
-    """None if a time is none, or of the future or before 1970: what is said of that, is said by `checks`."""
+    """None if a time is invalid, in the future or before 1970: `checks` then gives the reason."""
     names = [each.encode_name for each in msgspec.structs.fields(kind)]
     values = zip(*map(attrgetter(*names), records), strict=True)
     try:

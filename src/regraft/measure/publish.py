@@ -1,8 +1,8 @@
-"""The tables of the windows that have changed become a new snapshot, at one moment.
+"""Publishes a new snapshot, atomically, with new tables of the windows that have changed.
 
-Tables are written into a folder of their own; then a folder of links shows, for every window, its newest
-version; then one rename makes that folder the current one. A reader that follows `current` once sees one
-snapshot, whole, for as long as it likes (the last few are kept).
+The tables are written into a folder of their own. A second folder gets links to the newest version of every
+window, and one rename makes that folder the current one. A reader that resolves `current` once sees one
+complete snapshot for as long as it is kept (the last few are).
 """
 
 import json
@@ -27,7 +27,7 @@ from regraft.measure.counting.interests import stored_interests
 from regraft.measure.counting.pieces import Piece, pieces_in
 from regraft.measure.ingest import read_records, read_rejected
 from regraft.measure.members import Brokers
-from regraft.measure.retention import forget, interest_together
+from regraft.measure.retention import forget_old_windows, merge_old_interest
 from regraft.measure.schemas import (
     INTEREST,
     REJECTED,
@@ -35,7 +35,7 @@ from regraft.measure.schemas import (
     TABLES,
     TRAFFIC,
 )
-from regraft.measure.state import RECORDS, SNAPSHOTS, VERSIONS, State, reserve, save, sync, tidy
+from regraft.measure.state import RECORDS, SNAPSHOTS, VERSIONS, PipelineState, reserve, save, sync, tidy
 from regraft.measure.tables import Asked, Kept, Ready, compute
 from regraft.measure.windows import folder_name, shown
 from regraft.model import RegraftError
@@ -45,7 +45,7 @@ from regraft.protocol.telemetry import RECORD_VERSION
 ALL_TABLES = (*TABLES, "rejected")
 AT_ONCE = 5
 MANY = 100_000
-"""Records that are counted file by file: for fewer, workers take longer to start than Spark to count."""
+"""From this number on, records are counted file by file. For fewer, workers would take longer to start."""
 _NO_WINDOW = "window=1970-01-01 00%3A00%3A00"
 Say = Callable[[str], None]
 
@@ -53,15 +53,15 @@ Say = Callable[[str], None]
 def publish(
     spark: SparkSession,
     out: Path,
-    state: State,
+    state: PipelineState,
     windows: list[int],
     asked: Asked,
     say: Say,
     keep: int | None = None,
-) -> tuple[State, Snapshot]:
-    """Compute the tables of these windows and make the snapshot current; the state after, which is saved.
+) -> tuple[PipelineState, Snapshot]:
+    """Compute the tables of these windows, make the snapshot current, save the state, and return both.
 
-    Windows that are older than `keep` microseconds go, when no snapshot shows them any more.
+    Windows older than `keep` microseconds are removed, as soon as no snapshot shows them any more.
     """
     state = reserve(out, state)
     number = state.commit
@@ -70,8 +70,8 @@ def publish(
     pieces = _pieces(out, state, windows)
     with Kept(asked) as kept, writing(out / VERSIONS / str(number), say) as kept.ready:
         compute(kept, records, interests, Brokers.of(state.brokers), windows, pieces)
-    after = forget(_after(out, state, number, windows), keep)
-    after = interest_together(spark, out, after, number)
+    after = forget_old_windows(_after(out, state, number, windows), keep)
+    after = merge_old_interest(spark, out, after, number)
     written = _assemble(spark, out, after, _manifest(after, kept))
     sync([out / VERSIONS / str(number), out / RECORDS / str(number), *written])
     save(out, after)
@@ -80,13 +80,13 @@ def publish(
     return after, read_snapshot(out)
 
 
-def _interests(spark: SparkSession, out: Path, state: State) -> DataFrame:
+def _interests(spark: SparkSession, out: Path, state: PipelineState) -> DataFrame:
     places = (out / RECORDS / str(commit) / f"part={INTEREST}" for commit in sorted(state.interests))
     few = stored_interests(spark, pieces_in(places))
     return read_records(spark, out, state.interests, INTEREST) if few is None else few
 
 
-def _pieces(out: Path, state: State, windows: list[int]) -> tuple[Piece, ...]:
+def _pieces(out: Path, state: PipelineState, windows: list[int]) -> tuple[Piece, ...]:
     """Where the records of the windows are stored, if they are many."""
     if sum(state.windows[str(start)].records for start in windows) < MANY:
         return ()
@@ -95,11 +95,11 @@ def _pieces(out: Path, state: State, windows: list[int]) -> tuple[Piece, ...]:
     )
 
 
-def _commits(state: State, windows: list[int]) -> set[int]:
+def _commits(state: PipelineState, windows: list[int]) -> set[int]:
     return {commit for start in windows for commit in state.windows[str(start)].commits}
 
 
-def _of_windows(spark: SparkSession, out: Path, state: State, windows: list[int]) -> DataFrame:
+def _of_windows(spark: SparkSession, out: Path, state: PipelineState, windows: list[int]) -> DataFrame:
     wanted = {str(start) for start in windows}
     commits = _commits(state, windows)
     records = read_records(spark, out, commits, TRAFFIC)
@@ -112,8 +112,8 @@ def _of_windows(spark: SparkSession, out: Path, state: State, windows: list[int]
 
 @contextmanager
 def writing(folder: Path, say: Say, by: Sequence[str] = ("window",)) -> Iterator[Ready]:
-    """Writes the tables that it is given, a few at once, and ends when all are written: planning one and
-    computing another need different parts of the machine."""
+    """Writes the tables that it is given, a few at the same time, because planning one and computing another
+    use different parts of the machine. The block ends when all are written."""
 
     def write(name: str, table: DataFrame) -> None:
         table.write.mode("overwrite").partitionBy(*by).parquet(str(folder / name))
@@ -126,16 +126,16 @@ def writing(folder: Path, say: Say, by: Sequence[str] = ("window",)) -> Iterator
             each.result()
 
 
-def _after(out: Path, state: State, number: int, windows: list[int]) -> State:
+def _after(out: Path, state: PipelineState, number: int, windows: list[int]) -> PipelineState:
     replaced = {folder_name(start) for start in windows}
     tables = {}
     for name in TABLES:
         folder = out / VERSIONS / str(number) / name
         written = {each.name for each in folder.glob("window=*")}
-        # Interest is always computed as a whole: what ends now may have begun in any window.
+        # Interest is always computed for all windows: what ends now may have begun in any of them.
         everything = name == "interest"
         if not everything and not written <= replaced:
-            raise RegraftError(f"{name}: has windows that were not asked for: {min(written - replaced)}")
+            raise RegraftError(f"{name}: has windows that were not to be computed: {min(written - replaced)}")
         left = (
             {}
             if everything
@@ -149,8 +149,8 @@ def _after(out: Path, state: State, number: int, windows: list[int]) -> State:
     return msgspec.structs.replace(state, commit=number, snapshot=number, tables=tables, windows=clean)
 
 
-def _assemble(spark: SparkSession, out: Path, state: State, manifest: dict[str, Any]) -> list[Path]:
-    """The folders that were written."""
+def _assemble(spark: SparkSession, out: Path, state: PipelineState, manifest: dict[str, Any]) -> list[Path]:
+    """Write the folder of links; returns the folders that were written."""
     folder = out / SNAPSHOTS / f"{state.commit}.new"
     shutil.rmtree(folder, ignore_errors=True)
     for name, versions in state.tables.items():
@@ -177,7 +177,7 @@ def _assemble(spark: SparkSession, out: Path, state: State, manifest: dict[str, 
 
 
 def _write_empty(schema: StructType, partition: str, folder: Path) -> None:
-    """A table without rows still says what its columns are."""
+    """A table without rows, so that readers find its columns."""
     fields: Iterable[StructField] = (field for field in schema.fields if field.name != partition)
     arrow = to_arrow_schema(StructType(list(fields)), timezone="UTC")
     folder.mkdir()
@@ -185,7 +185,7 @@ def _write_empty(schema: StructType, partition: str, folder: Path) -> None:
 
 
 def make_current(out: Path, number: int) -> None:
-    """Also after a run that was killed between the commit and this."""
+    """Called again at the next start, because a run may be killed between its commit and this."""
     if (out / CURRENT).is_symlink() and os.readlink(out / CURRENT) == f"{SNAPSHOTS}/{number}":
         return
     new = out / f".{CURRENT}.new"
@@ -197,7 +197,7 @@ def make_current(out: Path, number: int) -> None:
             (out / name).symlink_to(f"{CURRENT}/{name}")
 
 
-def _manifest(state: State, kept: Kept) -> dict[str, Any]:
+def _manifest(state: PipelineState, kept: Kept) -> dict[str, Any]:
     last = max(state.brokers.values(), default=None)
     merged = kept.merging
     return {

@@ -1,7 +1,8 @@
 """The fields of telemetry records, read from their one definition (`regraft.protocol.telemetry`).
 
-The schemas for Spark (`schemas`) and Arrow (`plain_frequent`, `plain_rare`) and the checks are made of these
-fields, so a field that is added there is a column here. This module knows neither Spark nor Arrow.
+The schemas for Spark (`schemas`) and Arrow (`plain_frequent`, `plain_rare`) and the checks are made from
+these fields, so a field that is added to a record becomes a column. This module knows neither Spark nor
+Arrow.
 """
 
 from collections.abc import Iterable
@@ -29,7 +30,7 @@ class Holds(Enum):
 
 class RecordField(NamedTuple):
     name: str
-    """As it is written in a record."""
+    """The name in a record."""
     holds: Holds
     required: bool = True
     """Without it, a record of its kind is rejected."""
@@ -85,7 +86,7 @@ def columns(kinds: Iterable[str]) -> tuple[RecordField, ...]:
 
 
 FIELDS = {str(kind.__struct_config__.tag): fields_of(kind) for kind in KINDS}
-"""By kind."""
+"""The fields of each kind."""
 
 COMMON = frozenset(field.name for field in fields_of(Record))
 """The fields that every record has."""
@@ -94,7 +95,7 @@ REQUIRED = {
     kind: tuple(field.name for field in fields if field.required and field.name not in COMMON)
     for kind, fields in FIELDS.items()
 }
-"""The fields that a record of a kind must have, beside `at`, `broker` and `kind`, which all must have."""
+"""The fields that a record of a kind must have, in addition to `at`, `broker` and `kind`."""
 
 COLUMNS = columns(FIELDS)
 """The columns of a table of records of all kinds."""

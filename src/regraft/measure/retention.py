@@ -1,8 +1,8 @@
-"""What is old is let go of, so that a pipeline that runs for months needs the room of some days.
+"""Removes old windows, so that a pipeline that runs for months needs the disk space of some days.
 
-Old is a window that ends so far behind the newest record, whatever the clock says. Its clean records and
-tables go, and what still comes of it is late. Of interest, what holds on is kept however old it is, in one
-piece. Spools are somebody else's: they are removed only where that is asked for.
+A window is old if it ends long enough before the newest record; the clock does not matter. Its clean records
+and tables are removed, and records of it that still arrive are late. Interest that still holds is kept,
+however old, in one commit. Spools belong to the brokers: they are removed only on request.
 """
 
 import logging
@@ -16,17 +16,17 @@ from pyspark.sql import SparkSession
 from regraft.measure.ingest import read_records
 from regraft.measure.inputs import DONE, Read, spool_files
 from regraft.measure.schemas import INTEREST
-from regraft.measure.state import RECORDS, State
+from regraft.measure.state import RECORDS, PipelineState
 from regraft.measure.transforms.interest import last_added
 from regraft.measure.windows import folder_name
 
 log = logging.getLogger("regraft.measure")
 PIECES = 16
-"""Old commits with interest that may stand before they are put together."""
+"""How many old commits with interest there may be before they are merged."""
 
 
-def forget(state: State, keep: int | None) -> State:
-    """The state without windows older than so many microseconds; those still to be computed are never old."""
+def forget_old_windows(state: PipelineState, keep: int | None) -> PipelineState:
+    """The state without windows older than `keep` microseconds. Windows to be computed are never old."""
     if keep is None or not state.brokers:
         return state
     first = (max(state.brokers.values()) - keep) // state.width * state.width
@@ -41,15 +41,15 @@ def forget(state: State, keep: int | None) -> State:
         rejections=[commit for commit in state.rejections if commit >= oldest],
         tables={
             name: versions
-            if name == "interest"  # made anew each time, from all that is known
+            if name == "interest"  # computed for all windows every time
             else {window: version for window, version in versions.items() if window not in gone}
             for name, versions in state.tables.items()
         },
     )
 
 
-def interest_together(spark: SparkSession, out: Path, state: State, number: int) -> State:
-    """Of interest records that no window holds any more, those that still count become part of one commit."""
+def merge_old_interest(spark: SparkSession, out: Path, state: PipelineState, number: int) -> PipelineState:
+    """Merge old interest records that no window needs, as far as they still count, into one commit."""
     held = {commit for window in state.windows.values() for commit in window.commits}
     old = [commit for commit in state.interests if commit not in held]
     if len(old) <= PIECES:
@@ -60,14 +60,14 @@ def interest_together(spark: SparkSession, out: Path, state: State, number: int)
     return msgspec.structs.replace(state, interests=[number, *left])
 
 
-def gone_forgotten(read: Mapping[str, int], source: Path) -> dict[str, int]:
-    """How far files were read, without those that are not there any more."""
+def without_removed(read: Mapping[str, int], source: Path) -> dict[str, int]:
+    """How far files were read, without files that no longer exist."""
     there = {file.name for file in spool_files(source)}
     return {name: count for name, count in read.items() if name in there}
 
 
 def remove_spools(source: Path, read: Read, before: float) -> int:
-    """Finished files that were read to their very end and not touched since `before`; how many went."""
+    """Remove complete files that were read to the end and not changed since `before`; returns how many."""
     removed = 0
     for file in spool_files(source):
         path = source / file.name
@@ -77,7 +77,7 @@ def remove_spools(source: Path, read: Read, before: float) -> int:
             if old and read.get(file.name, 0) >= found.st_size:
                 path.unlink()
                 removed += 1
-        except FileNotFoundError:  # it is being finished just now, or somebody else was faster
+        except FileNotFoundError:  # just renamed, or removed by another process
             continue
         except OSError as fault:
             log.warning("%s: spools cannot be removed: %s", source, fault.strerror)

@@ -1,4 +1,4 @@
-"""One run of the pipeline over what is new in a source: read, check, take in, publish."""
+"""One run of the pipeline over what is new in a source: read, check, store, publish."""
 
 import fcntl
 import json
@@ -17,10 +17,10 @@ from regraft.measure.faults import one_line
 from regraft.measure.ingest import ingest
 from regraft.measure.inputs import at_most, check_source, parquet_files, spool_files, unread
 from regraft.measure.publish import Say, make_current, publish
-from regraft.measure.retention import gone_forgotten
+from regraft.measure.retention import without_removed
 from regraft.measure.schemas import RECORDS
 from regraft.measure.spool_source import NAME, Spools
-from regraft.measure.state import INCOMING, State, load, prepare, save, tidy
+from regraft.measure.state import INCOMING, PipelineState, load, prepare, save, tidy
 from regraft.measure.tables import ALL, Asked
 from regraft.model import BadInput, Topology
 from regraft.model.files import shown
@@ -44,9 +44,9 @@ class Job:
     topology: Topology | None = None
     tables: frozenset[str] = ALL
     keep: int | None = None
-    """Of windows that end so long before the newest record, nothing stays; None: all do."""
+    """Windows that end this long before the newest record are removed; None: none are."""
     most_bytes: int | None = None
-    """Of spools that are taken in at a time: who is ended before all is in goes on from there; None: all."""
+    """How many bytes of spools one commit takes in, so that an interrupted run loses little; None: all."""
 
     @property
     def asked(self) -> Asked:
@@ -54,16 +54,16 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunResult:
     """The snapshot after a run, and what became of the records that it read."""
 
     snapshot: Snapshot
     counts: Counts
 
 
-def run(job: Job, spark: "SparkSession", say: Say = lambda stage: None) -> Ran:
+def run(job: Job, spark: "SparkSession", say: Say = lambda stage: None) -> RunResult:
     """Measure what is new in the source."""
-    with alone(job) as before, one_line(shown(job.source)):
+    with exclusive(job) as before, one_line(shown(job.source)):
         state, counts, more = before, Counts(), True
         while more:
             more = job.most_bytes is not None and _waiting(job, state) > job.most_bytes
@@ -71,18 +71,18 @@ def run(job: Job, spark: "SparkSession", say: Say = lambda stage: None) -> Ran:
             counts = counts.plus(new)
         if state.dirty() or not (job.out / CURRENT).exists():
             publish(spark, job.out, state, state.dirty(), job.asked, say, job.keep)
-        return Ran(read_snapshot(job.out), counts)
+        return RunResult(read_snapshot(job.out), counts)
 
 
-def _waiting(job: Job, state: State) -> int:
-    """Bytes of the spools that were not read yet."""
+def _waiting(job: Job, state: PipelineState) -> int:
+    """How many bytes of the spools were not read yet."""
     return sum(span.end - span.start for span in unread(spool_files(job.source), state.spools))
 
 
 def take_new(
-    job: Job, state: State, spark: "SparkSession", say: Say, *, spools: bool
-) -> tuple[State, Counts]:
-    """Take in what is new (of the spools only if asked to); the state after, saved."""
+    job: Job, state: PipelineState, spark: "SparkSession", say: Say, *, spools: bool
+) -> tuple[PipelineState, Counts]:
+    """Take in what is new (from spools only with `spools`), and save the new state."""
     new = _new_records(job, state, spark, spools)
     if new is None:
         return state, Counts()
@@ -97,8 +97,8 @@ def take_new(
 
 
 @contextmanager
-def alone(job: Job) -> Iterator[State]:
-    """The state of the output, which nobody else writes meanwhile."""
+def exclusive(job: Job) -> Iterator[PipelineState]:
+    """The state of the output folder, locked so that no other run writes to it."""
     check_source(job.source)
     prepare(job.out)
     try:
@@ -125,9 +125,9 @@ class _Read(msgspec.Struct):
 
 
 def _new_records(
-    job: Job, state: State, spark: "SparkSession", with_spools: bool
+    job: Job, state: PipelineState, spark: "SparkSession", with_spools: bool
 ) -> "tuple[list[DataFrame], _Read] | None":
-    """Records that were not read yet, and what has been read when they are in."""
+    """Records that were not read yet, and how far the files are read once these are taken in."""
     now = time.time_ns() // 1000
     spans = unread(spool_files(job.source), state.spools) if with_spools else []
     if job.most_bytes is not None:
@@ -143,19 +143,19 @@ def _new_records(
         found.append(_checked_parquet(spark, [str((folder / each.name).absolute()) for each in tables], now))
     if not found:
         return None
-    known = state.spools if job.keep is None else gone_forgotten(state.spools, job.source)
+    known = state.spools if job.keep is None else without_removed(state.spools, job.source)
     spools = known | {span.name: span.end for span in spans}
     return found, _Read(spools, state.parquet | dict(tables))
 
 
 def reading(job: Job) -> dict[str, str]:
-    """How workers read the spools: options of the data source."""
+    """The options of the data source: how workers read the spools."""
     into = job.out.absolute() / INCOMING
     return {"source": str(job.source.absolute()), "into": str(into), "width": str(job.width)}
 
 
 def _checked_parquet(spark: "SparkSession", paths: list[str], now: int) -> "DataFrame":
-    """Files may be of several versions: columns of all of them, as far as they are known."""
+    """Files may be of several versions, so their columns are merged."""
     rows = spark.read.option("mergeSchema", "true").parquet(*paths)
     if not set(rows.columns) & set(RECORDS.fieldNames()):
         raise BadInput(shown(Path(paths[0])), "has no column of a telemetry record")

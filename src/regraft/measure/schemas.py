@@ -1,9 +1,9 @@
-"""What every table of the pipeline looks like: columns, types, and a version.
+"""The schema of every table of the pipeline: columns, types, and a version.
 
 `RECORDS` is a telemetry record of any kind, flat, as it is read from the spools and from compacted Parquet
-(`record_fields` knows its columns);
-`CLEAN` is one that has passed the checks and knows its window; `TABLES` are the tables of a snapshot.
-Readers select against these: a column that they do not know is left out, one that is missing is null.
+(`record_fields` knows its columns). `CLEAN` is a record that has passed the checks, with its window.
+`TABLES` are the tables of a snapshot. Readers select these columns: an unknown column is left out, a missing
+one is null.
 """
 
 from pyspark.sql.types import (
@@ -23,13 +23,13 @@ from pyspark.sql.types import (
 from regraft.measure.record_fields import COLUMNS, Holds
 
 SNAPSHOT_VERSION = 1
-"""Of the tables below, the clean records and the state of a run; another one is not continued."""
+"""The version of the tables below, the clean records and the state. A run continues only the same one."""
 
 TEXT, WHOLE, NUMBER, TIME = StringType(), LongType(), DoubleType(), TimestampType()
 
 
 def struct(**columns: DataType) -> StructType:
-    """Columns in the order given; a name that is a word of Python's carries a trailing underscore."""
+    """Columns in the given order. A name that is a keyword of Python has a trailing underscore."""
     return StructType([StructField(name.rstrip("_"), kind) for name, kind in columns.items()])
 
 
@@ -46,20 +46,20 @@ SPARK: dict[Holds, DataType] = {
 RECORDS = StructType([StructField(field.name, SPARK[field.holds]) for field in COLUMNS])
 
 LINES = struct(source=TEXT, line=WHOLE, text=TEXT)
-"""What the spools are read as: file, number of the line (from 1), the line."""
+"""A line of a spool: its file, its number (from 1), its text."""
 
 TRAFFIC, INTEREST, REJECT, LATE, UNREAD = "traffic", "interest", "rejected", "late", "unread"
-"""The parts of a commit: good records, those of no use, those too late, lines that were not read yet."""
+"""The parts of a commit: good records (two parts), rejected ones, late ones, lines not parsed yet."""
 
 CLEAN = StructType([StructField("window", TIME), *RECORDS.fields])
 """`window` is the start of the window in which the record counts: a delivery in that of its publication."""
 
 TABLES: dict[str, StructType] = {
-    # OCBR §2. `classes`: how many classes of the traffic stand behind the row (1: exact, see --top).
+    # OCBR §2. `classes`: how many traffic classes are merged in the row (1: exact, see --top).
     "traffic_classes": struct(window=TIME, members=ArrayType(TEXT), demand=WHOLE, classes=WHOLE),
     # OCBR §3.1: the classes as `broker` perceives them; members are neighbours or the broker itself.
     "local_views": struct(window=TIME, broker=TEXT, members=ArrayType(TEXT), demand=WHOLE),
-    # kTCO §III, over time; `until` is null for who is interested still, `since` for who always was.
+    # kTCO §III, over time. `until` is null if the interest still holds, `since` if its beginning is unknown.
     "interest": struct(
         window=TIME, broker=TEXT, client=TEXT, role=TEXT, filter=TEXT, topic=TEXT, since=TIME, until=TIME
     ),
@@ -130,10 +130,10 @@ TABLES: dict[str, StructType] = {
         splits=ArrayType(NUMBER),
         score=NUMBER,
     ),
-    # Content routes §6.3: the share of publications that both filters match, of those that one does.
+    # Content routes §6.3: of the publications that at least one filter matches, the share that both match.
     "filter_similarity": struct(window=TIME, one=TEXT, other=TEXT, similarity=NUMBER),
 }
 """Every table is partitioned by `window`, the start of its window."""
 
 REJECTED = struct(run=WHOLE, source=TEXT, line=WHOLE, reason=TEXT, text=TEXT)
-"""Records that are no use, partitioned by `run`: the commit that met them."""
+"""Rejected records, partitioned by `run`: the commit that read them."""

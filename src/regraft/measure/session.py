@@ -1,6 +1,6 @@
 """The Spark session of a run: this machine by default, or any master or Connect endpoint.
 
-The only place that knows how Spark is started. What goes wrong there is one line, not a stack trace.
+Only this module knows how Spark is started. A failure to start is a fault of one line, not a stack trace.
 """
 
 import logging
@@ -24,7 +24,7 @@ CONNECT = "sc://"
 LOG = "REGRAFT_SPARK_LOG"
 """The environment variable that names a file for Spark's own log; without it there is none."""
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "py4j.clientserver", "py4j.java_gateway")
-"""PySpark's and py4j's own: they print the stack of what is thrown, which is said in one line elsewhere."""
+"""Loggers of PySpark and py4j that print stack traces of exceptions, which we report in one line."""
 _MASTERS = ("local", "spark://", "yarn", "k8s://", CONNECT)
 
 SETTINGS = {
@@ -34,47 +34,46 @@ SETTINGS = {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Files of the spools are few and large, and so are the partitions of what comes from them.
+    # The files of the pipeline are few and large, so their partitions should be large, too.
     "spark.sql.files.maxPartitionBytes": "256m",
     "spark.sql.parquet.compression.codec": "zstd",
-    # Generated code that is longer than this, Java only interprets; in pieces it is twice as fast.
+    # Java only interprets generated code that is longer than this; split up, it is twice as fast.
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # Up to so many partitions are written without sorting the rows by them.
+    # Up to this many partitions are written without sorting the rows first.
     "spark.sql.maxConcurrentOutputFileWriters": "8",
     # The default, INT96, is larger, slower to read, and without statistics.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Otherwise PySpark tells Java for every operation on a column where in our code it stands, for an error
-    # message that nobody sees: half of all calls of Java, and a fifth of the time of a small run.
+    # Otherwise PySpark tells Java for every operation on a column its line in our code, for an error message
+    # that is never shown: half of all calls of Java, and a fifth of the time of a small run.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""Of the session: they hold on every master, also through Connect."""
+"""Settings of the session, for every master, also through Connect."""
 
 STATIC = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.streaming.stopTimeout": "60s",
-    # A busy machine may need longer than the default of 15 s until a worker has said who it is.
+    # On a busy machine a worker may need longer than the default of 15 s to authenticate.
     "spark.python.authenticate.socketTimeout": "120s",
 }
-"""Of a driver that is started here."""
-
-
+"""Settings of a driver that is started here."""
 LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-"""Ports are taken free; nobody else needs to reach a driver that is alone."""
+"""A driver without a cluster is reached by no other machine."""
 
 JAVA = "spark.driver.extraJavaOptions"
 ARCHIVE = Path(sys.prefix) / "share" / "regraft" / "spark.jsa"
-"""Classes of Spark as Java has loaded them (`warm`): with them it starts in half the time."""
+"""An archive of Spark's loaded classes, written by `warm`: with it Java starts in half the time."""
 _EVERY_JAVA = (
-    # What it warns of, such as an archive of another version, goes where its log goes.
+    # Warnings of Java, e.g. about an archive of another version, go to its log.
     "-Xlog:disable",
     "-Xlog:all=warning:stderr",
-    # Spark needs as much at once; with less, Java collects all garbage before it takes more.
+    # Spark needs this much at the start; with less, Java runs a full garbage collection before it takes more.
     "-XX:MetaspaceSize=256m",
 )
 WORKERS = {
-    # Large arrays come and go: memory that stays with the process need not be cleared by the system again.
+    # Workers allocate and free large arrays. If freed memory stays with the process, the system need not
+    # clear it again.
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(1 << 31),
     "spark.executorEnv.MALLOC_TOP_PAD_": str(1 << 26),
@@ -84,14 +83,15 @@ WORKERS = {
 
 _ONCE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 QUICK = {JAVA: f"{_ONCE} -XX:CompileThresholdScaling=3 -XX:NewSize=400m -XX:InitialRAMPercentage=5"}
-"""For what takes a minute or two on this machine: Java compiles what is used often, and only once; to do it
-well would take longer. And for a stream: workers read and count, Java does little but plan."""
+"""For runs of a minute or two on this machine: Java compiles frequently used code once, quickly; optimising
+it would take longer than it saves. Also for a stream, in which workers read and count, and Java does little
+but plan."""
 QUICK_BYTES = 1 << 30
 SMALL = {JAVA: _ONCE, "spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
-"""For little to read: planning again, and compiling at all, take longer than that."""
+"""For small inputs: replanning, and compiling at all, would take longer than the work."""
 SMALL_BYTES = 32 << 20
-HUMBLE = 10
-"""The niceness of a Spark that runs beside brokers: their traffic goes first."""
+LOW_PRIORITY = 10
+"""The niceness of Spark on a machine with brokers: their traffic has priority."""
 
 
 class SparkFault(RegraftError):
@@ -103,12 +103,12 @@ def start(
     *,
     memory: str | None = None,
     settings: Mapping[str, str] | None = None,
-    humble: bool = False,
+    low_priority: bool = False,
     writing: Path | None = None,
 ) -> "SparkSession":
     """A session on the given master (`local[2]`, `spark://host:port`) or endpoint (`sc://host:port`).
 
-    `settings` go before ours, on a driver that is started here. `humble`: it gives way to other processes.
+    `settings` override ours, on a driver that is started here. `low_priority`: other processes come first.
     `writing`: an archive of classes that Java writes when it ends.
     """
     if not spark.startswith(_MASTERS):
@@ -124,18 +124,18 @@ def start(
         if spark.startswith(CONNECT):
             return _connect(spark)
         more = dict(settings or {}) | {JAVA: _java_options((settings or {}).get(JAVA, ""), writing)}
-        return _drive(spark, memory, more, humble)
+        return _drive(spark, memory, more, low_priority)
 
 
 def settings_for(size: int) -> Mapping[str, str]:
-    """Of a run on this machine that reads so many bytes."""
+    """Settings for a run on this machine that reads `size` bytes."""
     if size <= SMALL_BYTES:
         return SMALL
     return QUICK if size <= QUICK_BYTES else {}
 
 
-def ended() -> None:
-    """Java has ended, after the session: a new one may be started."""
+def end_java() -> None:
+    """End Java after its session was stopped, so that a new one may be started."""
     from pyspark import SparkContext  # noqa: PLC0415
 
     gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
@@ -155,48 +155,48 @@ def _java_options(more: str, writing: Path | None) -> str:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """py4j tells the root logger, with a stack, that Java has gone: whoever asked Java says so."""
+    """Filters out py4j's message, with a stack trace, that Java has ended: the caller reports that."""
     return not str(record.msg).endswith("while sending command.")
 
 
-def _drive(master: str, memory: str | None, more: Mapping[str, str], humble: bool) -> "SparkSession":
+def _drive(master: str, memory: str | None, more: Mapping[str, str], low_priority: bool) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     builder = SparkSession.builder.appName(NAME).master(master)
     settings = SETTINGS | STATIC | WORKERS
     if master.startswith("local"):
         settings |= LOOPBACK | {"spark.sql.shuffle.partitions": str(_cores(master))}
-    # PySpark reads this when it starts a context; otherwise its workers are whatever `python3` is.
+    # PySpark reads this when it starts a context; otherwise its workers run whatever `python3` is.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if memory:
         settings["spark.driver.memory"] = memory
     settings |= more
     for key, value in settings.items():
         builder = builder.config(key, value)
-    _launch({"spark.master": master, "spark.app.name": NAME} | settings, humble)
+    _launch({"spark.master": master, "spark.app.name": NAME} | settings, low_priority)
     return builder.getOrCreate()
 
 
-def _launch(settings: Mapping[str, str], humble: bool) -> None:
-    """Java, unless there is one, with its standard error elsewhere: its log is no answer to the user."""
+def _launch(settings: Mapping[str, str], low_priority: bool) -> None:
+    """Start Java, unless it runs already, with its standard error in a log instead of the user's terminal."""
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
     if SparkContext._gateway is not None:
         return
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    # A thread can make itself humble for good only; what it starts is as humble as it is.
+    # A thread cannot raise its priority again, so another thread lowers its own; processes inherit it.
     with (
         open(os.environ.get(LOG) or os.devnull, "ab") as log,
-        ThreadPoolExecutor(1, initializer=_become_humble if humble else None) as thread,
+        ThreadPoolExecutor(1, initializer=_lower_priority if low_priority else None) as thread,
     ):
         gateway = thread.submit(launch_gateway, conf, {"stderr": log}).result()
     SparkContext._ensure_initialized(gateway=gateway)
 
 
-def _become_humble() -> None:
+def _lower_priority() -> None:
     own = os.PRIO_PROCESS, threading.get_native_id()
-    os.setpriority(*own, max(HUMBLE, os.getpriority(*own)))
+    os.setpriority(*own, max(LOW_PRIORITY, os.getpriority(*own)))
 
 
 def _connect(endpoint: str) -> "SparkSession":
@@ -210,8 +210,8 @@ def _connect(endpoint: str) -> "SparkSession":
 
 
 def _cores(master: str) -> int:
-    """Shuffles on one machine have few and large partitions: a task costs more than the rows of a small one.
-    On a cluster, its own defaults hold."""
+    """The number of partitions of a shuffle on one machine: few, because a task costs more than the rows of a
+    small partition. A cluster has its own default."""
     inside = master.partition("[")[2].partition("]")[0].partition(",")[0]
     return max(1, int(inside) if inside.isdigit() else len(os.sched_getaffinity(0)))
 
@@ -221,4 +221,6 @@ def _need_java() -> None:
     if home and (Path(home) / "bin" / "java").exists():
         return
     if shutil.which("java") is None:
-        raise BadInput("java", "Spark needs Java 17 or newer, and there is none (scripts/setup installs it)")
+        raise BadInput(
+            "java", "Spark needs Java 17 or newer, which is not installed (scripts/setup installs it)"
+        )

@@ -1,10 +1,10 @@
-"""Spools as a Spark data source, for batches and for streams: lines, or the records that they are.
+"""Spools as a Spark data source, for batches and for streams: lines, or their records.
 
-A line is told by its file, its number and its text; of a line that needs no further look (`plain_frequent`,
-`plain_rare`) there is the record instead. With the option `into`, workers store what they read themselves
-(`spool_store`), and the rows tell the files. An offset says for each file how many bytes were read. Files
-that have gone are forgotten with them. Spark asks the driver for offsets and the workers for the lines
-between two of them; workers see the same folder.
+A row is a line with its file, its number and its text; or, if the line is plain (`plain_frequent`,
+`plain_rare`), its record. With the option `into`, workers store what they read themselves (`spool_store`),
+and the rows name the stored files. An offset says for each file how many bytes were read; files that no
+longer exist are dropped from it. Spark asks the driver for offsets, and the workers for the lines between
+two offsets. Workers must see the same folder.
 """
 
 import json
@@ -31,14 +31,13 @@ from regraft.measure.spool_store import store
 
 NAME = "regraft_spool"
 PIECE, LEAST_PIECE = 32 << 20, 1 << 20
-"""Bytes that one task reads, more or less; where there is little, each core of this machine has a task."""
+"""About how many bytes one task reads; if there is little to read, each core of this machine has a task."""
 BLOCK = 4 << 20
 _LINES = pa.schema([("source", pa.string()), ("line", pa.int64()), ("text", pa.string())])
 SPOOLED = StructType([*LINES.fields, StructField("read_at", WHOLE), *RECORDS.fields])
-"""A line, and when it was read (microseconds), or the record that it is; the columns of the other are null.
-"""
+"""A line and when it was read (microseconds), or its record; the columns of the other one are null."""
 _counted: dict[str, tuple[int, int]] = {}
-"""How many lines there are before a place of a file."""
+"""File → a place in it, and how many lines are before that."""
 _ARROW = to_arrow_schema(SPOOLED, timezone="UTC")
 STORED = struct(part=TEXT, file=TEXT)
 """A file that was stored, and the part that it belongs to (`spool_store`)."""
@@ -124,7 +123,7 @@ class _Stream(DataSourceStreamReader):
 
 
 def pieces(spans: list[Span], size: int | None = None) -> list[InputPartition]:
-    """Tasks of about the same size: long spans are cut, short ones put together."""
+    """Tasks of about the same size: long spans are cut, short ones are combined."""
     if size is None:
         there = sum(span.end - span.start for span in spans)
         size = min(PIECE, max(LEAST_PIECE, -(-there // len(os.sched_getaffinity(0)))))
@@ -159,7 +158,7 @@ def _stored(read: Reading, into: Path, width: int, spans: Sequence[Span]) -> Ite
 
 
 def _filled(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """With all columns; those that are not there are null."""
+    """The rows with all columns; missing ones are null."""
     there = set(rows.schema.names)
     arrays = [
         rows.column(field.name) if field.name in there else pa.nulls(rows.num_rows, field.type)
@@ -169,13 +168,13 @@ def _filled(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def read_lines(source: Path, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
-    """The lines that begin inside the spans; a cut inside a line leaves it to the piece before."""
+    """The lines that begin inside the spans. A line that a cut divides belongs to the piece before it."""
     for name, start, end in spans:
         with open_spool(source, name) as file:
             number, place = _lines_before(file, source / name, start), start
             if start:
                 file.seek(start - 1)
-                if file.read(1) != b"\n":  # in the middle of a line, which is counted
+                if file.read(1) != b"\n":  # in the middle of a line, which `_lines_before` did not count
                     place += len(file.readline())
                     number += 1
             for lines in _blocks(file, place, end):
@@ -185,7 +184,7 @@ def read_lines(source: Path, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
 
 
 def _lines_before(file: BinaryIO, path: Path, start: int) -> int:
-    """Counted on from where this process has counted last: a stream comes back to a file again and again."""
+    """Counted from where this process stopped counting last, because a stream returns to a file often."""
     key = str(path)
     place, number = _counted.get(key, (0, 0))
     if place > start:
@@ -199,7 +198,7 @@ def _lines_before(file: BinaryIO, path: Path, start: int) -> int:
 
 
 def _blocks(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
-    """Whole lines at a time."""
+    """Blocks of whole lines."""
     file.seek(start)
     while start < end:
         block = file.read(min(BLOCK, end - start))
@@ -212,7 +211,7 @@ def _blocks(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
 
 
 def _batch(name: str, number: int, lines: bytes) -> pa.RecordBatch:
-    """Without a copy of the text: a line is the bytes up to and with its end."""
+    """Lines as a batch, without copying the text. A line includes its line end."""
     ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == ord("\n")) + 1
     if len(ends) == 0 or ends[-1] != len(lines):
         ends = np.append(ends, len(lines))

@@ -1,8 +1,8 @@
-"""What a worker reads of the spools it stores itself, as Parquet.
+"""Workers store the records that they read from the spools themselves, as Parquet.
 
-Through Spark, a row takes seven times as long. A file has a name of its own and lies in a folder that nobody
-reads: whoever asked for the work puts those into their place that it is told of, so that the files of a task
-that failed, or was done twice, never count.
+Through Spark, a row takes seven times as long. Each file has a unique name, in a folder that readers ignore.
+The driver moves only the files that tasks report to it into a commit, so files of a task that failed, or ran
+twice, never count.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,16 +20,16 @@ from pyspark.sql.types import StructField, StructType
 from regraft.measure.schemas import CLEAN, INTEREST, LINES, TRAFFIC, UNREAD, WHOLE
 
 LEFT = StructType([*LINES.fields, StructField("read_at", WHOLE)])
-"""Lines that were not understood here, and when they were read (microseconds)."""
+"""Lines that are not plain, and when they were read (microseconds)."""
 ROWS = 1 << 19
-"""Of a row group, more or less."""
+"""About how many rows a row group has."""
 _SCHEMAS = {
     TRAFFIC: to_arrow_schema(CLEAN, timezone="UTC"),
     INTEREST: to_arrow_schema(CLEAN, timezone="UTC"),
     UNREAD: to_arrow_schema(LEFT, timezone="UTC"),
 }
 _UNLIKE = ("at", "seq", "line", "text", "read_at")
-"""Columns in which hardly two rows are alike."""
+"""Columns with almost only different values, for which a dictionary would not help."""
 
 
 class File(NamedTuple):
@@ -38,7 +38,8 @@ class File(NamedTuple):
 
 
 def store(batches: Iterable[pa.RecordBatch], into: Path, width: int) -> list[File]:
-    """Records and lines as `spool_source` reads them, in files by part; `width` of a window: microseconds."""
+    """Store records and lines, as `spool_source` reads them, in one file for each part. `width` of a window
+    in microseconds."""
     into.mkdir(parents=True, exist_ok=True)
     writers: dict[str, _Writer] = {}
     for batch in batches:
@@ -53,7 +54,7 @@ def store(batches: Iterable[pa.RecordBatch], into: Path, width: int) -> list[Fil
 
 def _parts(batch: pa.RecordBatch, width: int) -> Iterator[tuple[str, pa.RecordBatch]]:
     kinds = batch.column("kind")
-    if kinds.null_count:  # of a batch, all are records or none is
+    if kinds.null_count:  # either all rows of a batch are records, or none is
         yield UNREAD, batch.select(_SCHEMAS[UNREAD].names)
         return
     records = pa.RecordBatch.from_arrays(
@@ -73,7 +74,7 @@ def _windows(records: pa.RecordBatch, width: int) -> pa.Array:
 
 
 class _Writer:
-    """Small batches become large row groups."""
+    """Combines small batches into large row groups."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.path = path

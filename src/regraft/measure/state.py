@@ -1,8 +1,8 @@
-"""What a run remembers for the next, in `_state.json` beside the tables.
+"""What a run remembers for the next one, in `_state.json` beside the tables.
 
-A commit is one replacement of this file. Folders of a commit that the file does not know were left behind
-by a run that was killed: they are removed, and that work is done again. What the file names is on the disk
-before it (`sync`): a machine that loses power finds a commit whole, or not at all.
+A commit is one replacement of this file. A folder of a commit that the file does not name was left by a run
+that was killed: it is removed, and the work is done again. Everything that the file names is on the disk
+before the file is (`sync`), so after a loss of power a commit is there as a whole, or not at all.
 
     OUT/_records/<commit>/part=…     clean records, as they came
     OUT/_versions/<commit>/<table>/  tables of the windows that a commit has computed
@@ -25,23 +25,23 @@ from regraft.model.files import shown, write_bytes
 STATE = "_state.json"
 RECORDS, VERSIONS, SNAPSHOTS = "_records", "_versions", "snapshots"
 INCOMING = f"{RECORDS}/incoming"
-"""Where workers store what they read, until it is part of a commit."""
+"""Where workers store the records that they read, until these are part of a commit."""
 CHECKPOINT = "_checkpoint"
 AT_ONCE = 8
-"""Files that are synchronised at the same time."""
+"""How many files are synchronised at the same time."""
 KEPT = 3
-"""Snapshots that stay for readers that have not finished."""
+"""How many snapshots are kept for readers that have not finished."""
 
 
 class WindowState(msgspec.Struct):
-    """Which commits hold records of a window, how many, and whether its tables are behind them."""
+    """Which commits hold records of a window, how many these are, and whether its tables are out of date."""
 
     commits: list[int]
     records: int
     dirty: bool = True
 
 
-class State(msgspec.Struct):
+class PipelineState(msgspec.Struct):
     width: int
     version: int = SNAPSHOT_VERSION
     commit: int = 0
@@ -51,9 +51,9 @@ class State(msgspec.Struct):
     """How far each spool file was read."""
     parquet: dict[str, int] = {}
     stream: int = 0
-    """Counts the batch runs between streams: a checkpoint from before does not know what they read."""
+    """Counts the batch runs between streams, because an earlier checkpoint does not know what they read."""
     batch: int = -1
-    """The last micro-batch of the stream that is in."""
+    """The last micro-batch of the stream that was taken in."""
     brokers: dict[str, int] = {}
     """The latest time seen from each broker, in microseconds."""
     first: int | None = None
@@ -67,7 +67,7 @@ class State(msgspec.Struct):
     tables: dict[str, dict[str, int]] = {}
     """Table → folder of a window → the commit that wrote it."""
     closed: int = 0
-    """Windows that start before this have been let go of: what still comes of them is late."""
+    """Windows that start before this have been forgotten: records of them are late."""
     counts: dict[str, int] = {}
     reasons: dict[str, int] = {}
 
@@ -75,13 +75,13 @@ class State(msgspec.Struct):
         return sorted(int(start) for start, window in self.windows.items() if window.dirty)
 
 
-def load(out: Path, width: int) -> State:
+def load(out: Path, width: int) -> PipelineState:
     """The state in a folder, or a new one; `BadInput` if it belongs to another version or window."""
     path = out / STATE
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        return State(width)
+        return PipelineState(width)
     except OSError as fault:
         raise BadInput(shown(path), f"cannot be read: {fault.strerror}") from None
     try:
@@ -90,7 +90,7 @@ def load(out: Path, width: int) -> State:
             raise BadInput(
                 shown(path), f"is of schema version {version}, this is {SNAPSHOT_VERSION}: use another --out"
             )
-        state = msgspec.json.decode(content, type=State)
+        state = msgspec.json.decode(content, type=PipelineState)
     except msgspec.MsgspecError as fault:
         raise BadInput(shown(path), f"not the state of a run: {fault}") from None
     if state.width != width:
@@ -99,21 +99,21 @@ def load(out: Path, width: int) -> State:
     return state
 
 
-def save(out: Path, state: State) -> None:
-    """What it names has been synchronised by then (`sync`)."""
+def save(out: Path, state: PipelineState) -> None:
+    """The caller must have synchronised (`sync`) everything that the state names."""
     write_bytes(out / STATE, msgspec.json.encode(state))
     _sync(out)
 
 
 def sync(folders: Iterable[Path]) -> None:
-    """All files in these folders, and the folders that name them, are on the disk."""
+    """Bring all files in these folders, and the folders themselves, to the disk."""
     places = []
     for top in filter(Path.is_dir, folders):
         places.append(top.parent)
         for folder, _, names in os.walk(top):
             places += [path for name in names if not (path := Path(folder, name)).is_symlink()]
             places.append(Path(folder))
-    with ThreadPoolExecutor(AT_ONCE) as pool:  # a disk that is asked for several at once takes them together
+    with ThreadPoolExecutor(AT_ONCE) as pool:  # a disk combines several requests
         list(pool.map(_sync, places))
 
 
@@ -125,9 +125,9 @@ def _sync(place: Path) -> None:
         os.close(handle)
 
 
-def reserve(out: Path, state: State) -> State:
-    """The number of the next commit, used up whatever becomes of it: if this process is killed, what it
-    has started may write on for a moment, and must not meet the folders of the next run."""
+def reserve(out: Path, state: PipelineState) -> PipelineState:
+    """Use up the number of the next commit, even if that commit fails: if this process is killed, its
+    workers may still write for a moment, and must not write into the folders of the next run."""
     reserved = msgspec.structs.replace(state, commit=state.commit + 1)
     save(out, reserved)
     return reserved
@@ -145,8 +145,8 @@ def prepare(out: Path) -> None:
         raise BadInput(shown(out), "cannot be written: permission denied")
 
 
-def tidy(out: Path, state: State) -> None:
-    """Remove what a killed run left, and what no snapshot needs that a reader may still hold."""
+def tidy(out: Path, state: PipelineState) -> None:
+    """Remove what a killed run left, and what is needed by no snapshot that a reader may still use."""
     there = sorted(int(folder.name) for folder in (out / SNAPSHOTS).iterdir() if folder.name.isdecimal())
     kept = {number for number in there if number <= state.snapshot} & {state.snapshot, *there[-KEPT:]}
     held = {commit for window in state.windows.values() for commit in window.commits}

@@ -1,7 +1,8 @@
-"""What the large tables are made of: publications, hops by link, deliveries by broker and by latency.
+"""The sums that the large tables are made of: publications, hops by link, deliveries by broker and by
+latency.
 
-From any table of records by Spark's own functions; from many stored records, file by file (`counting`).
-Both give the same rows.
+They are computed by Spark's own functions from any table of records, or, from many stored records, file by
+file (`counting`). Both give the same rows.
 """
 
 from collections.abc import Callable
@@ -24,12 +25,12 @@ from regraft.measure.transforms.traffic_classes import class_sets
 from regraft.measure.transforms.transformations import touched_hops
 
 MOST_TOUCHED = 10_000_000
-"""Hops under transformations that a worker looks deliveries up in."""
+"""The most hops under transformations among which a worker looks deliveries up."""
 
 
 @dataclass(frozen=True)
 class Sums:
-    """`keep` holds a table that is read more than once."""
+    """`keep` persists a table that is read more than once."""
 
     records: DataFrame
     brokers: Brokers
@@ -37,7 +38,7 @@ class Sums:
     keep: Callable[[DataFrame], DataFrame]
 
     def class_sets(self) -> DataFrame:
-        """As `transforms.traffic_classes.class_sets`, where topics are not asked for."""
+        """As `transforms.traffic_classes.class_sets`, if no table by topic is wanted."""
         found = None
         if self.stored is not None and self.brokers.as_words:
             found = stored_class_sets(self.stored, self.brokers)
@@ -59,7 +60,7 @@ class Sums:
         return stored_by_broker(self.stored).unionByName(delivered, allowMissingColumns=True)
 
     def latency_counts(self) -> DataFrame:
-        """As `transforms.latency.latency_counts`, kept."""
+        """As `transforms.latency.latency_counts`, persisted."""
         if self._deliveries is not None:
             return self._deliveries.where("broker IS NULL").drop("broker")
         under = touched_hops(self.records).count()

@@ -1,8 +1,8 @@
-"""All tables of a set of windows, from their clean records: which transform feeds on which.
+"""All tables of a set of windows, from their clean records: which transform uses the result of which.
 
-What several tables are made of is computed once and kept (`Kept`). Nothing is read
-or written here; the caller says where the records come from and where the tables go. It is given each table
-as soon as that is planned, so that planning one and computing another go on at once.
+What several tables are made from is computed once and persisted (`Kept`). Nothing is read or written here:
+the caller provides the records and writes the tables. It gets each table as soon as that is planned, so that
+it can compute one while the next is planned.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,16 +36,14 @@ from regraft.measure.transforms.transformations import queue_growth, transformat
 from regraft.model import Topology
 
 MOST_SAMPLED = 1_000_000
-"""Publications from which histograms of attributes are made; of more, a fixed share."""
-
-
+"""The most publications from which histograms of attributes are made; of more, a sample is used."""
 ALL = frozenset(TABLES)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be computed. `width` of a window in microseconds; `top`: see `top_classes`; `topology`:
-    the tree of local views, where the records are not to say."""
+    """What is to be computed. `width` of a window in microseconds; `top`: see `top_classes`; `topology`: the
+    tree for local views, if it is not to be found from the records."""
 
     width: int
     top: int | None = None
@@ -57,12 +55,13 @@ class Asked:
 
 
 Ready = Callable[[str, DataFrame], None]
+"""Takes the name of a table, and the table, which is planned but not computed."""
 
 
 @dataclass
 class Kept:
-    """What was asked for, what is known beside the tables, and the tables between, which are held until the
-    block ends."""
+    """What is to be computed, what is found out besides the tables, and intermediate tables, which stay
+    persisted until the block ends."""
 
     asked: Asked
     ready: Ready = lambda name, table: None
@@ -71,7 +70,7 @@ class Kept:
     _between: list[DataFrame] = field(default_factory=list)
 
     def give(self, name: str, make: Callable[[], DataFrame]) -> None:
-        """A table, if it was asked for: planning one takes its time."""
+        """Plan and hand over a table, if it is wanted: even planning takes time."""
         if name in self.asked.tables:
             self.ready(name, make())
 
@@ -96,8 +95,8 @@ def compute(
     windows: Sequence[int],
     pieces: Sequence[Piece] = (),
 ) -> None:
-    """`records` of the windows in question (their starts, in microseconds), `interests`: the interest
-    records of all time, `pieces`: where the records are stored, if they are many."""
+    """`records`: those of the `windows` (their starts, in microseconds); `interests`: the interest records
+    of all windows; `pieces`: where the records are stored, if they are many."""
     asked = kept.asked
     stored = Stored(records.sparkSession, tuple(pieces), tuple(windows)) if pieces else None
     sums = Sums(records, brokers, stored, kept.keep)

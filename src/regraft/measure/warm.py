@@ -1,7 +1,8 @@
-"""Let Spark start in half the time: `python -m regraft.measure.warm`.
+"""Makes Spark start in half the time: `python -m regraft.measure.warm`.
 
-Java writes down the classes that a small run has loaded (class data sharing), and later runs find them there
-instead of looking for each in Spark's 280 files. What another Java or Spark has written, Java passes over.
+Java writes the classes that a small run has loaded into an archive (class data sharing). Later runs find them
+there instead of looking for each in Spark's 280 jars. Java ignores an archive from another version of Java or
+Spark.
 """
 
 import os
@@ -9,9 +10,9 @@ import tempfile
 from pathlib import Path
 
 from regraft.measure.follow import follow
-from regraft.measure.generate.telemetry import Settings, telemetry
+from regraft.measure.generate.telemetry import TelemetrySettings, telemetry
 from regraft.measure.run import Job, run
-from regraft.measure.session import ARCHIVE, JAVA, SMALL, ended, start
+from regraft.measure.session import ARCHIVE, JAVA, SMALL, end_java, start
 from regraft.model import Topology
 
 ROWS = 1_000
@@ -20,7 +21,7 @@ _LINE = '{"kind":"%s","at":"2026-01-01T00:00:00Z","broker":"a","cpu":0.1,"memory
 
 
 def warm() -> None:
-    """Measure a little, of files and of live spools, with everything that Spark is used for."""
+    """Measure a few records, from files and from live spools, so that all classes in use are loaded."""
     ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
     new = ARCHIVE.with_name(f"{ARCHIVE.name}.{os.getpid()}.new")
     with tempfile.TemporaryDirectory() as folder:
@@ -31,14 +32,14 @@ def warm() -> None:
 
 def _measure(folder: Path, archive: Path) -> None:
     session = start("local[2]", settings={JAVA: SMALL[JAVA]}, writing=archive)
-    records = telemetry(session, Topology.of([("a", "b"), ("b", "c")]), Settings(ROWS, partitions=1))
+    records = telemetry(session, Topology.of([("a", "b"), ("b", "c")]), TelemetrySettings(ROWS, partitions=1))
     records.write.parquet(str(folder / "files"))
     run(Job(folder / "files", folder / "of-files", _WIDTH), session)
     (folder / "spools").mkdir()
     (folder / "spools" / "a-1.ndjson").write_text(_LINE % "health" + _LINE % "other")
     follow(Job(folder / "spools", folder / "of-spools", _WIDTH), session, idle=1.0)
     session.stop()
-    ended()
+    end_java()
 
 
 if __name__ == "__main__":

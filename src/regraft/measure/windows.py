@@ -1,4 +1,4 @@
-"""Time in windows: how long they are, in which one a record counts, how their names look in paths."""
+"""Windows of time: their length, the window in which a record counts, their names in paths."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +15,7 @@ def microseconds(text: str, option: str = "--window") -> int:
     """`60s`, `5m`, `1h`; a number alone is seconds."""
     try:
         length = round(seconds(text, default_unit="s") * 1e6)
-    except (ValueError, OverflowError):  # hundreds of digits are infinitely many seconds
+    except (ValueError, OverflowError):  # a number of hundreds of digits becomes infinite
         length = 0
     if not 1_000 <= length <= 366 * 86_400_000_000:
         raise BadInput(f"{option} {text}", "a length such as 60s, 5m or 1h, of 1 ms to 366 days")
@@ -23,8 +23,8 @@ def microseconds(text: str, option: str = "--window") -> int:
 
 
 def published(kind: Column, at: Column, latency: Column) -> Column:
-    """When the publication was made that a record speaks of, in microseconds: so a delivery counts in the
-    window of its publication. For other records, when they were made."""
+    """When the publication was made that a record is about, in microseconds, so that a delivery counts in the
+    window of its publication. For other kinds, when the record was made."""
     return f.unix_micros(at) - f.when(kind == "delivery", latency).otherwise(f.lit(0).cast("long"))
 
 
@@ -34,13 +34,13 @@ def window_of(micros: Column, width: int) -> Column:
 
 
 def folder_name(start: int) -> str:
-    """As Spark names the folder of a window."""
+    """The name that Spark gives to the folder of a window."""
     at = _EPOCH + timedelta(microseconds=start)
     fraction = f".{at.microsecond:06}".rstrip("0") if at.microsecond else ""
     return "window=" + at.strftime("%Y-%m-%d %H%%3A%M%%3A%S") + fraction
 
 
 def shown(micros: int) -> str:
-    """As the partitions of a table are named: window=2026-11-16T00%3A05%3A00Z would not be readable."""
+    """A time as people read it, e.g. 2026-11-16T00:05:00Z. (In the name of a folder colons are escaped.)"""
     at = _EPOCH + timedelta(microseconds=micros)
     return at.strftime("%Y-%m-%dT%H:%M:%S") + (f".{at.microsecond:06}" if at.microsecond else "") + "Z"

@@ -16,9 +16,9 @@ SUBSCRIBERS = 150
 
 
 def rows_of(spark: "SparkSession", partitions: int, rows: int = 2000) -> list[Any]:
-    from regraft.measure.generate.telemetry import Settings, telemetry
+    from regraft.measure.generate.telemetry import TelemetrySettings, telemetry
 
-    settings = Settings(rows, SUBSCRIBERS, publishers=3, rate=10, seed=9, partitions=partitions)
+    settings = TelemetrySettings(rows, SUBSCRIBERS, publishers=3, rate=10, seed=9, partitions=partitions)
     return list(telemetry(spark, TREE, settings).collect())
 
 

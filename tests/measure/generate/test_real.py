@@ -59,7 +59,7 @@ def test_what_is_missing_in_a_table_is_left_out(spark: "SparkSession", tmp_path:
     assert second.numbers == {"temp": 38}
 
 
-def test_motes_speak_in_the_order_of_time(spark: "SparkSession", tmp_path: Path) -> None:
+def test_events_of_motes_are_in_the_order_of_time(spark: "SparkSession", tmp_path: Path) -> None:
     cells = events(spark, written(tmp_path / "intel_lab_temperature_train.csv.gz", "1.8E+01,19\n20,21\n"))
     assert [(each.numbers["temperature"], each.strings["mote"]) for each in cells] == [
         (18, "mote0"),

@@ -90,7 +90,7 @@ def test_every_topic_is_judged_as_networkx_does(
     assert {row.holds for row in rows} == {True, False}
 
 
-def test_a_topic_too_large_to_count_is_left_open_if_it_is_connected(
+def test_for_a_connected_topic_that_is_too_large_k_is_unknown(
     spark: "SparkSession", tables: "Numbered"
 ) -> None:
     from regraft.measure.scale.topic_connectivity import topic_connectivity

@@ -31,7 +31,7 @@ def test_it_is_the_number_of_evaluate(spark: "SparkSession") -> None:
     assert found._asdict() == {**wanted, "classes": 300}
 
 
-def test_a_stranger_or_an_empty_class_is_refused(spark: "SparkSession") -> None:
+def test_a_class_without_members_or_with_an_unknown_one_is_refused(spark: "SparkSession") -> None:
     from regraft.measure.scale.routing_cost import routing_cost
 
     with pytest.raises(BadInput, match="unknown broker id 'x'"):

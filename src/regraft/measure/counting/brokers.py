@@ -1,4 +1,4 @@
-"""What brokers tell beside hops and deliveries, of stored records: as `transforms.broker_load.by_broker`."""
+"""What brokers record besides hops and deliveries, from stored records: as `broker_load.by_broker`."""
 
 from collections.abc import Iterator
 

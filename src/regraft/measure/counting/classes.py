@@ -1,9 +1,9 @@
-"""Publications by class and topic: what `transforms.publications` gives, of stored records.
+"""Publications by class and topic, from stored records: the same as `transforms.publications`.
 
-In a batch a publication is a row, a broker a column, and what was published or delivered there a mark; 64
-marks are a word. All records of a publication are in one window. Where files hold few windows each, a task
-takes all records of some windows, and its counts are final; otherwise it takes some files, and what several
-know of a publication is put together by Spark.
+A batch becomes a matrix of bits: a publication is a row, a broker a column, and a bit says that it was
+published or delivered there; 64 bits are a word. All records of a publication are in one window. If each
+file holds few windows, a task takes all records of some windows, and its counts are final. Otherwise a task
+takes some files, and Spark combines what several tasks found about a publication.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,14 +33,14 @@ from regraft.measure.transforms.publications import by_class_and_topic, topic_id
 KINDS = ("publication", "delivery")
 COLUMNS = ("broker", "publisher", "seq", "topic", "one_in")
 TOGETHER = 4_000_000
-"""Rows that a task reads for some windows, more or less."""
+"""About how many rows a task reads that takes whole windows."""
 MOST_TOGETHER = 4 * TOGETHER
 MOST_AGAIN = 1.5
 """How often a record may be read, on average, because its file holds windows of several tasks."""
 
 
 def stored_by_class_and_topic(records: Stored, brokers: Brokers) -> DataFrame:
-    """Only where sets of brokers are words (`Brokers.as_words`)."""
+    """Only if sets of brokers are words (`Brokers.as_words`)."""
     words = dict.fromkeys(brokers.columns, WHOLE)
     whole_windows = by_windows(records)
     if whole_windows is None:
@@ -51,7 +51,7 @@ def stored_by_class_and_topic(records: Stored, brokers: Brokers) -> DataFrame:
 
 
 def stored_class_sets(records: Stored, brokers: Brokers) -> DataFrame | None:
-    """As `transforms.traffic_classes.class_sets`, without a shuffle: where tasks take whole windows."""
+    """As `transforms.traffic_classes.class_sets`, without a shuffle; None if tasks have no whole windows."""
     whole_windows = by_windows(records)
     if whole_windows is None:
         return None
@@ -82,7 +82,7 @@ def stored_publications(records: Stored, brokers: Brokers) -> DataFrame:
 
 
 def by_windows(records: Stored) -> list[Task] | None:
-    """Tasks of whole windows; None if too much would be read, or read again."""
+    """Tasks of whole windows; None if one would read too much, or too much would be read twice."""
     pieces = [piece for piece in records.pieces if piece.may_hold(KINDS, records.windows)]
     found, windows = list[Task](), list[int]()
     for start in sorted(records.windows):
@@ -123,7 +123,7 @@ def _publications(batch: pa.RecordBatch, brokers: Brokers) -> Iterator[Columns]:
     names = coded(batch.column("broker"))
     number = np.array([brokers.number.get(name, -1) for name in names.values.to_pylist()], np.int64)
     at = number[names.codes]
-    if at.min() < 0:  # a broker that is not known is none of ours
+    if at.min() < 0:  # records of an unknown broker are dropped
         ours = at >= 0
         batch, at = batch.filter(pa.array(ours)), at[ours]
     if not batch.num_rows:
@@ -145,7 +145,7 @@ def _publications(batch: pa.RecordBatch, brokers: Brokers) -> Iterator[Columns]:
 
 
 def _words(groups: Groups, number: Ints, count: int) -> Iterator[pa.Array]:
-    """Bit n of word w: broker 64 w + n."""
+    """The set of brokers of each publication: bit n of word w stands for broker 64 w + n."""
     for word in range(count):
         marks = np.zeros((len(groups.rows), BITS), np.uint8)
         place = groups.place * BITS + number - word * BITS
@@ -156,7 +156,7 @@ def _words(groups: Groups, number: Ints, count: int) -> Iterator[pa.Array]:
 
 
 def _topics(topics: pa.Array, groups: Groups, published: npt.NDArray[np.bool_]) -> pa.Array:
-    """Of the publication record, if it is in the batch."""
+    """The topic of each publication, if its publication record is in the batch."""
     row_of = np.full(len(groups.rows), -1, np.int64)
     rows = np.flatnonzero(published)
     row_of[groups.place[rows]] = rows

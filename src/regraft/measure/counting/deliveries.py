@@ -1,7 +1,8 @@
-"""Deliveries, counted by broker and by phase and bucket of latency, of stored records.
+"""Deliveries, counted by broker and by phase and bucket of latency, from stored records.
 
-What `transforms.latency.latency_counts` gives, and the deliveries of `transforms.broker_load`. Only where a
-window may have seen a transformation, and the statistics of files know that, is a delivery looked up.
+The same as `transforms.latency.latency_counts`, and as the deliveries of `transforms.broker_load`. A
+delivery is looked up only if its window may have seen a transformation, which the statistics of the files
+tell.
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ from regraft.measure.transforms.latency import GROWTH, PHASES
 COUNTS = struct(
     window=TIME, broker=TEXT, phase=TEXT, bucket=IntegerType(), deliveries=WHOLE, sum=WHOLE, largest=WHOLE
 )
-"""Two tables in one: where `broker` is null, `phase`, `bucket`, `sum` and `largest` are not."""
+"""Two tables in one: either `broker` is null, or `phase`, `bucket`, `sum` and `largest` are."""
 _UNTOUCHED, _BEFORE, _DURING = (PHASES.index(phase) for phase in ("untouched", "before", "during"))
 _NEVER = np.iinfo(np.int64).min
 _KEY = ("publisher", "seq", "at")
@@ -35,12 +36,12 @@ class Touched(NamedTuple):
     """The publications that made a hop under a transformation, as sorted numbers (`_numbers`)."""
 
     begun: dict[int, int]
-    """Window → the first such hop; microseconds."""
+    """Window → the time of the first such hop, in microseconds."""
     publications: npt.NDArray[np.uint64]
 
 
 def stored_deliveries(records: Stored) -> DataFrame:
-    """As far as a worker can hold the publications that were touched: see `Piece.under`."""
+    """A worker holds all publications that were touched in memory, so callers limit these (`Piece.under`)."""
     under = tuple(each for each in records.pieces if each.under and each.may_hold(("hop",), records.windows))
     maybe = {start for start in records.windows if any(each.may_hold(("hop",), (start,)) for each in under)}
     apart = records._replace(windows=tuple(start for start in records.windows if start not in maybe))
@@ -83,9 +84,9 @@ def _count(task: Task, *, under: tuple[Piece, ...]) -> Iterator[Columns]:
         }
 
 
-@lru_cache(maxsize=2)  # the next task of a worker is often of the same windows
+@lru_cache(maxsize=2)  # the next task of a worker often has the same windows
 def _touched(windows: tuple[int, ...], under: tuple[Piece, ...]) -> Touched | None:
-    """None: in these windows there are none."""
+    """What transformations touched in these windows; None if nothing."""
     task = Task(tuple(piece for piece in under if piece.may_hold(("hop",), windows)), windows)
     begun: dict[int, int] = {}
     found = []
@@ -111,7 +112,7 @@ def _phases(batch: pa.RecordBatch, touched: Touched) -> Ints:
 
 
 def _numbers(batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-    """A publication as a number; that two share one is as unlikely as in `transforms.publications`."""
+    """A publication as a number. A collision is as unlikely as in `transforms.publications`."""
     windows, publishers = coded(batch.column("window")), coded(batch.column("publisher"))
     names = [blake2b(name.encode(), digest_size=8).digest() for name in publishers.values.to_pylist()]
     hashes = np.frombuffer(b"".join(names), np.uint64)

@@ -1,4 +1,4 @@
-"""Rows in groups: which group each row is in, and one row of each group."""
+"""Groups of rows: the group of each row, and one row of each group."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 Ints = npt.NDArray[np.int64]
 
 DENSE = 1 << 22
-"""Up to so many possible groups are looked up in an array; more are sorted."""
+"""Up to this many possible groups are found with an array, more by sorting."""
 _LARGEST = 1 << 62
 
 
@@ -40,14 +40,14 @@ class Groups(NamedTuple):
 
 
 def coded(column: pa.Array) -> Codes:
-    """Of a column without nulls."""
+    """The codes of a column, which must have no nulls."""
     if not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
     return Codes(whole(column.indices), len(column.dictionary), column.dictionary)
 
 
 def whole(column: pa.Array) -> Ints:
-    """Numbers and times as 64 bits; null is 0."""
+    """Numbers and times as 64-bit integers; null becomes 0."""
     if column.null_count:
         column = pc.fill_null(column, pa.scalar(0, column.type))
     if pa.types.is_timestamp(column.type):
@@ -57,12 +57,12 @@ def whole(column: pa.Array) -> Ints:
 
 
 def weights(batch: pa.RecordBatch) -> Ints:
-    """How many each record stands for: as `conform.stands_for`."""
+    """How many each record stands for, as `conform.stands_for`."""
     return np.maximum(whole(batch.column("one_in")), 1)
 
 
 def spread(numbers: Ints) -> tuple[Ints, int]:
-    """Numbers that lie close together as they are, from 0; others by their order."""
+    """Numbers as codes from 0: by subtraction if they lie close together, else by their rank."""
     least = int(numbers.min())
     count = int(numbers.max()) - least + 1
     if count <= max(DENSE, 4 * len(numbers)):
@@ -72,7 +72,7 @@ def spread(numbers: Ints) -> tuple[Ints, int]:
 
 
 def grouped(parts: Sequence[tuple[Ints, int]]) -> Groups:
-    """Rows are together if they agree on all parts: numbers below a count, for every row."""
+    """Rows are in one group if they agree in all parts. A part has a code for every row, below a count."""
     key, span = parts[0]
     for codes, count in parts[1:]:
         if span * count > _LARGEST:

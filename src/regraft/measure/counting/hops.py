@@ -1,4 +1,4 @@
-"""Hops by link: what `transforms.link_load.hops` gives, of stored records."""
+"""Hops by link, from stored records: the same as `transforms.link_load.hops`."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Interest records, where they are few: read here and handed to Spark, which takes longer to open a file."""
+"""Reads interest records, if they are few, for Spark, which would take longer to open the files."""
 
 from collections.abc import Sequence
 
@@ -13,16 +13,16 @@ from regraft.measure.counting.pieces import Piece
 from regraft.measure.schemas import CLEAN, INTEREST
 
 FEW = 100_000
-"""Records that are looked at here."""
+"""The most records that are read here."""
 INTERESTS = StructType(
     [CLEAN[name] for name in ("kind", "at", "broker", "client", "role", "filter", "change")]
 )
-"""What counts of such a record."""
+"""The columns that matter in an interest record."""
 _ARROW = to_arrow_schema(INTERESTS, timezone="UTC")
 
 
 def stored_interests(session: SparkSession, pieces: Sequence[Piece]) -> DataFrame | None:
-    """Of all windows; None if they are many, or none."""
+    """The interest records of all windows; None if they are too many, or none."""
     held = [piece for piece in pieces if piece.kinds is None or piece.kinds[0] <= INTEREST <= piece.kinds[1]]
     if not 0 < sum(piece.rows for piece in held) <= FEW:
         return None

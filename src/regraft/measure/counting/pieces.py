@@ -1,4 +1,4 @@
-"""Clean records as they are stored: row groups of Parquet files, read by the workers that count them."""
+"""Stored clean records: row groups of Parquet files, which the workers that count them read."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,18 +18,18 @@ from pyspark.sql.types import StructType
 from regraft.measure.counting.groups import Ints, coded, whole
 
 ROWS = 1 << 21
-"""That are read, and as a rule looked at, together."""
+"""How many rows are read together."""
 OF_TASK = 4 * ROWS
-"""Rows of one task: each costs Spark and a worker as long as 500,000 rows."""
+"""About how many rows one task reads. Starting a task takes as long as counting 500,000 rows."""
 _TEXTS = frozenset({"kind", "broker", "publisher", "topic", "from", "to"})
-"""Columns of few different texts."""
+"""Columns with few different texts."""
 
 Columns = dict[str, pa.Array]
 
 
 class Piece(NamedTuple):
-    """A row group; the least and the largest kind and window in it (None: not known); `under`: how many of
-    its records were made under a transformation, at most."""
+    """A row group. `kinds` and `windows`: the smallest and the largest in it (None: unknown); `under`: the
+    most of its records that may have been made under a transformation."""
 
     path: str
     group: int
@@ -45,7 +45,7 @@ class Piece(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """`windows`: the starts of those that count, in microseconds."""
+    """`windows`: the starts of the windows to be counted, in microseconds."""
 
     session: SparkSession
     pieces: tuple[Piece, ...]
@@ -68,7 +68,7 @@ def pieces_in(folders: Iterable[Path]) -> tuple[Piece, ...]:
 
 
 def tasks(records: Stored, kinds: Sequence[str]) -> list[Task]:
-    """Row group by row group, small ones together."""
+    """Tasks of some row groups each."""
     found, waiting = [], list[Piece]()
     for piece in records.pieces:
         if not piece.may_hold(kinds, records.windows):
@@ -81,7 +81,7 @@ def tasks(records: Stored, kinds: Sequence[str]) -> list[Task]:
 
 
 def counted(session: SparkSession, tasks: Sequence[Task], count: Count, schema: StructType) -> DataFrame:
-    """What `count` makes of each task, in a worker: rows of the schema."""
+    """The results of `count` for each task, computed by workers, as rows of the schema."""
     if not tasks:
         return session.createDataFrame([], schema)
     arrow = to_arrow_schema(schema, timezone="UTC")
@@ -100,7 +100,7 @@ def _run(
 
 
 def read(task: Task, kinds: Sequence[str], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The records of some kinds: the columns asked for, `kind` and `window`."""
+    """The records of some kinds, with `kind`, `window` and the given columns."""
     wanted = ["kind", "window", *columns]
     texts = [column for column in wanted if column in _TEXTS]
     for piece in task.pieces:
@@ -113,7 +113,7 @@ def read(task: Task, kinds: Sequence[str], columns: Sequence[str]) -> Iterator[p
 
 
 def read_together(task: Task, kinds: Sequence[str], columns: Sequence[str]) -> pa.RecordBatch | None:
-    """All of them at once; None if there are none."""
+    """All these records in one batch; None if there are none."""
     batches = list(read(task, kinds, columns))
     if len(batches) > 1:
         batches = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()
@@ -121,7 +121,7 @@ def read_together(task: Task, kinds: Sequence[str], columns: Sequence[str]) -> p
 
 
 def _whole_records(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
-    """A column that files of older versions do not have is null; the only such one is a number."""
+    """Add columns that files of older versions lack, as null. The only such column is a number."""
     for name in columns:
         if name not in batch.schema.names:
             batch = batch.append_column(name, pa.nulls(batch.num_rows, pa.int64()))
@@ -134,16 +134,16 @@ def _of_kinds(batch: pa.RecordBatch, kinds: Sequence[str]) -> pa.RecordBatch:
 
 
 def _of_windows(batch: pa.RecordBatch, windows: Sequence[int]) -> pa.RecordBatch:
-    """Windows are coded once, for all who look at them."""
+    """The window column becomes a dictionary here, so that later steps need not encode it again."""
     column = pc.dictionary_encode(batch.column("window"))
     batch = batch.set_column(batch.schema.get_field_index("window"), "window", column)
     codes, _, values = coded(column)
     return _only(batch, codes, np.isin(whole(values), np.array(windows)))
 
 
-def _only(batch: pa.RecordBatch, codes: Ints, right: npt.NDArray[np.bool_]) -> pa.RecordBatch:
-    """The rows whose code is a right one."""
-    return batch if right.all() else batch.filter(pa.array(right[codes]))
+def _only(batch: pa.RecordBatch, codes: Ints, wanted_codes: npt.NDArray[np.bool_]) -> pa.RecordBatch:
+    """The rows whose code is wanted."""
+    return batch if wanted_codes.all() else batch.filter(pa.array(wanted_codes[codes]))
 
 
 def _pieces(path: Path) -> Iterator[Piece]:

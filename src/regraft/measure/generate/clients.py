@@ -1,8 +1,8 @@
-"""The clients of the IPITT workload (§VI-A) as small tables, made on the driver.
+"""The clients of the IPITT workload (§VI-A) as small tables, computed on the driver.
 
-Ten classes with two attributes between 0 and 1000. A subscriber asks for one class, drawn by Zipf with
-a = 1.1, and a range of each attribute between two uniform values, and sits at a uniformly drawn leaf. All
-publishers are at the root, the tree's first broker.
+There are ten classes with two attributes between 0 and 1000. A subscriber's filter has one class, drawn by
+Zipf with a = 1.1, and for each attribute a range between two uniform values. The subscriber is at a
+uniformly drawn leaf. All publishers are at the root, the tree's first broker.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ CLASSES = 10
 LARGEST = 1000.0
 ZIPF = 1.1
 DEFAULT_LATENCY_MS = 30.0
-"""Of a link that does not say; the middle of IPITT's 10 to 50."""
+"""For a link without a latency; the middle of IPITT's 10 to 50."""
 
 
 class Subscriber(NamedTuple):
@@ -51,7 +51,7 @@ class Hop(NamedTuple):
     way: int
     changed: bool
     below: frozenset[int]
-    """The subscribers that it leads to, by their places."""
+    """The places of the subscribers that it leads to, in `Clients.subscribers`."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Clients:
     hops: tuple[Hop, ...]
 
     def paths(self) -> list[int]:
-        """Of every subscriber: the links from the root to it, bit n for hop n."""
+        """For every subscriber, the links from the root to it: bit n stands for hop n."""
         paths = [0] * len(self.subscribers)
         for number, hop in enumerate(self.hops):
             for place in hop.below:
@@ -91,7 +91,7 @@ def topic_name(number: int) -> str:
 
 
 def matches_per_publication(all: Clients, seed: int, trials: int = 2000) -> float:
-    """Records that one publication causes, on average: itself, its hops and its deliveries."""
+    """How many records one publication causes on average: itself, its hops and its deliveries."""
     random = np.random.default_rng([seed, 6])
     topics = random.integers(0, CLASSES, trials)
     point = random.uniform(0, LARGEST, (trials, 2))

@@ -26,12 +26,12 @@ def uniform_array(seed: int, rows: Words, columns: Words) -> Floats:
     """The same idea for arrays: one number for each row and column (SplitMix64 of both)."""
     start = mixed(mixed(np.array([seed], dtype=np.uint64)) + rows)
     drawn = mixed(start[:, None] + columns[None, :] * _STEP)
-    # Half a step up: never 0, so that a logarithm can be taken.
+    # Half a step is added, so that it is never 0 and has a logarithm.
     return ((drawn >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53
 
 
 def mixed(words: Words) -> Words:
-    """SplitMix64: every bit of a word depends on all that it was before."""
+    """SplitMix64: every bit of the result depends on all bits of the word."""
     words = words + _STEP
     for shift, factor in _MIX:
         words = (words ^ (words >> np.uint64(shift))) * factor

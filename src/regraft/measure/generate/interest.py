@@ -1,9 +1,9 @@
 """The interest workloads of kTCO §VIII: Expo, Zipf (α = 2) and Unif, for any number of nodes.
 
-Each node subscribes to topic t with probability p(t) until it has its number of topics: draws that
-repeat a topic do not count. With few topics the same law is had at once: each topic gets an exponential
-waiting time of rate p(t), and the first ones win. kTCO does not say how steep Expo is; here the most
-popular fifth of the topics has four fifths of the interest, the "80-20" of kTCO §VII.
+Each node draws topics with probability p(t) until it has its number of topics; draws that repeat a topic do
+not count. With few topics the same distribution is computed at once: each topic gets an exponential waiting
+time of rate p(t), and the first ones are chosen. kTCO does not say how steep Expo is; here the most popular
+fifth of the topics has four fifths of the interest, the "80-20" of kTCO §VII.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,9 +21,9 @@ from regraft.model import BadInput
 Distribution = Literal["expo", "zipf", "unif"]
 DISTRIBUTIONS: tuple[Distribution, ...] = ("expo", "zipf", "unif")
 WAITING = 2048
-"""Up to so many topics, waiting times; above, draws."""
+"""Up to this many topics waiting times are used, above it draws."""
 BATCH = 1 << 22
-"""Random numbers at a time."""
+"""How many random numbers are drawn at a time."""
 
 
 def topic_shares(distribution: Distribution, topics: int) -> Floats:
@@ -77,7 +77,7 @@ def _drawn(
 
 
 def by_waiting(nodes: Words, shares: Floats, subscriptions: int, seed: int) -> np.typing.NDArray[np.int64]:
-    """One row of topics per node: those that come first."""
+    """One row of topics per node: those with the shortest waiting times."""
     columns = np.arange(len(shares), dtype=np.uint64)
     times = -np.log(uniform_array(seed, nodes, columns)) / shares
     first: np.typing.NDArray[np.int64] = np.argpartition(times, subscriptions - 1, axis=1)[:, :subscriptions]
@@ -105,7 +105,7 @@ def by_draws(nodes: Words, shares: Floats, subscriptions: int, seed: int) -> np.
 
 
 def _first_of_each(topics: np.typing.NDArray[np.int64]) -> np.typing.NDArray[np.bool_]:
-    """Where in each row a topic stands for the first time."""
+    """Where in each row a topic occurs for the first time."""
     order = np.argsort(topics, axis=1, kind="stable")
     ordered = np.take_along_axis(topics, order, axis=1)
     first = np.ones(topics.shape, dtype=np.bool_)

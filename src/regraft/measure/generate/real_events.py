@@ -1,8 +1,8 @@
 """Event streams from real data as publication records: stock quotes, taxi trips, weather, air, motes.
 
-The format is told by the file's name. Every line is one publication, in the file's order: its publisher is
-the file (or what the line says it comes from), `seq` counts on. Numbers and texts are attributes; what is
-missing (NA) is left out. Times of the day are not those of the files: publications are a second apart.
+The file's name tells the format. Every line is one publication, in the file's order: its publisher is the
+file (or the stock that the line names), `seq` its number. Numbers and texts are attributes; missing values
+(NA) are left out. The times of the files are not used: publications are one second apart.
 """
 
 from collections.abc import Callable, Sequence
@@ -84,7 +84,7 @@ def _records(events: DataFrame, topic: Column, broker: str) -> DataFrame:
 
 
 def _lines(session: SparkSession, path: str) -> DataFrame:
-    """In the file's order: a compressed file is read as a whole."""
+    """The lines in the file's order."""
     return session.read.text(path).coalesce(1).withColumn("line", f.monotonically_increasing_id())
 
 

@@ -1,7 +1,8 @@
 """Interest tables from real data: social graphs, listeners and streamers as nodes and topics.
 
-Formats are told by the file: lines `u v` are friends, each a topic that the other is interested in; JSON
-lines {"node", "topics"}; tables with the columns userID and artistID. All may be gzip.
+The file's name tells the format. In `.txt`, lines `u v` are friends, each a topic that the other is
+interested in; `.jsonl` has lines {"node", "topics"}; `.tsv` is a table with the columns userID and artistID.
+All may be gzip.
 """
 
 from pathlib import Path

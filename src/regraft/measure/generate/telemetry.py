@@ -1,8 +1,8 @@
 """Telemetry of the IPITT workload (§VI-A) as the brokers would have recorded it, at any size.
 
-Publications are a range of numbers; what they are follows from the number and the seed. Deliveries are
-their join with the few subscribers, hops the union of the paths to those. From the 120th second of 600 (a
-fifth of the run) a transformation touches a share of the links for a while: hops over them carry its id,
+Publications are a range of numbers; their content follows from the number and the seed. Deliveries are their
+join with the few subscribers, hops the union of the paths to these. After a fifth of the run (the 120th
+second of 600) a transformation touches a share of the links for a while: hops over them have its id,
 deliveries behind them take longer, queues grow.
 """
 
@@ -21,6 +21,7 @@ from regraft.measure.generate.clients import (
     matches_per_publication,
 )
 from regraft.measure.generate.draws import uniform, word
+from regraft.measure.members import signed
 from regraft.measure.schemas import RECORDS
 from regraft.model import BadInput, Topology
 from regraft.protocol.telemetry import RECORD_VERSION
@@ -31,8 +32,9 @@ HEALTH_SECONDS = 10
 
 
 @dataclass(frozen=True)
-class Settings:
-    """IPITT's: 20 publishers with 5 publications a second each. `rows` is met within a few per cent."""
+class TelemetrySettings:
+    """The defaults are IPITT's: 20 publishers with 5 publications a second each. `rows` is met
+    approximately, within a few per cent."""
 
     rows: int
     subscribers: int = 1000
@@ -46,7 +48,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Run:
-    settings: Settings
+    settings: TelemetrySettings
     clients: Clients
     publications: int
     start: int
@@ -67,7 +69,7 @@ class _Run:
         return (at >= begin) & (at < begin + self.length // 20)
 
 
-def telemetry(session: SparkSession, topology: Topology, settings: Settings) -> DataFrame:
+def telemetry(session: SparkSession, topology: Topology, settings: TelemetrySettings) -> DataFrame:
     """Records of all five kinds, with the columns of `RECORDS`."""
     if settings.rows < 1 or settings.publishers < 1 or not 0 < settings.rate * settings.publishers <= 1e6:
         raise BadInput(
@@ -97,7 +99,7 @@ def _publications(session: SparkSession, run: _Run) -> DataFrame:
 
 
 def _described(numbers: DataFrame, run: _Run) -> DataFrame:
-    """What publication `id` is: who, when (microseconds), which class and where in the content space."""
+    """What publication `id` holds: publisher, time (microseconds), class, and place in the content space."""
     settings, id = run.settings, f.col("id")
     columns = {
         "publisher": f.concat(f.lit("p"), (id % settings.publishers).cast("string")),
@@ -126,7 +128,7 @@ def _publication_records(published: DataFrame, run: _Run) -> DataFrame:
 
 
 def _matched(session: SparkSession, published: DataFrame, run: _Run) -> DataFrame:
-    """Every publication with every subscriber that asked for it; `path0` … are the links between them."""
+    """Every publication with every subscriber that it matches; `path0` … are the links between them."""
     rows = [
         (
             each.topic,
@@ -151,7 +153,7 @@ def _matched(session: SparkSession, published: DataFrame, run: _Run) -> DataFram
 
 
 def _deliveries(matched: DataFrame, run: _Run) -> DataFrame:
-    # Queues: exponential, 2 ms on average, and up to 200 ms where a link is being changed.
+    # Waiting in queues: exponential, 2 ms on average, and up to 200 ms more if a link is being changed.
     seed, of_row = run.settings.seed, (f.col("id"), f.col("subscriber"))
     waits = -f.log(1 - uniform(seed, "wait", *of_row)) * 2000
     changing = f.col("crosses") & run.transforming(f.col("micros"))
@@ -169,11 +171,11 @@ def _deliveries(matched: DataFrame, run: _Run) -> DataFrame:
 
 
 def _hops(session: SparkSession, matched: DataFrame, run: _Run) -> DataFrame:
-    """A publication takes the links to all its subscribers, each once: the union of their paths."""
+    """A publication uses the links to all its subscribers, each once: the union of their paths."""
     words = [f"path{word}" for word in range(_word_count(run))]
     taken = matched.groupBy("id").agg(*(f.bit_or(word).alias(word) for word in words))
     rows = [
-        (number // 64, _signed(1 << number % 64), hop.sender, hop.receiver, hop.way, hop.changed)
+        (number // 64, signed(1 << number % 64), hop.sender, hop.receiver, hop.way, hop.changed)
         for number, hop in enumerate(run.clients.hops)
     ]
     schema = "word int, bit long, from string, to string, way long, changed boolean"
@@ -203,15 +205,11 @@ def _word_count(run: _Run) -> int:
 
 
 def _words(path: int, run: _Run) -> list[int]:
-    return [_signed(path >> 64 * number & (1 << 64) - 1) for number in range(_word_count(run))]
-
-
-def _signed(bits: int) -> int:
-    return bits - (1 << 64) if bits >> 63 else bits
+    return [signed(path >> 64 * number & (1 << 64) - 1) for number in range(_word_count(run))]
 
 
 def _interest(session: SparkSession, run: _Run) -> DataFrame:
-    """Everybody says a second before the start what they publish or want."""
+    """One second before the start, all clients advertise or subscribe."""
     publishers = [
         (run.clients.root, f"p{number}", "publisher", "TRUE") for number in range(run.settings.publishers)
     ]

@@ -44,9 +44,10 @@ def _ranked(pairs: DataFrame, k: int) -> DataFrame:
 
 
 def _neighbours(k: int) -> list[Column]:
-    """Whom a node is joined to, of those behind it; null where there is none.
+    """The nodes after a node that it is joined to; null where there is none.
 
-    In a small topic all; otherwise ⌊k/2⌋, and beyond the last comes the first again. One in a path.
+    In a small topic these are all; otherwise the next ⌊k/2⌋, where the first node follows the last. In a
+    path (k = 1) it is the next node.
     """
     small = f.col("size") <= k + 1
     if k == 1:
@@ -63,7 +64,7 @@ def _begin_again(step: int, small: Column) -> list[Column]:
 
 
 def _across(ranked: DataFrame) -> DataFrame:
-    """For odd k: the first half, each joined to the node half the topic's size further."""
+    """For odd k: each node of the first half is joined to the node half the topic's size further."""
     first = ranked.where(f.col("rank") < f.expr("(size + 1) div 2"))
     second = ranked.select("topic", "rank", f.col("node").alias("other"))
     return (

@@ -1,6 +1,6 @@
-"""Interest tables for Spark: who wants which topic (kTCO §III), and ids as numbers.
+"""Interest tables for Spark: which node is interested in which topic (kTCO §III), and ids as numbers.
 
-Names are numbered once, in their order: comparing, sorting and joining numbers stays inside Spark's
+Names are numbered once, in sorted order: comparing, sorting and joining numbers stays inside Spark's
 generated code, and one 64-bit number can stand for a link.
 """
 
@@ -18,7 +18,7 @@ from regraft.model import BadInput
 
 ROWS_PER_PARTITION = 2_000_000
 BROADCAST = 5_000_000
-"""Names: a table of that many fits beside everything else in a worker's memory."""
+"""A table of at most this many names fits into a worker's memory beside everything else."""
 
 
 def read_interest(session: SparkSession, place: str | Path) -> DataFrame:
@@ -51,7 +51,7 @@ class Numbered(NamedTuple):
 
 @contextmanager
 def numbered(interest: DataFrame) -> Iterator[Numbered]:
-    """Distributed by topic. The tables of names are kept in memory until the block ends."""
+    """The interest as numbers, partitioned by topic. Tables of names stay in memory until the block ends."""
     nodes, topics = (_names(interest, column).persist() for column in ("node", "topic"))
     try:
         node_count, topic_count = nodes.count(), topics.count()

@@ -1,7 +1,7 @@
-"""The routing cost of a tree (OCBR §2, (1)) over arbitrarily many traffic classes: `evaluate`'s number.
+"""The routing cost of a tree (OCBR §2, (1)) over arbitrarily many traffic classes, as `evaluate` computes it.
 
-The tree is small and goes to every worker as arrays; the classes stay where they are. A common ancestor is
-nothing that Spark's functions can compute, so the classes of a batch pass through `Spans` as arrays.
+The tree is small and is sent to every worker as arrays; the classes stay where they are. Spark's functions
+cannot compute a common ancestor, so the classes of a batch are arrays for `Spans`.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ class RoutingCost(NamedTuple):
 def routing_cost(
     classes: DataFrame, topology: Topology, alpha: float = 1.0, beta: float = 1.0
 ) -> RoutingCost:
-    """Of (members, demand) rows. `BadInput` if a class has no member or one that is no broker."""
+    """The cost of (members, demand) rows. `BadInput` if a class has no member or an unknown one."""
     index = TreeIndex.of(topology)
     partial = _partial(index, index.link_costs(topology), index.broker_costs(topology))
     chosen = classes.select(f.col("members").cast("array<string>"), f.col("demand").cast("double"))

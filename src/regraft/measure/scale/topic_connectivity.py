@@ -1,9 +1,9 @@
 """Is every topic of a large overlay connected, and does k hold? (kTCO §III, §IV Definition 1)
 
-A link belongs to the topics that both its ends are interested in: the topics of every node as one list,
-joined to both ends of every link, and their intersection. Then one topic at a time, in memory, for its
-links are a small part of the overlay. Connectivity (k = 1) is exact for topics of any size; a higher k is
-counted for topics of at most `largest` nodes, and left open (null) above.
+A link belongs to the topics that both its ends are interested in. To find them, the topics of every node are
+joined, as one list, to both ends of every link, and intersected. Then each topic is examined in memory,
+because its links are a small part of the overlay. Connectivity (k = 1) is exact for topics of any size; a
+higher k is checked for topics of at most `largest` nodes, and unknown (null) for larger ones.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ LARGEST = 5_000
 
 
 def topic_connectivity(tables: Numbered, links: DataFrame, k: int = 1, largest: int = LARGEST) -> DataFrame:
-    """One row per topic: its brokers, its links, its components, and whether k holds (null: not counted)."""
+    """One row per topic: its brokers, its links, its components, and whether k holds (null: not checked)."""
     if k < 1:
         raise BadInput("k", f"must be at least 1, not {k}")
     found = _topic_links(links, tables).groupBy("topic").applyInArrow(_examine(k, largest), _FOUND)
@@ -35,7 +35,7 @@ def topic_connectivity(tables: Numbered, links: DataFrame, k: int = 1, largest: 
     )
     alone = f.col("nodes") - f.coalesce("linked", f.lit(0))
     components = f.coalesce("components", f.lit(0)) + alone
-    # A single broker needs no link; one without a link of several is cut off.
+    # The only broker of a topic needs no link; if there are others, a broker without a link is cut off.
     holds = f.when(f.col("nodes") == 1, True).when(components > 1, False)
     holds = holds.otherwise(f.lit(True) if k == 1 else f.col("k_holds"))
     return joined.select(
@@ -64,7 +64,7 @@ def _topic_links(links: DataFrame, tables: Numbered) -> DataFrame:
 
 
 def _examine(k: int, largest: int) -> Callable[[pa.Table], pa.Table]:
-    """Spark has no function for it: a topic's links become arrays for SciPy and the compiled search."""
+    """Examines the links of a topic with SciPy and a compiled search: Spark has no function for it."""
 
     def examine(topic: pa.Table) -> pa.Table:
         ends = np.column_stack((topic["one"].to_numpy(), topic["other"].to_numpy()))

@@ -1,7 +1,7 @@
 """What events hold: a histogram for every attribute (Content routes §4.3).
 
-Numbers are counted in `BINS` equal bins between the smallest and the largest; of texts the `CHOICES` most
-frequent are counted, and last all others.
+Numbers are counted in `BINS` equal bins between the smallest and the largest. For texts, the histogram
+counts the `CHOICES` most frequent ones, and in its last entry all others.
 """
 
 from pyspark.sql import DataFrame, Window
@@ -15,7 +15,7 @@ CHOICES = 32
 
 
 def sampled(records: DataFrame, one_in: int) -> DataFrame:
-    """One publication in so many, on every run the same ones."""
+    """One publication in `one_in`; the same ones on every run."""
     published = of_kind(records, "publication")
     return published if one_in <= 1 else published.where(f.pmod(f.xxhash64("publisher", "seq"), one_in) == 0)
 

@@ -1,9 +1,9 @@
-"""What a broker handles in a window, and how it fares: messages, bytes, processor, memory, queue."""
+"""The load of a broker in a window: messages, bytes, processor, memory, queue."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import all_for, conform, stands_for
+from regraft.measure.conform import conform, stands_for, weighted_count
 from regraft.measure.record_fields import REQUIRED
 from regraft.measure.schemas import NUMBER, TABLES, TEXT, TIME, WHOLE, struct
 
@@ -25,14 +25,14 @@ _COUNTS = ("publications", "bytes", "hops_in", "hops_out", "deliveries")
 
 
 def broker_load(by_broker: DataFrame, hops: DataFrame, width: int) -> DataFrame:
-    """`rate`: publications in, hops in and out, and deliveries, a second. `hops` as from `link_load`.
+    """`rate` is publications in, hops in and out, and deliveries per second. `hops` is that of `link_load`.
 
     `cpu` is the processor seconds between the first and the last health record of the window, `queue` the
-    largest one seen, `not_recorded` how many records the broker left out in that time (it says so itself).
+    largest one seen, `not_recorded` how many records the broker says that it left out in that time.
     """
     sent = hops.select("window", f.col("from").alias("broker"), f.col("messages").alias("hops_out"), "queue")
     arrived = hops.select("window", f.col("to").alias("broker"), f.col("messages").alias("hops_in"))
-    # Few rows of each; put under each other, and not joined, they meet in one step.
+    # Each table has few rows. A union and one aggregation is one step; joins would be several.
     rows = by_broker.unionByName(sent, allowMissingColumns=True)
     rows = rows.unionByName(arrived, allowMissingColumns=True)
     table = rows.groupBy("window", "broker").agg(
@@ -47,7 +47,7 @@ def broker_load(by_broker: DataFrame, hops: DataFrame, width: int) -> DataFrame:
 
 
 def by_broker(records: DataFrame) -> DataFrame:
-    """What brokers tell beside hops. One count for each record, instead of a question for each kind of it."""
+    """What brokers record besides hops. All kinds are aggregated at once, and told apart afterwards."""
     kind = f.col("kind")
 
     def records_of(name: str) -> Column:
@@ -57,7 +57,7 @@ def by_broker(records: DataFrame) -> DataFrame:
         records.where(kind.isin(*sorted(REQUIRED.keys() - {"hop"})))
         .groupBy("window", "broker", "kind")
         .agg(
-            all_for().alias("records"),
+            weighted_count().alias("records"),
             f.sum(f.col("size") * stands_for()).alias("bytes"),
             f.max("queue").alias("queue"),
             f.max("memory").alias("memory"),

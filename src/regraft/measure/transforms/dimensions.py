@@ -1,11 +1,11 @@
 """Which attributes are worth a dimension of the dz index, and where to split them (Content routes §4.3).
 
-A dimension helps as far as filters ask for it and events differ in it: its score is the share of filters
-that name the attribute, times the entropy of its histogram (1: every bin alike). Where no filter is known,
-the entropy alone decides, and texts that hardly repeat are left out. `splits` cut the events of a number
-into `PARTS` equally frequent parts.
+A dimension helps if filters name it and events differ in it. Its score is the share of filters that name the
+attribute, times the entropy of its histogram (1: all bins are equal). If no filter is known, the entropy
+alone decides, and texts that hardly repeat are left out. `splits` cut the values of a number into `PARTS`
+equally frequent parts.
 
-The table is not yet read by a command: the dimensions of live content routes will be taken from it.
+No command reads the table yet; it is meant for the dimensions of live content routes.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -37,7 +37,7 @@ def dimensions(attributes: DataFrame, asked: DataFrame) -> DataFrame:
 
 
 def asked_for(in_force: DataFrame, filters_read: DataFrame) -> DataFrame:
-    """How many of the filters in force name an attribute; each counts once for every subscriber."""
+    """How many of the filters in force name an attribute. A filter counts once for each subscriber."""
     all_of = in_force.groupBy("window").agg(f.sum("subscribers").alias("of"))
     named = in_force.join(filters_read, "filter", "inner").select(
         "window", f.explode("attributes").alias("attribute"), "subscribers"

@@ -1,7 +1,7 @@
-"""How alike two filters are (Content routes §6.3): by what they match of what was published.
+"""The similarity of two filters (Content routes §6.3), by the publications that they match.
 
-similarity = publications that both match / publications that one of them matches, on a sample of the
-window. Whether a CESQL filter matches is decided by `regraft.filters`, one window per call.
+similarity = publications that both match / publications that at least one of them matches, on a sample of the
+window. `regraft.filters` decides whether a CESQL filter matches, one window per call.
 """
 
 import json
@@ -16,9 +16,9 @@ from pyspark.sql import functions as f
 from regraft.measure.schemas import TABLES
 
 SAMPLE = 2_000
-"""Publications of a window that are looked at."""
+"""How many publications of a window are in the sample."""
 FILTERS = 500
-"""Filters of a window that are compared: those with the most subscribers."""
+"""How many filters of a window are compared: those with the most subscribers."""
 
 
 def filter_similarity(

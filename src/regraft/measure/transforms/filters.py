@@ -1,7 +1,7 @@
-"""What a filter says: the topics it pins (kTCO §III) and the attributes it asks for.
+"""What a filter says: the topics that it pins (kTCO §III) and the attributes that it names.
 
-Reading CESQL is the business of `regraft.filters`, so this is one of the few places with Python inside
-Spark; the plain form `topic = 'x'` is read by Spark itself, and every other text once.
+Only `regraft.filters` can parse CESQL, so this is one of the few places with Python inside Spark. Spark
+itself reads the plain form `topic = 'x'`; every other text is parsed once.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _ARROW = to_arrow_schema(READ)
 
 
 def filters_read(filters: DataFrame) -> DataFrame:
-    """filter → filter, topics, attributes; a text that is no filter has neither."""
+    """filter → filter, topics, attributes; an invalid filter has none of these."""
     texts = filters.select("filter").distinct()
     plain = f.regexp_extract("filter", PLAIN, 1)
     is_plain = f.col("filter").rlike(PLAIN)
@@ -36,8 +36,8 @@ def filters_read(filters: DataFrame) -> DataFrame:
 
 
 def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    # Loaded by the worker, when there is something to read.
-    from regraft.broker.core.mesh_topics import topics_of  # noqa: PLC0415
+    # Imported here, so that a worker loads it only if there is something to parse.
+    from regraft.broker.core.mesh_streams import topics_of  # noqa: PLC0415
     from regraft.filters import BadFilter, parse  # noqa: PLC0415
 
     for batch in batches:

@@ -1,7 +1,7 @@
 """Who is interested in what, from when to when (kTCO §III, the function Int over time).
 
-Interest records tell what came and went; a row of the table is a time during which it held. `since` is
-null if the first record is a removal: it had come before anything was recorded.
+Interest records tell when interest was added and removed; a row of the table is a time during which it held.
+`since` is null if the first record is a removal: the interest was added before anything was recorded.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ MATRIX = struct(node=TABLES["interest"]["broker"].dataType, topic=TABLES["intere
 
 
 def _changes(records: DataFrame) -> DataFrame:
-    """What came and went in turns: of several that say the same, the first; `next`: when it changed again."""
+    """Alternating additions and removals: of equal ones in a row the first. `next`: when it changed again."""
     order = Window.partitionBy(*_KEY).orderBy("at", "change")
     said = records.where(f.col("kind") == "interest").withColumn("previous", f.lag("change").over(order))
     turns = said.where(f.col("previous").isNull() | (f.col("previous") != f.col("change")))
@@ -27,7 +27,7 @@ def _changes(records: DataFrame) -> DataFrame:
 
 
 def last_added(records: DataFrame) -> DataFrame:
-    """Of these records, those that say of something that still holds since when it does."""
+    """The additions among these records that no removal follows: interest that still holds."""
     holds = f.col("next").isNull() & (f.col("change") == "added")
     return _changes(records).where(holds).select(*records.columns)
 
@@ -47,7 +47,7 @@ def interest(records: DataFrame, filters_read: DataFrame, width: int) -> DataFra
 
 
 def interest_at(interest: DataFrame, at: datetime | None = None) -> DataFrame:
-    """The rows that hold at a time; without one: now."""
+    """The rows that hold at a time; by default now."""
     if at is None:
         return interest.where(f.col("until").isNull())
     moment = f.lit(at).cast(TIME)

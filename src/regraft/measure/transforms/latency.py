@@ -1,9 +1,9 @@
 """Delivery latencies before, during and apart from transformations (IPITT §VI-B).
 
-A delivery is `during` if its publication made a hop under a transformation; `before` if it did not and
-was delivered before the first such hop of its window; otherwise `untouched`. Latencies are counted in
-buckets that grow by a constant factor, so that windows can be added up and quantiles are off by at most
-`ERROR` of their value (below one microsecond: by one); no group ever holds its latencies one by one.
+A delivery is `during` if its publication made a hop under a transformation; `before` if it did not and was
+delivered before the first such hop of its window; otherwise `untouched`. Latencies are counted in buckets
+that grow by a constant factor. So windows can be added up, quantiles are off by at most `ERROR` of their
+value (below one microsecond: by one), and no group has to hold single latencies.
 """
 
 import math
@@ -11,7 +11,7 @@ import math
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import all_for, conform, of_kind, stands_for
+from regraft.measure.conform import conform, of_kind, stands_for, weighted_count
 from regraft.measure.schemas import TABLES
 from regraft.measure.transforms.transformations import touched_hops
 
@@ -24,10 +24,11 @@ QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 
 
 def phased(records: DataFrame, touched: DataFrame | None) -> DataFrame:
-    """Deliveries with their phase: window, phase, latency, one_in. `touched` as from the function below.
+    """Deliveries with their phase: window, phase, latency, one_in. `touched` is the result of the function
+    below.
 
-    Only in a window that saw a transformation is a delivery looked up, by one number: any other key would
-    leave Spark's table for 64-bit numbers, which is twice as fast.
+    A delivery is looked up only in a window that saw a transformation, and by one 64-bit number, because
+    Spark has a hash table for such keys that is twice as fast.
     """
     deliveries = of_kind(records, "delivery")
     if touched is None:
@@ -50,8 +51,8 @@ def phased(records: DataFrame, touched: DataFrame | None) -> DataFrame:
 def touched(records: DataFrame, hops: int) -> DataFrame | None:
     """The publications that made a hop under a transformation; `hops` is how many such hops there are.
 
-    Known beforehand, the number decides how they meet the deliveries: not at all, on every worker, or by
-    a shuffle of both.
+    Their number decides how they are joined with the deliveries: not at all, by a broadcast, or by a shuffle
+    of both.
     """
     if hops == 0:
         return None
@@ -64,7 +65,7 @@ def touched(records: DataFrame, hops: int) -> DataFrame | None:
 
 
 def _publication() -> Column:
-    """A publication as a number; that two share one is as unlikely as in `publications`."""
+    """A publication as a number. A collision is as unlikely as in `publications`."""
     return f.xxhash64("window", "publisher", "seq")
 
 
@@ -74,12 +75,12 @@ def bucket_of(latency: Column) -> Column:
 
 
 def latency_counts(records: DataFrame, touched: DataFrame | None) -> DataFrame:
-    """window, phase, bucket, deliveries, sum and largest: what both tables are made of; few rows."""
+    """window, phase, bucket, deliveries, sum and largest: few rows, from which both tables are made."""
     return (
         phased(records, touched)
         .groupBy("window", "phase", bucket_of(f.col("latency")).alias("bucket"))
         .agg(
-            all_for().alias("deliveries"),
+            weighted_count().alias("deliveries"),
             f.sum(f.col("latency") * stands_for()).alias("sum"),
             f.max("latency").alias("largest"),
         )
@@ -100,7 +101,7 @@ def latency(latency_counts: DataFrame) -> DataFrame:
     middle = f.pow(f.lit(GROWTH), f.col("bucket")) * (2 / (1 + GROWTH))
 
     def quantile(share: float) -> Column:
-        # The first bucket that reaches the rank: buckets before it are null, and min leaves them out.
+        # The first bucket that reaches the rank: buckets before it are null, and `min` ignores them.
         return f.min(f.when(f.col("upto") >= f.ceil(f.col("total") * share), middle))
 
     table = ranked.groupBy("window", "phase").agg(

@@ -3,21 +3,21 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import all_for, conform, of_kind
+from regraft.measure.conform import conform, of_kind, weighted_count
 from regraft.measure.schemas import TABLES
 
 
 def hops(records: DataFrame) -> DataFrame:
-    """window, from, to, messages, transformed, queue: hops are the most of all records, and read once.
+    """window, from, to, messages, transformed, queue. Most records are hops, so they are read only once.
 
-    Few rows, from which the loads of links and of brokers are made.
+    The result has few rows, from which the loads of links and of brokers are made.
     """
     return (
         of_kind(records, "hop")
         .groupBy("window", "from", "to")
         .agg(
-            all_for().alias("messages"),
-            all_for(f.col("transformation").isNotNull()).alias("transformed"),
+            weighted_count().alias("messages"),
+            weighted_count(f.col("transformation").isNotNull()).alias("transformed"),
             f.max("queue").alias("queue"),
         )
     )

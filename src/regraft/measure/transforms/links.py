@@ -1,4 +1,4 @@
-"""Which links a window saw: from the health records of brokers, or else from the hops they made."""
+"""Which links existed in a window: from the health records of brokers, or else from their hops."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,7 +10,7 @@ from regraft.model import BadInput, Topology, ends
 
 
 def links(records: DataFrame) -> DataFrame:
-    """window, one, other, said: by the last health record of a broker in the window (`health`), by hops."""
+    """window, one, other, said: by the last health record of a broker in the window, or by a hop."""
     last = of_kind(records, "health").groupBy("window", "broker").agg(f.max_by("links", "at").alias("links"))
     told = last.select("window", f.col("broker").alias("one"), f.explode("links").alias("other", "state"))
     by_health = told.where("state = 'up'").select("window", "one", "other", f.lit("health").alias("said"))
@@ -21,8 +21,8 @@ def links(records: DataFrame) -> DataFrame:
 
 
 def trees(links: DataFrame) -> Mapping[int, Topology]:
-    """The tree of every window (its start in microseconds) that has one; a window that shows a cycle or
-    islands is left out."""
+    """The tree of every window (by its start in microseconds). A window whose links do not form a tree is
+    left out."""
     seen: dict[int, dict[str, set[tuple[str, str]]]] = {}
     for row in links.select(f.unix_micros("window").alias("start"), "one", "other", "said").collect():
         seen.setdefault(row.start, {}).setdefault(row.said, set()).add(ends(row.one, row.other))

@@ -1,8 +1,8 @@
 """Each broker's own view of the traffic classes (OCBR §3.1).
 
-Seen from a broker, all that lies behind a neighbour is that neighbour: members beyond it are replaced by
-it, classes that lie behind one neighbour alone are dropped, and what has become the same is merged. The
-clients of the broker itself are the broker.
+A broker cannot see beyond its neighbours: members behind a neighbour are replaced by it, classes that lie
+behind a single neighbour are dropped, and classes that have become equal are merged. The broker itself
+stands for its own clients.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ def behind(tree: Topology) -> list[Behind]:
 
 
 def sides(spark: SparkSession, trees: Mapping[int, Topology], brokers: Brokers) -> DataFrame:
-    """window, broker, the bit of the neighbour or of the broker itself, and who is on that side."""
+    """window, broker, the bit of the neighbour or of the broker itself, and the brokers on that side."""
     rows = []
     for window, tree in trees.items():
         own = [Behind(broker, broker, frozenset({broker})) for broker in tree.ids]
@@ -66,7 +66,7 @@ def local_views(class_sets: DataFrame, sides: DataFrame, brokers: Brokers) -> Da
         seen.groupBy("window", "broker", "class", "demand")
         .agg(*brokers.folded(), f.count(f.lit(1)).alias("sides"), f.max("number").alias("only"))
         .join(f.broadcast(_numbers(sides, brokers)), "broker", "inner")
-        # Behind one neighbour alone: nothing that the broker could arrange.
+        # A class behind a single neighbour is dropped: the broker cannot change anything for it.
         .where((f.col("sides") > 1) | (f.col("only") == f.col("own")))
     )
     table = views.groupBy("window", "broker", *brokers.columns).agg(f.sum("demand").alias("demand"))

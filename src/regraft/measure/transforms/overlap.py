@@ -6,7 +6,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import all_for, conform, of_kind
+from regraft.measure.conform import conform, of_kind, weighted_count
 from regraft.measure.schemas import TABLES
 
 
@@ -15,7 +15,7 @@ def overlap(records: DataFrame, publisher_rates: DataFrame, width: int) -> DataF
     delivered = (
         of_kind(records, "delivery")
         .groupBy("window", "publisher", "subscriber", "broker")
-        .agg(all_for().alias("deliveries"))
+        .agg(weighted_count().alias("deliveries"))
     )
     published = publisher_rates.groupBy("window", "publisher").agg(
         f.sum("publications").alias("publications")

@@ -1,14 +1,14 @@
 """Every publication once: at which brokers it was published and delivered (OCBR §2).
 
-The one large shuffle of the pipeline, and what traffic classes and the popularity of topics are read from.
-Publishers are numbered by a 64-bit hash: a wrong merge would need two publishers of one hash and the same
-number in one window (odds of 10⁻⁸ with a million publishers).
+This is the one large shuffle of the pipeline; traffic classes and the popularity of topics are made from it.
+A 64-bit hash stands for the publisher: a wrong merge would need two publishers with the same hash and the
+same sequence number in one window (a probability of 10⁻⁸ with a million publishers).
 """
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import all_for, of_kind, stands_for
+from regraft.measure.conform import of_kind, stands_for, weighted_count
 from regraft.measure.members import Brokers, with_bits
 
 NO_TOPIC = 0
@@ -17,7 +17,7 @@ NO_TOPIC = 0
 def publications(records: DataFrame, brokers: Brokers) -> DataFrame:
     """window, publisher_id, seq, one_in, the brokers of its class, topic_id, deliveries.
 
-    A sample has the same publications on every broker, so those of all brokers stand for as many as one.
+    All brokers sample the same publications, so the records of a publication at several brokers count once.
     """
     seen = of_kind(records, "publication", "delivery").select(
         "window",
@@ -35,7 +35,7 @@ def publications(records: DataFrame, brokers: Brokers) -> DataFrame:
             f.max("one_in").alias("one_in"),
             *brokers.folded(),
             f.bit_or("topic_id").alias("topic_id"),
-            all_for(f.col("delivery")).alias("deliveries"),
+            weighted_count(f.col("delivery")).alias("deliveries"),
         )
     )
 
@@ -47,5 +47,5 @@ def topic_id() -> Column:
 def by_class_and_topic(publications: DataFrame, brokers: Brokers) -> DataFrame:
     """How many publications of each class and topic; small enough to be kept for both tables."""
     return publications.groupBy("window", *brokers.columns, "topic_id").agg(
-        all_for(f.col("deliveries") > 0).alias("demand"), f.sum("deliveries").alias("deliveries")
+        weighted_count(f.col("deliveries") > 0).alias("demand"), f.sum("deliveries").alias("deliveries")
     )

@@ -1,9 +1,9 @@
-"""Very many classes: the heaviest are kept, the rest merged so that no link's load is understated.
+"""Reduces very many classes: the heaviest are kept, the rest merged so that no link's load is understated.
 
-A merged class has the members of all its parts and the sum of their demands. The subtree that spans a
-superset holds the subtree that spans each part, in every tree: so on each link the merged class counts at
-least what its parts did, and at most their whole demand. Which parts are merged is decided by the few
-brokers that split the rest most evenly: parts that agree on those are merged.
+A merged class has the members of all its parts and the sum of their demands. In every tree, the subtree that
+spans a superset contains the subtree that spans each part. So on each link the merged class counts at least
+what its parts do, and at most their whole demand. The few brokers that split the rest most evenly decide
+which parts are merged: those that agree on these brokers.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from regraft.measure.members import BITS, Brokers
 
 @dataclass(frozen=True)
 class Merging:
-    """What --top has changed. On a link, the load that is shown exceeds the true one by at most
-    `merged_demand` messages; over all brokers, `excess_visits` are counted that nobody made."""
+    """What --top has changed. On a link, the shown load exceeds the true one by at most `merged_demand`
+    messages; over all brokers, `excess_visits` more visits are shown than there were."""
 
     kept: int
     merged_classes: int
@@ -27,7 +27,7 @@ class Merging:
 
     @property
     def error(self) -> float:
-        """Visits of brokers that are shown too many, as a share of the true ones."""
+        """The excess visits as a share of the true ones."""
         return self.excess_visits / self.visits if self.visits else 0.0
 
 
@@ -52,7 +52,7 @@ def top_classes(class_sets: DataFrame, brokers: Brokers, top: int) -> DataFrame:
 
 
 def merging(exact: DataFrame, shown: DataFrame, brokers: Brokers) -> Merging:
-    """What the merging cost, from the classes before and after."""
+    """How much accuracy the merging costs, from the classes before and after."""
     demand, size = f.col("demand"), brokers.size()
     was = exact.agg(f.sum(demand * size).alias("visits"), f.count(f.lit(1)).alias("rows")).collect()[0]
     one = f.col("classes") == 1

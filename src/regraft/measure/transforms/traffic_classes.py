@@ -1,7 +1,7 @@
 """Traffic classes and their demand (OCBR §2): which sets of brokers exchange messages, and how many.
 
 A class is the broker of the publisher and those of all subscribers that were reached; its demand is the
-number of such publications. What nobody received is no demand.
+number of such publications. A publication without a delivery adds no demand.
 """
 
 from pyspark.sql import DataFrame

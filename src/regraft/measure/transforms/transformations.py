@@ -2,20 +2,20 @@
 
 Records carry the id of a change of links, which begins with that of its transformation: `7-4f2a91c0:2.1:1:1`
 is of run 7-4f2a91c0. A broker writes its health under this id when it begins to take part in the change and
-when its part is over, and a hop under it if the change held the publication up or sent it again. A broker's
-queue is read at the first and at the last such record; the difference is the growth that the change brought,
+when its part is over, and a hop under it if the change delayed the publication or sent it again. A broker's
+queue is read at the first and at the last such record; the difference is the growth that the change caused,
 as IPITT measures it for each shift.
 """
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import all_for, conform, of_kind, stands_for
+from regraft.measure.conform import conform, of_kind, stands_for, weighted_count
 from regraft.measure.schemas import TABLES
 
 
 def _touched(records: DataFrame) -> DataFrame:
-    """Records under a change, which has a column of its own; `transformation` is the whole run."""
+    """Records under a change. `change` is its id, `transformation` the id of the whole run."""
     under = records.where(f.col("transformation").isNotNull()).withColumn("change", f.col("transformation"))
     return under.withColumn("transformation", f.substring_index("change", ":", 1))
 
@@ -32,7 +32,7 @@ def transformations(records: DataFrame) -> DataFrame:
         .agg(
             f.min("at").alias("started"),
             f.max("at").alias("ended"),
-            all_for(is_hop).alias("hops"),
+            weighted_count(is_hop).alias("hops"),
             f.max(f.when(is_hop, stands_for())).alias("publications"),
         )
     )
