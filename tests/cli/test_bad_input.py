@@ -26,7 +26,7 @@ TREES = {
     ),
     "a duplicate link": (
         {"brokers": ["a", "b"], "links": [["a", "b"], ["b", "a"]]},
-        "links[1]: the link 'a' - 'b' stands twice",
+        "links[1]: the link 'a' - 'b' is given twice",
     ),
     "a self-loop": (
         {"brokers": ["a", "b"], "links": [["a", "b"], ["b", "b"]]},

@@ -122,7 +122,7 @@ def test_large_networks_are_not(run: Any) -> None:
     [
         ({"switches": ["a", "b"], "cables": []}, WORK, None, "disconnected: no path leads from 'a' to 'b'"),
         (SQUARE, {**WORK, "dz_length": 1}, None, "the address block has 1"),
-        (SQUARE, {**WORK, "publishers": WORK["publishers"] * 2}, None, "the id 'p' stands twice"),
+        (SQUARE, {**WORK, "publishers": WORK["publishers"] * 2}, None, "the id 'p' is given twice"),
         (SQUARE, {**WORK, "subscribers": [{"id": "t", "switch": "x", "subscription": "0"}]}, None, "'x'"),
         ({**SQUARE, "cables": [{"ends": ["a", "b"], "weight": -1}]}, WORK, None, "cables[0].weight"),
         (SQUARE, WORK, {"subgraph": "magic"}, "unknown component 'magic'"),

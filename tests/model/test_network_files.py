@@ -70,11 +70,11 @@ def test_rocketfuel_lines_are_directions_of_cables(tmp_path: Path) -> None:
         ({"cables": []}, "'switches' is missing"),
         ({"switches": ["a"]}, "'cables' is missing"),
         ({"switches": [], "cables": []}, "at least one switch"),
-        ({"switches": ["a", "a"], "cables": []}, "switches[1]: switch id 'a' stands twice"),
+        ({"switches": ["a", "a"], "cables": []}, "switches[1]: switch id 'a' is given twice"),
         ({"switches": ["a", 1], "cables": []}, "switches[1]"),
         ({"switches": ["a", "b"], "cables": [["a", "x"]]}, "unknown switch id 'x'"),
         ({"switches": ["a", "b"], "cables": [["a", "a"]]}, "joins 'a' to itself"),
-        ({"switches": ["a", "b"], "cables": [["a"]]}, "two ends, here are 1"),
+        ({"switches": ["a", "b"], "cables": [["a"]]}, "two ends, not 1"),
         ({"switches": ["a", "b"], "cables": [{"ends": ["a", "b"], "weight": -1}]}, "cables[0].weight"),
         (
             {"switches": ["a", "b"], "cables": [{"ends": ["a", "b"], "weight": 3, "upper": 2}]},
@@ -86,7 +86,7 @@ def test_rocketfuel_lines_are_directions_of_cables(tmp_path: Path) -> None:
                 "switches": ["a", "b"],
                 "cables": [{"id": "c", "ends": ["a", "b"]}, {"id": "c", "ends": ["a", "b"]}],
             },
-            "cable id 'c' stands twice",
+            "cable id 'c' is given twice",
         ),
     ],
 )

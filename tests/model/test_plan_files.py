@@ -82,7 +82,7 @@ def test_the_file_has_the_public_fields(tmp_path: Path) -> None:
         ({"steps": [[[]]]}, "steps[0][0]: unknown operation None"),
         ({"steps": [[[["shift"]]]]}, "steps[0][0]: unknown operation ['shift']"),
         ({"steps": [[["twist", "a"]]]}, "steps[0][0]: unknown operation 'twist'"),
-        ({"steps": [[["shift", "a", "b"]]]}, "steps[0][0]: shift takes 3 brokers, here are 2"),
+        ({"steps": [[["shift", "a", "b"]]]}, "steps[0][0]: shift takes 3 brokers, not 2"),
         ({"steps": [[["shift", "a", "b", 3]]]}, "steps[0][0][3]: a broker id must be a string"),
         ({"planner": None}, "planner: must be a string"),
         ({"bounds": {"steps": 1}}, "bounds: the field 'actions' is missing"),
@@ -132,7 +132,7 @@ def test_costs_are_read_by_operation_and_by_action(tmp_path: Path) -> None:
         ({"actions": [{"action": ["shift", "a"], "cost": 1}]}, "actions[0].action: shift takes 3 brokers"),
         (
             {"actions": [{"action": ["link", "a", "b"], "cost": 1}] * 2},
-            "actions[1]: the cost of link(a, b) stands twice",
+            "actions[1]: the cost of link(a, b) is given twice",
         ),
     ],
 )

@@ -60,7 +60,7 @@ def publisher(**fields: Any) -> dict[str, Any]:
             changed(publishers=[{"id": "p", "switch": "a", "advertisement": "0" * 17}]),
             "the address block has 16",
         ),
-        (publisher(id="t"), "the id 't' stands twice"),
+        (publisher(id="t"), "the id 't' is given twice"),
         (changed(limits={"flow": 3}), "unknown limit 'flow'"),
         (changed(limits={"flows": 2.5}), "limits.flows"),
         (changed(limits={"load": -2}), "limits.load"),

@@ -134,7 +134,7 @@ def test_second_links_of_other_peoples_graphs_are_merged_and_ours_are_refused(tm
     path.write_text(f"{head}{body}</graph></graphml>")
     assert read_topology(path) == Topology.of([("a", "b")])
     path.write_text(f'{head}<data key="k">mesh</data>{body}</graph></graphml>')
-    with pytest.raises(BadInput, match=r"double\.graphml: line 3: the link 'a' - 'b' stands twice"):
+    with pytest.raises(BadInput, match=r"double\.graphml: line 3: the link 'a' - 'b' is given twice"):
         read_topology(path)
 
 

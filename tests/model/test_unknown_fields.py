@@ -23,7 +23,7 @@ PLAN = plan_text(Plan("tree", "0" * 64, "1" * 64, (), "fast", Bounds(0, 0), None
         (
             read_topology,
             '{"brokers": ["a", "b"], "links": [["a", "b"]], "knd": "mesh"}',
-            "unknown field 'knd'; there are kind, brokers, links (is \"kind\" meant?)",
+            "unknown field 'knd'; there are kind, brokers, links (did you mean \"kind\"?)",
         ),
         (
             read_topology,
@@ -33,7 +33,7 @@ PLAN = plan_text(Plan("tree", "0" * 64, "1" * 64, (), "fast", Bounds(0, 0), None
         (
             read_topology,
             '{"brokers": ["a", "b"], "links": [{"ends": ["a", "b"], "latency": 3}]}',
-            "links[0]: unknown field 'latency'; there are ends, latency_ms, cost (is \"latency_ms\" meant?)",
+            "links[0]: unknown field 'latency'; there are ends, latency_ms, cost (did you mean \"latency_ms\"",
         ),
         (read_traffic, '{"classes": [], "window": 3}', "unknown field 'window'; there are classes"),
         (
@@ -50,7 +50,7 @@ PLAN = plan_text(Plan("tree", "0" * 64, "1" * 64, (), "fast", Bounds(0, 0), None
         (
             read_network,
             '{"switches": ["s"], "cables": [], "cabels": []}',
-            "unknown field 'cabels'; there are switches, cables (is ",
+            "unknown field 'cabels'; there are switches, cables (did you mean ",
         ),
         (
             read_network,
@@ -65,7 +65,7 @@ PLAN = plan_text(Plan("tree", "0" * 64, "1" * 64, (), "fast", Bounds(0, 0), None
         (
             read_route_workload,
             '{"publishers": [], "subscribers": [], "limit": {}}',
-            "unknown field 'limit'; there are publishers, subscribers, limits, dz_length (is ",
+            "unknown field 'limit'; there are publishers, subscribers, limits, dz_length (did you mean ",
         ),
         (
             read_route_workload,

@@ -38,6 +38,6 @@ def costs_from(document: Any) -> ActionCosts:
         only(an_object(item, place), ("action", "cost"), place)
         action = action_from(required(item, "action", place), f"{place}.action")
         if action in by_action:
-            raise BadInput(place, f"the cost of {action} stands twice")
+            raise BadInput(place, f"the cost of {action} is given twice")
         by_action[action] = a_whole_number(required(item, "cost", place), f"{place}.cost", 0, MOST)
     return ActionCosts(by_action, by_operation)

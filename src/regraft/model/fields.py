@@ -64,7 +64,7 @@ def only(document: Mapping[str, Any], known: Iterable[str], place: str = "", wha
 def meant(name: str, known: Iterable[str]) -> str:
     """A hint for a mistyped name; empty if no known name is similar."""
     close = difflib.get_close_matches(name, list(known), n=1)
-    return f' (is "{close[0]}" meant?)' if close else ""
+    return f' (did you mean "{close[0]}"?)' if close else ""
 
 
 def an_id(value: Any, place: str) -> str:

@@ -105,7 +105,7 @@ def parse_json(text: str) -> Any:
         raise BadInput("", f"not readable: {str(fault).partition(';')[0]}") from None
     if doubled:
         place = next((path for path, value in _walk(document) if isinstance(value, _Doubled)), "")
-        raise BadInput(place, f"the key {doubled[0].key!r} stands twice in one object")
+        raise BadInput(place, f"the key {doubled[0].key!r} is given twice in one object")
     return document
 
 

@@ -40,14 +40,14 @@ def parse(text: str) -> Graph:
     """The graph in the text; `BadInput` names the line."""
     graphs = [entry for entry in _entries(text) if entry.key == "graph" and isinstance(entry.value, list)]
     if len(graphs) != 1:
-        raise BadInput("", f"not GML: one 'graph [ … ]' is needed, here are {len(graphs)}")
+        raise BadInput("", f"not GML: one 'graph [ … ]' is needed, not {len(graphs)}")
     nodes, names = [], {}
     for entry in graphs[0].value:
         if entry.key == "node":
             fields = _fields(entry)
             number = _required(fields, "id", entry)
             if number in names:
-                raise BadInput(f"line {entry.line}", f"node id {number} stands twice")
+                raise BadInput(f"line {entry.line}", f"node id {number} is given twice")
             names[number] = str(fields.get("broker", number))
             nodes.append(Node(names[number], entry.line, fields))
     edges = []

@@ -72,7 +72,7 @@ def _brokers(graph: Graph) -> tuple[Broker, ...]:
         place = f"line {node.line}"
         id = an_id(node.id, place)
         if id in first:
-            raise BadInput(place, f"broker id {id!r} stands twice")
+            raise BadInput(place, f"broker id {id!r} is given twice")
         first[id] = Broker(id, **broker_fields(_typed(node.fields, place), place))
     return tuple(first.values())
 
@@ -94,7 +94,7 @@ def _links(graph: Graph, known: set[str], strict: bool) -> tuple[tuple[Link, ...
             links[pair] = Link(pair, **link_fields(_typed(edge.fields, place), place))
             lines.append(edge.line)
         elif strict:
-            raise BadInput(place, f"the link {pair[0]!r} - {pair[1]!r} stands twice")
+            raise BadInput(place, f"the link {pair[0]!r} - {pair[1]!r} is given twice")
     return tuple(links.values()), lines
 
 

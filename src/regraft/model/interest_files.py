@@ -1,6 +1,6 @@
 """Interest in files: who wants which topic (kTCO §III).
 
-CSV or Parquet with the columns `node` and `topic`; further columns are ignored, a pair may stand twice. The
+CSV or Parquet with the columns `node` and `topic`; further columns are ignored, a pair may occur twice. The
 suffix `.parquet`, a folder as Spark writes it, or the first four bytes tell Parquet from CSV.
 
 The measured table `interest` is such a folder: its column `broker` is the node, and a row with an `until` is

@@ -50,7 +50,7 @@ def network_from(document: Any) -> SwitchNetwork:
     for place, item in enumerate(a_list(required(whole, "cables"), "cables")):
         found = _cable(item, place)
         if found[0].cable in cables:
-            raise BadInput(f"cables[{place}]", f"the cable id {found[0].cable!r} stands twice")
+            raise BadInput(f"cables[{place}]", f"the cable id {found[0].cable!r} is given twice")
         cables.add(found[0].cable)
         edges += found
     return SwitchNetwork(tuple(switches), tuple(edges), positions or None)
@@ -75,7 +75,7 @@ def _cable(item: Any, number: int) -> list[Edge]:
     only(found, ("id", "ends", "weight", "lower", "upper", "one_way"), place)
     ends = a_list(required(found, "ends", place), f"{place}.ends")
     if len(ends) != 2:
-        raise BadInput(place, f"a cable has two ends, here are {len(ends)}")
+        raise BadInput(place, f"a cable has two ends, not {len(ends)}")
     one, other = (an_id(end, f"{place}.ends") for end in ends)
     id = a_text(found.get("id", f"c{number}"), f"{place}.id")
     weight = a_number(found.get("weight", 1), f"{place}.weight", 0)

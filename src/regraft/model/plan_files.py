@@ -72,7 +72,7 @@ def action_from(item: Any, place: str) -> Action:
     if not isinstance(operation, str) or operation not in ARGUMENTS:
         raise BadInput(place, f"unknown operation {brief(operation)}; known are {', '.join(ARGUMENTS)}")
     if len(brokers) != ARGUMENTS[operation]:
-        raise BadInput(place, f"{operation} takes {ARGUMENTS[operation]} brokers, here are {len(brokers)}")
+        raise BadInput(place, f"{operation} takes {ARGUMENTS[operation]} brokers, not {len(brokers)}")
     return Action(operation, tuple(an_id(id, f"{place}[{index}]") for index, id in enumerate(brokers, 1)))
 
 

@@ -71,7 +71,7 @@ class RouteWorkload:
         seen: set[str] = set()
         for where, host in self._hosts():
             if host.id in seen:
-                raise BadInput(where, f"the id {host.id!r} stands twice")
+                raise BadInput(where, f"the id {host.id!r} is given twice")
             seen.add(host.id)
         for place, publisher in enumerate(self.publishers):
             if not isfinite(publisher.rate) or publisher.rate < 0:

@@ -49,7 +49,7 @@ class SwitchNetwork:
         known: set[str] = set()
         for place, switch in enumerate(self.switches):
             if switch in known:
-                raise BadInput(f"switches[{place}]", f"switch id {switch!r} stands twice")
+                raise BadInput(f"switches[{place}]", f"switch id {switch!r} is given twice")
             known.add(switch)
         seen: set[tuple[str, str, str]] = set()
         for place, edge in enumerate(self.edges):

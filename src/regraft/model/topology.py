@@ -97,7 +97,7 @@ def check_links(ids: list[str], links: list[Ends]) -> None:
     known: set[str] = set()
     for index, id in enumerate(ids):
         if id in known:
-            raise BadInput(f"brokers[{index}]", f"broker id {id!r} stands twice")
+            raise BadInput(f"brokers[{index}]", f"broker id {id!r} is given twice")
         known.add(id)
     seen: set[Ends] = set()
     for index, (one, other) in enumerate(links):
@@ -110,7 +110,7 @@ def check_links(ids: list[str], links: list[Ends]) -> None:
         if ends(one, other) != (one, other):
             raise BadInput(place, f"the ends {one!r}, {other!r} must be in sorted order")
         if (one, other) in seen:
-            raise BadInput(place, f"the link {one!r} - {other!r} stands twice")
+            raise BadInput(place, f"the link {one!r} - {other!r} is given twice")
         seen.add((one, other))
 
 

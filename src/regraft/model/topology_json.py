@@ -92,7 +92,7 @@ def link_fields(found: dict[str, Any], place: str) -> dict[str, Any]:
 
 def _ends_from(pair: list[Any], place: str) -> tuple[str, str]:
     if len(pair) != 2:
-        raise BadInput(place, f"a link has two ends, here are {len(pair)}")
+        raise BadInput(place, f"a link has two ends, not {len(pair)}")
     return ends(an_id(pair[0], f"{place}[0]"), an_id(pair[1], f"{place}[1]"))
 
 

@@ -27,7 +27,7 @@ def exact(problem: Problem) -> Ints:
     """Parents of a tree of least cost."""
     size = len(problem.ids)
     if size > MOST_BROKERS:
-        raise BadInput("topology", f"an exact design takes at most {MOST_BROKERS} brokers, here are {size}")
+        raise BadInput("topology", f"an exact design takes at most {MOST_BROKERS} brokers, not {size}")
     region = tabulate(problem)
     best_tree(region, size)
     return region.found.copy()
