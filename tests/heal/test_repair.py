@@ -8,7 +8,7 @@ import pytest
 from regraft.evaluate.case import Case
 from regraft.evaluate.routing_cost import routing_cost
 from regraft.heal.cuts import CountedCuts, FlowCuts
-from regraft.heal.joints import joint_of
+from regraft.heal.gap import gap_of
 from regraft.heal.repair import Join, inserted, join, repaired
 from regraft.heal.spanning import best_tree, cut_tree
 from regraft.model import BadInput, Broker, Ends, Infeasible, Link, Topology, ends
@@ -106,12 +106,12 @@ def test_the_stated_cost_orders_joins_as_the_overlays_cost_does() -> None:
     tree = overlay(rng, 5, 10, cost=True)
     traffic = demands(rng, tree, 10)
     names = tuple(sorted(tree.neighbours["hub"], key=lambda name: (len(tree.neighbours[name]), name)))
-    joint = joint_of(tree, frozenset({"hub"}), frozenset({"hub"}), traffic, {}, dict.fromkeys(names, 9))
+    gap = gap_of(tree, frozenset({"hub"}), frozenset({"hub"}), traffic, {}, dict.fromkeys(names, 9))
     offsets = set()
     for links in trees(5):
         pairs = tuple(ends(names[i], names[j]) for i, j in links)
         whole = cost_of(repaired(tree, ["hub"], Join(pairs, 0, False)), traffic, {})
-        offsets.add(round(whole - joint.cost(links), 6))
+        offsets.add(round(whole - gap.cost(links), 6))
     assert len(offsets) == 1
 
 
@@ -221,6 +221,6 @@ def test_demands_that_are_no_whole_numbers_are_scaled() -> None:
 def test_cut_trees_and_best_trees_span_all_neighbours() -> None:
     tree = overlay(Random(7), 6, 0)
     names = tuple(sorted(tree.neighbours["hub"]))
-    joint = joint_of(tree, frozenset({"hub"}), frozenset({"hub"}), (), {}, dict.fromkeys(names, 9))
-    assert {end for link in cut_tree(joint)[0] for end in link} == set(range(6))
-    assert best_tree(joint).cost == 0  # type: ignore[union-attr]
+    gap = gap_of(tree, frozenset({"hub"}), frozenset({"hub"}), (), {}, dict.fromkeys(names, 9))
+    assert {end for link in cut_tree(gap)[0] for end in link} == set(range(6))
+    assert best_tree(gap).cost == 0  # type: ignore[union-attr]

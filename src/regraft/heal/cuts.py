@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from ortools.graph.python.max_flow import SimpleMaxFlow
 
-from regraft.heal.joints import Ints, Joint
+from regraft.heal.gap import Gap, Ints
 
 FEW = 12
 MOST_CLASSES = 1_000
@@ -31,8 +31,8 @@ class Cuts(Protocol):
         """The side of s in a minimum cut between s and t."""
 
 
-def cuts_of(joint: Joint) -> Cuts:
-    return CountedCuts(joint) if len(joint.names) <= FEW else FlowCuts(joint)
+def cuts_of(gap: Gap) -> Cuts:
+    return CountedCuts(gap) if len(gap.names) <= FEW else FlowCuts(gap)
 
 
 class CountedCuts:
@@ -40,11 +40,11 @@ class CountedCuts:
 
     exact = True
 
-    def __init__(self, joint: Joint) -> None:
-        k = self._k = len(joint.names)
+    def __init__(self, gap: Gap) -> None:
+        k = self._k = len(gap.names)
         within = np.zeros(1 << k)
-        sets = joint.classes @ (1 << np.arange(k, dtype=np.int64))
-        np.add.at(within, sets, joint.demand)
+        sets = gap.classes @ (1 << np.arange(k, dtype=np.int64))
+        np.add.at(within, sets, gap.demand)
         for bit in range(k):
             pairs = within.reshape(-1, 2, 1 << bit)
             pairs[:, 1] += pairs[:, 0]
@@ -61,18 +61,18 @@ class CountedCuts:
 class FlowCuts:
     """Flows are whole numbers: other demands are scaled and rounded, and then the cuts are not exact."""
 
-    def __init__(self, joint: Joint) -> None:
-        self._k = len(joint.names)
-        whole = bool(np.all(joint.demand == np.round(joint.demand)) and joint.demand.sum() < _LARGEST)
-        scale = 1.0 if whole else _LARGEST / max(joint.demand.sum(), 1e-300) / 2
-        sizes = joint.classes.sum(axis=1)
+    def __init__(self, gap: Gap) -> None:
+        self._k = len(gap.names)
+        whole = bool(np.all(gap.demand == np.round(gap.demand)) and gap.demand.sum() < _LARGEST)
+        scale = 1.0 if whole else _LARGEST / max(gap.demand.sum(), 1e-300) / 2
+        sizes = gap.classes.sum(axis=1)
         larger = np.flatnonzero(sizes > 2)
         most = MOST_CLASSES if len(larger) <= MOST_CLASSES else ROUGHLY
-        heavy = larger[np.argsort(-joint.demand[larger], kind="stable")[:most]]
+        heavy = larger[np.argsort(-gap.demand[larger], kind="stable")[:most]]
         self.exact = whole and len(heavy) == len(larger)
         others = np.setdiff1d(np.arange(len(sizes)), heavy)
         self._flow = SimpleMaxFlow()
-        for arcs in (_pairwise(joint, others, scale), _through_points(joint, heavy, scale)):
+        for arcs in (_pairwise(gap, others, scale), _through_points(gap, heavy, scale)):
             self._flow.add_arcs_with_capacity(*arcs)
 
     def side(self, s: int, t: int) -> frozenset[int]:
@@ -81,21 +81,21 @@ class FlowCuts:
         return frozenset(each for each in self._flow.get_source_side_min_cut() if each < self._k)
 
 
-def _pairwise(joint: Joint, rows: Ints, scale: float) -> Arcs:
+def _pairwise(gap: Gap, rows: Ints, scale: float) -> Arcs:
     """Each class as an exchange between all pairs of its members: exact for pairs."""
-    members = joint.classes[rows]
-    weight = joint.demand[rows] / np.maximum(members.sum(axis=1) - 1, 1)
+    members = gap.classes[rows]
+    weight = gap.demand[rows] / np.maximum(members.sum(axis=1) - 1, 1)
     amounts = members.T @ (members * np.round(weight * scale).astype(np.int64)[:, None])
     np.fill_diagonal(amounts, 0)
     one, other = np.nonzero(amounts)
     return one.astype(np.int32), other.astype(np.int32), amounts[one, other]
 
 
-def _through_points(joint: Joint, rows: Ints, scale: float) -> Arcs:
+def _through_points(gap: Gap, rows: Ints, scale: float) -> Arcs:
     """Each class as two points of its own, with all that it exchanges on the arc between them."""
-    k = len(joint.names)
-    amounts = np.maximum(1, np.round(joint.demand[rows] * scale)).astype(np.int64)
-    number, member = np.nonzero(joint.classes[rows])
+    k = len(gap.names)
+    amounts = np.maximum(1, np.round(gap.demand[rows] * scale)).astype(np.int64)
+    number, member = np.nonzero(gap.classes[rows])
     into = k + 2 * np.arange(len(rows))
     unlimited = np.full(len(member), _UNLIMITED, dtype=np.int64)
     return (

@@ -3,7 +3,7 @@
 Mimosa Pudica §4.3 joins the two neighbours of a broker on a path. In a tree a dead broker (or several dead
 ones that were linked) has k living neighbours, and any of the k^(k−2) trees over them repairs the overlay.
 Their costs are compared by OCBR's function (1). Only what happens between the neighbours differs: a traffic
-class is the set of neighbours behind which it has members, so 1,000 brokers come down to k points (`joints`).
+class is the set of neighbours behind which it has members, so 1,000 brokers come down to k points (`gap`).
 
 It stands here and not in `design`: it chooses among the links of one gap, within milliseconds, and knows
 nothing of sweeps, tabu lists or time limits; `heal` may not import `design`, and both read the same values of
@@ -13,7 +13,7 @@ nothing of sweeps, tabu lists or time limits; `heal` may not import `design`, an
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from regraft.heal.joints import joint_of
+from regraft.heal.gap import gap_of
 from regraft.heal.spanning import Tree, best_tree
 from regraft.model import BadInput, Broker, Ends, Infeasible, Link, Topology, ends
 from regraft.model.traffic import Traffic
@@ -50,12 +50,12 @@ def join(
     links: list[Ends] = []
     cost, exact = 0.0, True
     capacity = _capacities(topology, gone, max_degree)
-    for gap in _gaps(topology, gone):
-        joint = joint_of(topology, gap, gone, traffic, costs or {}, capacity)
-        found = best_tree(joint)
+    for group in _groups(topology, gone):
+        gap = gap_of(topology, group, gone, traffic, costs or {}, capacity)
+        found = best_tree(gap)
         if not isinstance(found, Tree):
             return found
-        pairs = [ends(joint.names[i], joint.names[j]) for i, j in found.links]
+        pairs = [ends(gap.names[i], gap.names[j]) for i, j in found.links]
         for pair in pairs:
             for end in pair:
                 capacity[end] -= 1
@@ -106,16 +106,16 @@ def _capacities(topology: Topology, gone: frozenset[str], max_degree: int | None
     return {id: most - len(near[id] - gone) for id in topology.ids if id not in gone}
 
 
-def _gaps(topology: Topology, gone: frozenset[str]) -> list[frozenset[str]]:
+def _groups(topology: Topology, gone: frozenset[str]) -> list[frozenset[str]]:
     """Dead brokers that were linked leave one gap; each gap is closed by itself."""
     left, found = set(gone), []
     while left:
-        gap, waiting = set[str](), [min(left)]
+        group, waiting = set[str](), [min(left)]
         while waiting:
             broker = waiting.pop()
             if broker in left:
                 left.discard(broker)
-                gap.add(broker)
+                group.add(broker)
                 waiting += topology.neighbours[broker] & left
-        found.append(frozenset(gap))
+        found.append(frozenset(group))
     return found

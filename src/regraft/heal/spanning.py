@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from regraft.heal.cuts import cuts_of
-from regraft.heal.joints import Joint, sides_of
+from regraft.heal.gap import Gap, sides_of
 from regraft.model import Infeasible
 
 Links = list[tuple[int, int]]
@@ -34,31 +34,31 @@ class Tree:
     exact: bool = True
 
 
-def best_tree(joint: Joint) -> Tree | Infeasible:
-    k = len(joint.names)
+def best_tree(gap: Gap) -> Tree | Infeasible:
+    k = len(gap.names)
     if k < 2:
         return Tree()
-    if min(joint.capacity) < 1 or sum(joint.capacity) < 2 * (k - 1):
-        full = joint.names[joint.capacity.index(min(joint.capacity))]
+    if min(gap.capacity) < 1 or sum(gap.capacity) < 2 * (k - 1):
+        full = gap.names[gap.capacity.index(min(gap.capacity))]
         return Infeasible("joining takes more links than its neighbours may get", "max_degree", full, True)
     if k == 2:
-        return Tree([(0, 1)], joint.cost([(0, 1)]), True)
-    links, proven = cut_tree(joint)
-    limited = not joint.free and _over(joint, links)
+        return Tree([(0, 1)], gap.cost([(0, 1)]), True)
+    links, proven = cut_tree(gap)
+    limited = not gap.free and _over(gap, links)
     if limited:
-        links = within_degrees(joint)
-    cost = joint.cost(links)
-    if limited or not joint.uniform:
-        links, cost = _exchanged(joint, links, cost)
+        links = within_degrees(gap)
+    cost = gap.cost(links)
+    if limited or not gap.uniform:
+        links, cost = _exchanged(gap, links, cost)
     links = sorted((min(link), max(link)) for link in links)
-    return Tree(links, cost, proven and joint.uniform and not limited)
+    return Tree(links, cost, proven and gap.uniform and not limited)
 
 
-def cut_tree(joint: Joint) -> tuple[Links, bool]:
+def cut_tree(gap: Gap) -> tuple[Links, bool]:
     """Gusfield's method: cut each point from its parent; the parent's other children on its side follow
     it."""
-    k = len(joint.names)
-    cuts = cuts_of(joint)
+    k = len(gap.names)
+    cuts = cuts_of(gap)
     parent = [0] * k
     for s in range(1, k):
         t = parent[s]
@@ -71,23 +71,19 @@ def cut_tree(joint: Joint) -> tuple[Links, bool]:
     return [(s, above) for s, above in enumerate(parent) if s != above], cuts.exact
 
 
-def within_degrees(joint: Joint) -> Links:
+def within_degrees(gap: Gap) -> Links:
     """A tree within the degree limit: each broker joins where it exchanges most, those with room for one link
     last.
 
     A broker with room for two or more links never reduces the room for later ones, so all find a place.
     """
-    k = len(joint.names)
-    together = (
-        joint.classes.T @ (joint.classes * joint.demand[:, None]) if len(joint.demand) else np.zeros((k, k))
-    )
-    order = sorted(range(k), key=lambda i: (joint.capacity[i] < 2, -together[i].sum(), i))
-    room = list(joint.capacity)
+    k = len(gap.names)
+    together = gap.classes.T @ (gap.classes * gap.demand[:, None]) if len(gap.demand) else np.zeros((k, k))
+    order = sorted(range(k), key=lambda i: (gap.capacity[i] < 2, -together[i].sum(), i))
+    room = list(gap.capacity)
     placed, links = [order[0]], []
     for i in order[1:]:
-        j = max(
-            (j for j in placed if room[j] > 0), key=lambda j: (together[i, j] / joint.link_costs[i, j], -j)
-        )
+        j = max((j for j in placed if room[j] > 0), key=lambda j: (together[i, j] / gap.link_costs[i, j], -j))
         links.append((i, j))
         room[i] -= 1
         room[j] -= 1
@@ -95,28 +91,28 @@ def within_degrees(joint: Joint) -> Links:
     return links
 
 
-def _over(joint: Joint, links: Links) -> bool:
-    degrees = np.bincount(np.array(links).ravel(), minlength=len(joint.names))
-    return bool(np.any(degrees > np.array(joint.capacity)))
+def _over(gap: Gap, links: Links) -> bool:
+    degrees = np.bincount(np.array(links).ravel(), minlength=len(gap.names))
+    return bool(np.any(degrees > np.array(gap.capacity)))
 
 
-def _exchanged(joint: Joint, links: Links, cost: float) -> tuple[Links, float]:
+def _exchanged(gap: Gap, links: Links, cost: float) -> tuple[Links, float]:
     """Exchanges one link at a time while that is cheaper: the dearest first, for the cheapest that reconnects
     the tree."""
-    left = max(4, min(EXCHANGES, EVALUATED // max(1, len(joint.demand))))
+    left = max(4, min(EXCHANGES, EVALUATED // max(1, len(gap.demand))))
     improved = True
     while improved and left > 0:
         improved = False
-        for number in sorted(range(len(links)), key=lambda n: -joint.link_costs[links[n]]):
-            side = sides_of(len(joint.names), links)[number] > 0
+        for number in sorted(range(len(links)), key=lambda n: -gap.link_costs[links[n]]):
+            side = sides_of(len(gap.names), links)[number] > 0
             pairs = [(int(a), int(b)) for a in np.flatnonzero(side) for b in np.flatnonzero(~side)]
-            pairs.sort(key=lambda pair: float(joint.link_costs[pair]))
+            pairs.sort(key=lambda pair: float(gap.link_costs[pair]))
             for pair in pairs[: max(2, EXCHANGES // len(links))]:
                 other = [*links[:number], pair, *links[number + 1 :]]
-                if pair == links[number] or _over(joint, other):
+                if pair == links[number] or _over(gap, other):
                     continue
                 left -= 1
-                if (cheaper := joint.cost(other)) < cost - 1e-12:
+                if (cheaper := gap.cost(other)) < cost - 1e-12:
                     links, cost, improved = other, cheaper, True
                     break
             if left <= 0 or improved:

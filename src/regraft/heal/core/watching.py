@@ -18,7 +18,9 @@ from regraft.model import RegraftError
 from regraft.model.facts import Load
 
 LOOK_SECONDS = 1.0
+"""How often the watches are brought up to date if nothing has happened."""
 FRESH_SECONDS = 0.2
+"""For how long a refused connection need not be tried again."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Watching:
     def start(self) -> None:
         self._settled = self._known.now + self._known.settings.settle
 
-    # Whom
+    # Which brokers
 
     def watch(self, extra: Iterable[str] | None = None) -> None:
         """To be called when links, brokers in this process, or leaders (`extra`) have changed."""

@@ -1,4 +1,4 @@
-"""Ponder obligation rules (Mimosa Pudica §4.3): text, checks, conflicts. Evaluated by `heal.react`. Pure."""
+"""Ponder obligation rules (Mimosa Pudica §4.3): text, checks, conflicts. `reaction` evaluates them. Pure."""
 
 from regraft.heal.rules.check import Checked, check
 from regraft.heal.rules.conflicts import Conflict, conflicts

@@ -20,8 +20,8 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
-    """k neighbours of a gap. `classes[t, i]`: class t has members behind neighbour i."""
+class Gap:
+    """The k living neighbours of a gap. `classes[t, i]`: class t has members behind neighbour i."""
 
     names: tuple[str, ...]
     classes: Ints
@@ -82,24 +82,25 @@ def sides_of(k: int, links: list[tuple[int, int]]) -> Ints:
     return sides
 
 
-def joint_of(
+def gap_of(
     topology: Topology,
-    gap: frozenset[str],
+    group: frozenset[str],
     gone: frozenset[str],
     traffic: Traffic,
     costs: Mapping[Ends, float],
     capacity: Mapping[str, int],
-) -> Joint:
+) -> Gap:
+    """`group`: the linked dead brokers that leave this gap; `gone`: all dead brokers."""
     near = topology.neighbours
-    around = {each for broker in gap for each in near[broker]} - gone
+    around = {each for broker in group for each in near[broker]} - gone
     # The neighbour with the fewest links comes first: where nothing else decides, it gets the others.
     names = tuple(sorted(around, key=lambda name: (len(near[name]), name)))
-    rows = _rows(traffic, _bits(topology, gap, gone, names))
+    rows = _rows(traffic, _bits(topology, group, gone, names))
     cost_of = {broker.id: broker.cost for broker in topology.brokers if broker.id in around}
     link_costs = np.array(
         [[0.0 if a == b else costs.get(ends(a, b), 1.0) for b in names] for a in names], dtype=np.float64
     ).reshape(len(names), len(names))
-    return Joint(
+    return Gap(
         names,
         _matrix(list(rows), len(names)),
         np.array(list(rows.values()), dtype=np.float64),
@@ -110,11 +111,11 @@ def joint_of(
 
 
 def _bits(
-    topology: Topology, gap: frozenset[str], gone: frozenset[str], names: tuple[str, ...]
+    topology: Topology, group: frozenset[str], gone: frozenset[str], names: tuple[str, ...]
 ) -> dict[str, int]:
     """Behind which neighbour each living broker is: one bit for each neighbour."""
     near = topology.neighbours
-    bits = dict.fromkeys(gap, 0)
+    bits = dict.fromkeys(group, 0)
     for number, name in enumerate(names):
         bits[name] = 1 << number
         waiting = [name]
