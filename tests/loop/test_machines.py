@@ -8,7 +8,7 @@ from regraft.loop.phases import PHASES, Phase
 from regraft.loop.policy import Mode, Policy
 from regraft.loop.state import first_state
 from regraft.loop.step import step
-from regraft.loop.turn import Turn
+from regraft.loop.step_draft import StepDraft
 from regraft.loop.values import ENDED, PROPOSAL_STATES, ProposalState
 from regraft.model import IllegalTransition
 from regraft.testing.loop_world import LoopWorld
@@ -30,13 +30,13 @@ def test_only_how_its_gain_was_measured_can_be_added_to_a_proposal_that_has_ende
 
 def test_random_histories_take_every_transition_of_the_phases(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: set[tuple[Phase, Phase]] = set()
-    go = Turn.go
+    enter = StepDraft.enter
 
-    def noted(turn: Turn, phase: Phase) -> int:
-        taken.add((turn.state.phase, phase))
-        return go(turn, phase)
+    def noted(draft: StepDraft, phase: Phase) -> int:
+        taken.add((draft.state.phase, phase))
+        return enter(draft, phase)
 
-    monkeypatch.setattr(Turn, "go", noted)
+    monkeypatch.setattr(StepDraft, "enter", noted)
     for seed in range(300):
         LoopWorld(seed, MODES[seed % 3]).run(120)
     assert taken == {(before, after) for before, row in PHASES.table.items() for after in row}
@@ -54,11 +54,11 @@ def test_random_histories_take_every_transition_of_proposals() -> None:
 
 def test_an_illegal_phase_raises_with_the_phases_of_the_step() -> None:
     state = first_state(Policy(), "propose", 0.0)
-    turn = Turn(state, 1.0)
-    turn.go(Phase.MEASURING)
+    draft = StepDraft(state, 1.0)
+    draft.enter(Phase.MEASURING)
     with pytest.raises(IllegalTransition, match="the loop: waiting → measuring cannot become designing"):
-        turn.go(Phase.DESIGNING)
-    assert turn.state.phase is Phase.MEASURING
+        draft.enter(Phase.DESIGNING)
+    assert draft.state.phase is Phase.MEASURING
 
 
 def test_a_failure_that_answers_no_command_is_a_fault_of_the_shell() -> None:

@@ -86,6 +86,8 @@ def test_a_loop_that_lets_people_approve_what_is_only_shown_is_caught(
 
 
 def test_a_loop_that_keeps_stale_proposals_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regraft.loop.turn.Turn.withdraw", lambda self, reason, state="withdrawn": None)
+    monkeypatch.setattr(
+        "regraft.loop.step_draft.StepDraft.withdraw", lambda self, reason, state="withdrawn": None
+    )
     with pytest.raises(BrokenPromise):
         _histories()

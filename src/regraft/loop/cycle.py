@@ -10,81 +10,83 @@ from regraft.loop.judging import Comparison
 from regraft.loop.phases import Phase
 from regraft.loop.proposing import propose
 from regraft.loop.state import next_end
+from regraft.loop.step_draft import StepDraft
 from regraft.loop.troubles import blocks, mark_working
-from regraft.loop.turn import Turn
 from regraft.loop.values import Candidate, ProposalState
 from regraft.model.phrases import counted
 
 
-def measure_if_due(turn: Turn) -> None:
+def measure_if_due(draft: StepDraft) -> None:
     """Measure the last window that has ended; windows before it that were missed stay unmeasured."""
-    state = turn.state
-    width, settle = turn.policy.window_seconds, turn.policy.settle_seconds
+    state = draft.state
+    width, settle = draft.policy.window_seconds, draft.policy.settle_seconds
     # `due` is never this far ahead unless the clock was set back; without this the loop would wait for hours.
     # (While a part fails, a retry may set `due` as far ahead.)
-    if not state.troubles and state.due > turn.at + 2 * width + settle:
-        turn.set(due=next_end(turn.at, turn.policy) + settle)
+    if not state.troubles and state.due > draft.at + 2 * width + settle:
+        draft.set(due=next_end(draft.at, draft.policy) + settle)
         return
-    if state.phase != Phase.WAITING or turn.at < state.due or blocks(turn, "measure", "disk"):
+    if state.phase != Phase.WAITING or draft.at < state.due or blocks(draft, "measure", "disk"):
         return
-    end = (turn.at - settle) // width * width
-    turn.set(due=end + width + settle)
-    turn.do(Measure(ticket=turn.go(Phase.MEASURING), start=end - width, end=end))
+    end = (draft.at - settle) // width * width
+    draft.set(due=end + width + settle)
+    draft.do(Measure(ticket=draft.enter(Phase.MEASURING), start=end - width, end=end))
 
 
-def measured(turn: Turn, event: events.Measured) -> None:
-    mark_working(turn, "measure")
-    turn.set(window=event.window)
+def measured(draft: StepDraft, event: events.Measured) -> None:
+    mark_working(draft, "measure")
+    draft.set(window=event.window)
     window = event.window
-    if window.publications < turn.policy.least_publications:
-        least = turn.policy.least_publications
+    if window.publications < draft.policy.least_publications:
+        least = draft.policy.least_publications
         few = counted(window.publications, "publication")
-        turn.log("quiet", f"{few} in the window: too few to judge by, at least {least:,} are needed")
-        turn.go(Phase.WAITING)
+        draft.log("quiet", f"{few} in the window: too few to judge by, at least {least:,} are needed")
+        draft.enter(Phase.WAITING)
         return
-    state = turn.state
-    ticket = turn.go(Phase.JUDGING)
-    turn.do(Assess(ticket=ticket, window=window, candidate=state.candidate, proposal=state.proposal))
+    state = draft.state
+    ticket = draft.enter(Phase.JUDGING)
+    draft.do(Assess(ticket=ticket, window=window, candidate=state.candidate, proposal=state.proposal))
 
 
-def judged(turn: Turn, event: events.Judged) -> None:
-    turn.set(cost=event.cost)
+def judged(draft: StepDraft, event: events.Judged) -> None:
+    draft.set(cost=event.cost)
     broken = [verdict for verdict in event.current.now if verdict.hard and verdict.kept is False]
     said = (
         "; ".join(f"{goal_name(verdict.goal)}: {verdict.reason}" for verdict in broken)
         or "all hard goals are kept"
     )
     numbers: dict[str, float | None] = {verdict.goal: verdict.number for verdict in event.current.now}
-    turn.log("judged", said, numbers={**numbers, "publications": float(event.window.publications)})
-    _verify(turn, event)
-    if turn.state.proposal is not None and _proposal_stands(turn, event.proposal):
-        turn.go(Phase.WAITING)
-    elif turn.state.candidate is not None and _candidate_stands(turn, event):
-        _plan_if_confirmed(turn)
-    elif not broken and turn.at < turn.state.cooling_until:
-        left = turn.state.cooling_until - turn.at
-        turn.log("cooling", f"the last change is too recent, {left:.0f} s are left")
-        turn.go(Phase.WAITING)
-    elif blocks(turn, "design"):
-        turn.go(Phase.WAITING)
+    draft.log("judged", said, numbers={**numbers, "publications": float(event.window.publications)})
+    _verify(draft, event)
+    if draft.state.proposal is not None and _proposal_stands(draft, event.proposal):
+        draft.enter(Phase.WAITING)
+    elif draft.state.candidate is not None and _candidate_stands(draft, event):
+        _plan_if_confirmed(draft)
+    elif not broken and draft.at < draft.state.cooling_until:
+        left = draft.state.cooling_until - draft.at
+        draft.log("cooling", f"the last change is too recent, {left:.0f} s are left")
+        draft.enter(Phase.WAITING)
+    elif blocks(draft, "design"):
+        draft.enter(Phase.WAITING)
     else:
-        windows = turn.policy.confirm
-        most = turn.policy.max_actions if turn.state.mode == "automatic" else None
-        turn.do(
-            Design(ticket=turn.go(Phase.DESIGNING), window=event.window, windows=windows, max_actions=most)
+        windows = draft.policy.confirm
+        most = draft.policy.max_actions if draft.state.mode == "automatic" else None
+        draft.do(
+            Design(
+                ticket=draft.enter(Phase.DESIGNING), window=event.window, windows=windows, max_actions=most
+            )
         )
 
 
-def _verify(turn: Turn, event: events.Judged) -> None:
+def _verify(draft: StepDraft, event: events.Judged) -> None:
     """Did the last change gain what it should have? The first whole window on the new topology shows it.
 
     Costs are compared per publication, because two windows never have the same traffic.
     """
-    expected, window = turn.state.expected, event.window
+    expected, window = draft.state.expected, event.window
     if expected is None or window.start < expected.after or not window.publications:
         return
-    turn.set(expected=None)
-    if event.cost is None or turn.state.topology != expected.goal or not expected.cost_before:
+    draft.set(expected=None)
+    if event.cost is None or draft.state.topology != expected.goal or not expected.cost_before:
         return
     cost = event.cost / window.publications
     gained = 1 - cost / expected.cost_before
@@ -96,42 +98,42 @@ def _verify(turn: Turn, event: events.Judged) -> None:
     }
     kind = "verified" if gained > 0 else "disappointed"
     text = f"a publication costs {cost:.4g} instead of {expected.cost_before:.4g}: {gained:.1%} saved"
-    turn.log(kind, f"{text}, {expected.gain:.1%} were expected", plan=expected.plan, numbers=numbers)
-    turn.do(Settle(plan=expected.plan, state=ProposalState.DONE, reason="carried out", measured_gain=gained))
+    draft.log(kind, f"{text}, {expected.gain:.1%} were expected", plan=expected.plan, numbers=numbers)
+    draft.do(Settle(plan=expected.plan, state=ProposalState.DONE, reason="carried out", measured_gain=gained))
 
 
-def _proposal_stands(turn: Turn, seen: Comparison | None) -> bool:
+def _proposal_stands(draft: StepDraft, seen: Comparison | None) -> bool:
     """A proposal waits while it gains. Half the least gain is enough, so that it does not come and go."""
-    proposal = turn.state.proposal
+    proposal = draft.state.proposal
     assert proposal is not None
     if proposal.cause != "traffic" or seen is None:
         return True
-    if seen.against is None and (seen.mends or seen.gain >= turn.policy.least_gain / 2):
+    if seen.against is None and (seen.mends or seen.gain >= draft.policy.least_gain / 2):
         waits = "and is only shown" if proposal.observed else "and waits"
         text = f"the plan {proposal.planned.plan[:12]} would still save {seen.gain:.1%}, {waits}"
-        turn.log("kept", text, plan=proposal.planned.plan, numbers={"gain": seen.gain})
+        draft.log("kept", text, plan=proposal.planned.plan, numbers={"gain": seen.gain})
         return True
     reason = seen.against or f"it would save {seen.gain:.1%} of the {goal_name(seen.improves)} now"
-    turn.withdraw(reason)
-    turn.set(candidate=None)
+    draft.withdraw(reason)
+    draft.set(candidate=None)
     return False
 
 
-def _candidate_stands(turn: Turn, event: events.Judged) -> bool:
+def _candidate_stands(draft: StepDraft, event: events.Judged) -> bool:
     """Whether the candidate found in earlier windows gains in this one as well."""
-    candidate, seen = turn.state.candidate, event.candidate
+    candidate, seen = draft.state.candidate, event.candidate
     assert candidate is not None
     if seen is None:
-        turn.set(candidate=None)
+        draft.set(candidate=None)
         return False
     again = _seen_again(candidate, seen, event.candidate_saved)
-    reason = _why_not_worth_it(turn, again)
+    reason = _why_not_worth_it(draft, again)
     if reason is None:
-        turn.set(candidate=again)
+        draft.set(candidate=again)
         return True
     text = f"what was found in {counted(candidate.windows, 'window')} is given up: {reason}"
-    turn.log("unconfirmed", text, numbers={"gain": seen.gain})
-    turn.set(candidate=None)
+    draft.log("unconfirmed", text, numbers={"gain": seen.gain})
+    draft.set(candidate=None)
     return False
 
 
@@ -139,31 +141,31 @@ def _seen_again(candidate: Candidate, seen: Comparison, saved: float) -> Candida
     return msgspec.structs.replace(candidate, windows=candidate.windows + 1, comparison=seen, saved=saved)
 
 
-def designed(turn: Turn, event: events.Designed) -> None:
-    mark_working(turn, "design")
+def designed(draft: StepDraft, event: events.Designed) -> None:
+    mark_working(draft, "design")
     candidate = event.candidate
-    if turn.state.candidate is not None:
-        _refined(turn, turn.state.candidate, candidate)
+    if draft.state.candidate is not None:
+        _refined(draft, draft.state.candidate, candidate)
     elif candidate is None:
-        turn.log("kept", f"nothing better was found: {event.reason}")
-        turn.go(Phase.WAITING)
-    elif reason := _why_not_worth_it(turn, candidate):
-        turn.log("kept", reason, numbers=_numbers(candidate))
-        turn.go(Phase.WAITING)
+        draft.log("kept", f"nothing better was found: {event.reason}")
+        draft.enter(Phase.WAITING)
+    elif reason := _why_not_worth_it(draft, candidate):
+        draft.log("kept", reason, numbers=_numbers(candidate))
+        draft.enter(Phase.WAITING)
     else:
-        turn.set(candidate=candidate)
-        _plan_if_confirmed(turn)
+        draft.set(candidate=candidate)
+        _plan_if_confirmed(draft)
 
 
-def _why_not_worth_it(turn: Turn, candidate: Candidate) -> str | None:
+def _why_not_worth_it(draft: StepDraft, candidate: Candidate) -> str | None:
     """Why the candidate is not worth a change, by the last window that it was judged in."""
     seen = candidate.comparison
     if seen.against is not None:
         return f"the best that was found cannot be used: {seen.against}"
     if seen.mends:
         return None
-    memory = still_remembered(turn.state.memory, turn.at, turn.policy)
-    needed = required_gain(memory, candidate, turn.policy)
+    memory = still_remembered(draft.state.memory, draft.at, draft.policy)
+    needed = required_gain(memory, candidate, draft.policy)
     if seen.gain >= needed:
         return None
     times = undone(memory, candidate)
@@ -172,64 +174,68 @@ def _why_not_worth_it(turn: Turn, candidate: Candidate) -> str | None:
     return f"{saves}, at least {needed:.1%} is needed{because}"
 
 
-def _plan_if_confirmed(turn: Turn) -> None:
+def _plan_if_confirmed(draft: StepDraft) -> None:
     """Plan the candidate if it has gained in enough windows; otherwise wait for the next window."""
-    candidate = turn.state.candidate
+    candidate = draft.state.candidate
     assert candidate is not None
-    if candidate.windows < turn.policy.confirm:
+    if candidate.windows < draft.policy.confirm:
         saves = f"{candidate.comparison.gain:.1%} of the {goal_name(candidate.comparison.improves)}"
-        seen = f"seen in {candidate.windows} of {counted(turn.policy.confirm, 'window')}"
-        turn.log("unconfirmed", f"{saves} could be saved; {seen}", numbers=_numbers(candidate))
-        turn.go(Phase.WAITING)
-    elif blocks(turn, "plan"):
-        turn.go(Phase.WAITING)
+        seen = f"seen in {candidate.windows} of {counted(draft.policy.confirm, 'window')}"
+        draft.log("unconfirmed", f"{saves} could be saved; {seen}", numbers=_numbers(candidate))
+        draft.enter(Phase.WAITING)
+    elif blocks(draft, "plan"):
+        draft.enter(Phase.WAITING)
     elif candidate.windows > 1:
-        _refine(turn, candidate)
+        _refine(draft, candidate)
     else:
-        turn.do(MakePlan(ticket=turn.go(Phase.PLANNING), candidate=candidate))
+        draft.do(MakePlan(ticket=draft.enter(Phase.PLANNING), candidate=candidate))
 
 
-def _refine(turn: Turn, candidate: Candidate) -> None:
+def _refine(draft: StepDraft, candidate: Candidate) -> None:
     """Design once more, for exactly the windows in which the candidate was confirmed.
 
     The design that found the candidate also looked at the traffic of earlier windows.
     """
-    window = turn.state.window
+    window = draft.state.window
     assert window is not None
-    most = turn.policy.max_actions if turn.state.mode == "automatic" else None
-    turn.do(
-        Design(ticket=turn.go(Phase.DESIGNING), window=window, windows=candidate.windows, max_actions=most)
+    most = draft.policy.max_actions if draft.state.mode == "automatic" else None
+    draft.do(
+        Design(
+            ticket=draft.enter(Phase.DESIGNING), window=window, windows=candidate.windows, max_actions=most
+        )
     )
 
 
-def _refined(turn: Turn, known: Candidate, new: Candidate | None) -> None:
+def _refined(draft: StepDraft, known: Candidate, new: Candidate | None) -> None:
     """Plan the refined candidate if it gains more than the confirmed one, otherwise the confirmed one."""
-    if new is not None and new.comparison.gain > known.comparison.gain and not _why_not_worth_it(turn, new):
+    if new is not None and new.comparison.gain > known.comparison.gain and not _why_not_worth_it(draft, new):
         known = msgspec.structs.replace(new, windows=known.windows)
-        turn.set(candidate=known)
-    turn.do(MakePlan(ticket=turn.go(Phase.PLANNING), candidate=known))
+        draft.set(candidate=known)
+    draft.do(MakePlan(ticket=draft.enter(Phase.PLANNING), candidate=known))
 
 
-def planned(turn: Turn, event: events.PlanMade) -> None:
+def planned(draft: StepDraft, event: events.PlanMade) -> None:
     """A plan for a candidate was made, or cannot be; `intents` handles plans for Intents."""
-    mark_working(turn, "plan")
-    candidate, window = turn.state.candidate, turn.state.window
+    mark_working(draft, "plan")
+    candidate, window = draft.state.candidate, draft.state.window
     assert candidate is not None
     assert window is not None
     made = event.planned
     if made is None:
-        turn.log(
+        draft.log(
             "kept", f"there is no way to the better topology: {event.reason}", numbers=_numbers(candidate)
         )
-        turn.set(candidate=None)
-        turn.go(Phase.WAITING)
-    elif reason := costs_too_much(made, candidate, window, turn.policy):
-        turn.log("kept", f"the change is not worth it: {reason}", numbers=_numbers(candidate), plan=made.plan)
-        turn.set(candidate=None)
-        turn.go(Phase.WAITING)
+        draft.set(candidate=None)
+        draft.enter(Phase.WAITING)
+    elif reason := costs_too_much(made, candidate, window, draft.policy):
+        draft.log(
+            "kept", f"the change is not worth it: {reason}", numbers=_numbers(candidate), plan=made.plan
+        )
+        draft.set(candidate=None)
+        draft.enter(Phase.WAITING)
     else:
-        memory = still_remembered(turn.state.memory, turn.at, turn.policy)
-        propose(turn, made, candidate, required_gain(memory, candidate, turn.policy))
+        memory = still_remembered(draft.state.memory, draft.at, draft.policy)
+        propose(draft, made, candidate, required_gain(memory, candidate, draft.policy))
 
 
 def _numbers(candidate: Candidate) -> dict[str, float | None]:

@@ -13,24 +13,24 @@ from regraft.loop.commands import AnswerIntents, Propose, Repair, StopRun
 from regraft.loop.deploying import deploy
 from regraft.loop.phases import Phase
 from regraft.loop.state import State
+from regraft.loop.step_draft import StepDraft
 from regraft.loop.troubles import blocks, mark_working
-from regraft.loop.turn import Turn
 from regraft.loop.values import Proposal, Wanted
 from regraft.model.intents import describe
 
 
-def raised(turn: Turn, event: events.IntentRaised) -> None:
-    proposal = turn.state.proposal
-    known = (*turn.state.wanted, *turn.state.repairing, *(proposal.wanted if proposal else ()))
+def raised(draft: StepDraft, event: events.IntentRaised) -> None:
+    proposal = draft.state.proposal
+    known = (*draft.state.wanted, *draft.state.repairing, *(proposal.wanted if proposal else ()))
     if any(each.id == event.id for each in known):
         return
-    turn.set(wanted=(*turn.state.wanted, Wanted(id=event.id, intent=event.intent, at=event.at)))
-    if (why := _only_observes(turn.state)) is not None:
-        _give_up(turn, why)
+    draft.set(wanted=(*draft.state.wanted, Wanted(id=event.id, intent=event.intent, at=event.at)))
+    if (why := _only_observes(draft.state)) is not None:
+        _give_up(draft, why)
         return
-    turn.log("healing", f"{describe(event.intent)}: taken up", acted=True)
-    _stop_run_for_traffic(turn)
-    repair_if_wanted(turn)
+    draft.log("healing", f"{describe(event.intent)}: taken up", acted=True)
+    _stop_run_for_traffic(draft)
+    repair_if_wanted(draft)
 
 
 def _only_observes(state: State) -> str | None:
@@ -40,61 +40,61 @@ def _only_observes(state: State) -> str | None:
     return "the loop only observes" if state.mode == "observe" else None
 
 
-def _give_up(turn: Turn, why: str) -> None:
+def _give_up(draft: StepDraft, why: str) -> None:
     """Give up the Intents that wait or are being planned; a repair that is being carried out continues."""
-    state = turn.state
+    state = draft.state
     planned = state.repairing if state.phase == Phase.PLANNING else ()
     left = (*planned, *state.wanted)
     if not left:
         return
-    turn.set(wanted=())
+    draft.set(wanted=())
     if planned:
-        turn.set(repairing=())
-        turn.go(Phase.WAITING)
+        draft.set(repairing=())
+        draft.enter(Phase.WAITING)
     for each in left:
-        turn.log("healing", f"{describe(each.intent)}: not done, {why}")
-    turn.do(AnswerIntents(intents=tuple(each.id for each in left), done=False, reason=why))
+        draft.log("healing", f"{describe(each.intent)}: not done, {why}")
+    draft.do(AnswerIntents(intents=tuple(each.id for each in left), done=False, reason=why))
 
 
-def _stop_run_for_traffic(turn: Turn) -> None:
-    running = turn.state.running
+def _stop_run_for_traffic(draft: StepDraft) -> None:
+    running = draft.state.running
     if running is not None and running.cause != "healing" and running.stopping is None:
         reason = "healing goes first"
-        turn.set(running=msgspec.structs.replace(running, stopping=reason))
-        turn.do(StopRun(reason=reason))
+        draft.set(running=msgspec.structs.replace(running, stopping=reason))
+        draft.do(StopRun(reason=reason))
 
 
-def repair_if_wanted(turn: Turn) -> None:
+def repair_if_wanted(draft: StepDraft) -> None:
     """Make one plan for all Intents that wait, as soon as no run is under way."""
-    if (why := _only_observes(turn.state)) is not None:
-        _give_up(turn, why)
-    state = turn.state
-    if not state.wanted or state.repairing or state.phase == Phase.DEPLOYING or blocks(turn, "coordination"):
+    if (why := _only_observes(draft.state)) is not None:
+        _give_up(draft, why)
+    state = draft.state
+    if not state.wanted or state.repairing or state.phase == Phase.DEPLOYING or blocks(draft, "coordination"):
         return
-    turn.withdraw("healing changes the topology")
-    turn.set(repairing=turn.state.wanted, wanted=(), candidate=None)
-    turn.do(Repair(ticket=turn.go(Phase.PLANNING), wanted=turn.state.repairing))
+    draft.withdraw("healing changes the topology")
+    draft.set(repairing=draft.state.wanted, wanted=(), candidate=None)
+    draft.do(Repair(ticket=draft.enter(Phase.PLANNING), wanted=draft.state.repairing))
 
 
-def repair_planned(turn: Turn, event: events.PlanMade) -> None:
-    mark_working(turn, "plan")
-    repairing = turn.state.repairing
+def repair_planned(draft: StepDraft, event: events.PlanMade) -> None:
+    mark_working(draft, "plan")
+    repairing = draft.state.repairing
     ids = tuple(each.id for each in repairing)
     if event.planned is None:
-        turn.log("healing", f"not done: {event.reason}")
-        turn.set(repairing=())
-        turn.go(Phase.WAITING)
-        turn.do(AnswerIntents(intents=ids, done=False, reason=event.reason))
+        draft.log("healing", f"not done: {event.reason}")
+        draft.set(repairing=())
+        draft.enter(Phase.WAITING)
+        draft.do(AnswerIntents(intents=ids, done=False, reason=event.reason))
         return
-    reason = None if turn.policy.heal else "repairs need approval"
+    reason = None if draft.policy.heal else "repairs need approval"
     proposal = Proposal(
-        planned=event.planned, cause="healing", made_at=turn.at, needs_approval=reason, wanted=repairing
+        planned=event.planned, cause="healing", made_at=draft.at, needs_approval=reason, wanted=repairing
     )
-    turn.do(Propose(proposal=proposal))
+    draft.do(Propose(proposal=proposal))
     if reason is None:
-        deploy(turn, proposal, by="healing")
+        deploy(draft, proposal, by="healing")
         return
     text = "; ".join(describe(each.intent) for each in repairing)
-    turn.log("proposed", f"healing: {text}", acted=True, plan=event.planned.plan)
-    turn.set(proposal=proposal, repairing=())
-    turn.go(Phase.WAITING)
+    draft.log("proposed", f"healing: {text}", acted=True, plan=event.planned.plan)
+    draft.set(proposal=proposal, repairing=())
+    draft.enter(Phase.WAITING)

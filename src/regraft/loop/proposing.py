@@ -10,44 +10,44 @@ from regraft.loop.goals import goal_name
 from regraft.loop.hysteresis import pays_back_after, price
 from regraft.loop.phases import Phase
 from regraft.loop.state import State
-from regraft.loop.turn import Turn
+from regraft.loop.step_draft import StepDraft
 from regraft.loop.values import Candidate, Planned, Proposal, ProposalState
 from regraft.model.phrases import counted
 
 WITHIN_LIMITS = "within the limits of automatic mode"
 
 
-def propose(turn: Turn, made: Planned, candidate: Candidate, needed_gain: float) -> None:
+def propose(draft: StepDraft, made: Planned, candidate: Candidate, needed_gain: float) -> None:
     """Carry the plan out at once if the loop may; otherwise it waits for a person, or until the loop may.
 
     While the loop only observes, the plan is only shown.
     """
-    window = turn.state.window
+    window = draft.state.window
     assert window is not None
-    reason = _needs_approval(turn.state, made, turn.at)
+    reason = _needs_approval(draft.state, made, draft.at)
     proposal = Proposal(
         planned=made,
         cause="traffic",
-        made_at=turn.at,
+        made_at=draft.at,
         candidate=candidate,
-        price=price(made, turn.policy),
-        pays_back_after=pays_back_after(made, candidate, window, turn.policy),
+        price=price(made, draft.policy),
+        pays_back_after=pays_back_after(made, candidate, window, draft.policy),
         needed_gain=needed_gain,
         needs_approval=reason,
-        outside_limits=outside_limits_reason(made, turn.state.spent, turn.policy, turn.at),
-        observed=turn.state.only_observes is not None,
+        outside_limits=outside_limits_reason(made, draft.state.spent, draft.policy, draft.at),
+        observed=draft.state.only_observes is not None,
     )
-    turn.do(Propose(proposal=proposal))
-    _say(turn, proposal, candidate)
-    turn.set(proposal=proposal, candidate=None)
-    turn.go(Phase.WAITING)
+    draft.do(Propose(proposal=proposal))
+    _say(draft, proposal, candidate)
+    draft.set(proposal=proposal, candidate=None)
+    draft.enter(Phase.WAITING)
     if reason is None:
-        deploy_if_allowed(turn)
-    elif turn.state.effective_mode == "automatic":
-        turn.log("waiting", f"the plan {made.plan[:12]} waits: {reason}", plan=made.plan)
+        deploy_if_allowed(draft)
+    elif draft.state.effective_mode == "automatic":
+        draft.log("waiting", f"the plan {made.plan[:12]} waits: {reason}", plan=made.plan)
 
 
-def _say(turn: Turn, proposal: Proposal, candidate: Candidate) -> None:
+def _say(draft: StepDraft, proposal: Proposal, candidate: Candidate) -> None:
     made, gain = proposal.planned, candidate.comparison.gain
     size = f"{counted(made.steps, 'step')}, {counted(made.actions, 'action')}"
     saved = f"{gain:.1%} of the {goal_name(candidate.comparison.improves)}"
@@ -60,39 +60,39 @@ def _say(turn: Turn, proposal: Proposal, candidate: Candidate) -> None:
         "price": proposal.price,
         "pays_back_after": proposal.pays_back_after,
     }
-    if (why := turn.state.only_observes) is not None:
+    if (why := draft.state.only_observes) is not None:
         text = f"{size} would save {saved}; the loop only observes ({why})"
-        turn.log("would-propose", text, plan=made.plan, numbers=numbers)
+        draft.log("would-propose", text, plan=made.plan, numbers=numbers)
     else:
-        turn.log("proposed", f"{size} to save {saved}", acted=True, plan=made.plan, numbers=numbers)
+        draft.log("proposed", f"{size} to save {saved}", acted=True, plan=made.plan, numbers=numbers)
 
 
 def is_only_shown(state: State) -> bool:
     return state.proposal is not None and state.proposal.observed
 
 
-def propose_what_was_shown(turn: Turn) -> None:
+def propose_what_was_shown(draft: StepDraft) -> None:
     """Propose a plan that was only shown, as soon as the loop does more than observe."""
-    proposal = turn.state.proposal
-    if proposal is None or not proposal.observed or turn.state.only_observes is not None:
+    proposal = draft.state.proposal
+    if proposal is None or not proposal.observed or draft.state.only_observes is not None:
         return
     plan = proposal.planned.plan
-    reason = _needs_approval(turn.state, proposal.planned, turn.at)
-    turn.set(proposal=msgspec.structs.replace(proposal, observed=False, needs_approval=reason))
-    turn.settle(plan, ProposalState.WAITING, reason or WITHIN_LIMITS)
+    reason = _needs_approval(draft.state, proposal.planned, draft.at)
+    draft.set(proposal=msgspec.structs.replace(proposal, observed=False, needs_approval=reason))
+    draft.settle(plan, ProposalState.WAITING, reason or WITHIN_LIMITS)
     text = f"the plan {plan[:12]}, which was only shown, is proposed now"
-    turn.log("proposed", text, plan=plan, acted=True)
+    draft.log("proposed", text, plan=plan, acted=True)
 
 
-def deploy_if_allowed(turn: Turn) -> None:
+def deploy_if_allowed(draft: StepDraft) -> None:
     """In automatic mode: carry out the proposal that waits, as soon as nothing is in the way."""
-    state, proposal = turn.state, turn.state.proposal
+    state, proposal = draft.state, draft.state.proposal
     if proposal is None or state.phase != Phase.WAITING or state.wanted or proposal.cause != "traffic":
         return
-    if _needs_approval(state, proposal.planned, turn.at) is None:
+    if _needs_approval(state, proposal.planned, draft.at) is None:
         plan = proposal.planned.plan
-        turn.log("approved", f"the plan {plan[:12]} is {WITHIN_LIMITS}", plan=plan, acted=True)
-        deploy(turn, proposal, by="loop")
+        draft.log("approved", f"the plan {plan[:12]} is {WITHIN_LIMITS}", plan=plan, acted=True)
+        deploy(draft, proposal, by="loop")
 
 
 def _needs_approval(state: State, made: Planned, at: float) -> str | None:
@@ -134,28 +134,28 @@ def busy(state: State) -> tuple[str, str] | None:
     return None
 
 
-def approved(turn: Turn, event: events.Approved) -> None:
-    no = refusal(turn.state, event.plan) or busy(turn.state)
+def approved(draft: StepDraft, event: events.Approved) -> None:
+    no = refusal(draft.state, event.plan) or busy(draft.state)
     if no is not None:
-        turn.log("refused", f"{event.plan[:12]} cannot be approved: {no[1]}", by=event.by, plan=event.plan)
+        draft.log("refused", f"{event.plan[:12]} cannot be approved: {no[1]}", by=event.by, plan=event.plan)
         return
-    proposal = turn.state.proposal
+    proposal = draft.state.proposal
     assert proposal is not None
-    turn.log("approved", f"the plan {event.plan[:12]} is approved", by=event.by, plan=event.plan, acted=True)
-    deploy(turn, proposal, by=event.by)
+    draft.log("approved", f"the plan {event.plan[:12]} is approved", by=event.by, plan=event.plan, acted=True)
+    deploy(draft, proposal, by=event.by)
 
 
-def rejected(turn: Turn, event: events.Rejected) -> None:
-    no = refusal(turn.state, event.plan)
+def rejected(draft: StepDraft, event: events.Rejected) -> None:
+    no = refusal(draft.state, event.plan)
     if no is not None:
-        turn.log("refused", f"{event.plan[:12]} cannot be rejected: {no[1]}", by=event.by, plan=event.plan)
+        draft.log("refused", f"{event.plan[:12]} cannot be rejected: {no[1]}", by=event.by, plan=event.plan)
         return
-    proposal = turn.state.proposal
+    proposal = draft.state.proposal
     assert proposal is not None
-    turn.set(proposal=None, candidate=None, cooling_until=turn.at + turn.policy.cool_down_seconds)
-    turn.settle(event.plan, ProposalState.REJECTED, f"{event.by}: {event.reason}")
+    draft.set(proposal=None, candidate=None, cooling_until=draft.at + draft.policy.cool_down_seconds)
+    draft.settle(event.plan, ProposalState.REJECTED, f"{event.by}: {event.reason}")
     if proposal.wanted:
         ids = tuple(each.id for each in proposal.wanted)
-        turn.do(AnswerIntents(intents=ids, done=False, reason=f"rejected by {event.by}: {event.reason}"))
+        draft.do(AnswerIntents(intents=ids, done=False, reason=f"rejected by {event.by}: {event.reason}"))
     text = f"the plan {event.plan[:12]} is rejected: {event.reason}"
-    turn.log("rejected", text, by=event.by, plan=event.plan, acted=True)
+    draft.log("rejected", text, by=event.by, plan=event.plan, acted=True)

@@ -14,7 +14,9 @@ KEPT = 50
 """How many settled proposals are remembered."""
 
 
-class Turn:
+class StepDraft:
+    """It exists during one step only; `end` returns what the step returns."""
+
     def __init__(self, state: State, at: float) -> None:
         self.state = state
         self.at = at
@@ -29,18 +31,18 @@ class Turn:
     def set(self, **fields: object) -> None:
         self.state = msgspec.structs.replace(self.state, **fields)
 
-    def go(self, phase: Phase) -> int:
+    def enter(self, phase: Phase) -> int:
         """Enter a phase. Returns the ticket for its command; the command before it is given up."""
         PHASES.checked(self._phases, phase, "the loop")
         self._phases = (*self._phases, phase)
-        return self._enter(phase)
+        return self._set_phase(phase)
 
     def begin(self, phase: Phase) -> int:
         """Enter the first phase of this process, whatever phase the previous process was in."""
         self._phases = Machine(PHASES, phase, "the loop").history
-        return self._enter(phase)
+        return self._set_phase(phase)
 
-    def _enter(self, phase: Phase) -> int:
+    def _set_phase(self, phase: Phase) -> int:
         self.set(phase=phase, since=self.at, ticket=self.state.ticket + 1)
         return self.state.ticket
 
