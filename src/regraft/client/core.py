@@ -113,7 +113,7 @@ class Client:
         self._consuming: dict[str, deque[list[int]]] = {}
         """By publisher: [number, whether the application is done with it], in order of delivery."""
         self._open = False
-        self._visit = life * 2**20
+        self._visit = life * 2**20  # greater than every visit of an earlier process
         self._out: list[AnyMessage] = []
 
     # What the application wants

@@ -116,6 +116,7 @@ class Claims:
 
     def _claim(self, session: Session) -> Claim:
         self.number += 1
+        # Other brokers may remember claims of an earlier life of ours: its numbers were lower.
         return Claim(session.client, self.broker, self.life * 2**20 + self.number, session.visit)
 
     def _start(self, claim: Claim, back: str) -> None:

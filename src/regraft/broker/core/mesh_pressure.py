@@ -11,9 +11,9 @@ it; if the first is still in the overlay, over other links, it hears so and cont
 
 from collections.abc import Iterable
 
+from regraft.broker.core.mesh_roster import LIVES_APART
 from regraft.protocol.messages import Pressure
 
-LIVES_APART = 2**32
 VOID_APART = 2**16
 """Added to another broker's number to void what it said, even what we have not heard yet."""
 

@@ -37,6 +37,7 @@ class TopicState(IntEnum):
 
 
 LIVES_APART = 2**32
+"""The numbers of a life begin this far above those of the life before, so that all of them are greater."""
 
 
 class RosterEntry:

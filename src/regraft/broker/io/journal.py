@@ -105,7 +105,7 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self.path)
-        folder = os.open(self.path.parent, os.O_RDONLY)
+        folder = os.open(self.path.parent, os.O_RDONLY)  # the new name, too, has to be on the disk
         try:
             os.fsync(folder)
         finally:
