@@ -23,7 +23,7 @@ from benchmarks._table import Line, show
 from regraft.measure.session import start
 from regraft.model.routes import Publisher, RouteFigures
 from regraft.model.switch_network import SwitchNetwork
-from regraft.routes import RouteState, Settings, compute_routes, update_routes
+from regraft.routes import RouteSettings, RouteState, compute_routes, update_routes
 from regraft.routes.bounds import finest_demands, least_cost
 from regraft.routes.check import check
 from regraft.routes.parallel import process_pool
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PROCESSES = 2
-SEEDS_COMPONENTS = Settings(
+SEEDS_COMPONENTS = RouteSettings(
     paths="linear-program",
     clustering="prefix",
     selection="rings",
@@ -197,7 +197,7 @@ def scale(bench: Bench) -> Iterator[Line]:
     for name, network in networks(bench):
         lot = random.Random(f"scale {name}")
         workload = random_workload(network, 200, lot, 3, 8, subscribers=800)
-        settings = Settings(processes=PROCESSES)
+        settings = RouteSettings(processes=PROCESSES)
         with process_pool(PROCESSES) as pool:
             list(pool.map(_warm, range(PROCESSES)))
             started = time.perf_counter()

@@ -14,7 +14,7 @@ from regraft.flows.simulated import Packet, filled, trace
 from regraft.flows.wiring import Port
 from regraft.model.routes import Matching, Routes, RouteWorkload
 from regraft.model.switch_network import SwitchNetwork
-from regraft.routes import RouteState, Settings, compute_routes, update_routes
+from regraft.routes import RouteSettings, RouteState, compute_routes, update_routes
 from regraft.testing.switches import switch_lab
 
 ZOO = Path(__file__).parents[1] / "data" / "topology_zoo"
@@ -34,7 +34,7 @@ def workload(network: SwitchNetwork, rng: Random) -> RouteWorkload:
 
 
 def computed(network: SwitchNetwork, hosts: RouteWorkload, matching: Matching) -> RouteState:
-    state = compute_routes(network, hosts, Settings(matching=matching))
+    state = compute_routes(network, hosts, RouteSettings(matching=matching))
     assert isinstance(state, RouteState)
     return state
 

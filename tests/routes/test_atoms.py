@@ -1,11 +1,10 @@
 """Atoms: integers behave as the parts of the event space that they stand for."""
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from regraft.filters.dz import DzSet
-from regraft.routes.atoms import atoms_of
+from regraft.routes.atoms import atoms_of, event_masks
 
 DIGITS = 5
 expressions = st.text("01", max_size=DIGITS)
@@ -35,17 +34,24 @@ def test_operations_on_masks_are_operations_on_points(one: DzSet, other: DzSet, 
     assert held(atoms.part(a & ~b)) == held(one) - held(other)
 
 
-@given(st.lists(parts, min_size=1, max_size=5))
-def test_the_matrix_product_gives_the_overlap_of_every_pair(given_parts: list[DzSet]) -> None:
-    atoms = atoms_of(given_parts)
-    rows = atoms.members([atoms.mask(part) for part in given_parts])
-    overlaps = (rows * atoms.volumes) @ rows.T
-    expected = [[len(held(one) & held(other)) / len(POINTS) for other in given_parts] for one in given_parts]
-    np.testing.assert_allclose(overlaps, expected)
-
-
 def test_112_digits_are_not_rounded() -> None:
     one, other = DzSet(["0" * 112]), DzSet(["0" * 111 + "1"])
     atoms = atoms_of((one, other, DzSet(["1"])))
     assert atoms.part(atoms.mask(one) | atoms.mask(other)) == DzSet(["0" * 111])
     assert not atoms.mask(one) & atoms.mask(other)
+
+
+def test_switches_want_what_their_subscribers_want_together() -> None:
+    subscribed = (DzSet(["00"]), DzSet(["011"]), DzSet(["1"]))
+    events = event_masks((DzSet(["0"]),), subscribed, (2, 2, 0), 3)
+    parts = [events.atoms.part(mask) for mask in events.wants_at]
+    assert parts == [DzSet(["1"]), DzSet(), DzSet(["00", "011"])]
+    assert events.atoms.part(events.advertised[0] & events.subscribed[1]) == DzSet(["011"])
+
+
+def test_further_parts_can_be_made_expressible() -> None:
+    said, region = (DzSet(["0"]),), DzSet(["0101"])
+    assert not event_masks(said, (), (), 1).atoms.divides(region)
+    events = event_masks(said, (), (), 1, also=(region,))
+    assert events.atoms.divides(region)
+    assert events.atoms.part(events.atoms.mask(region)) == region

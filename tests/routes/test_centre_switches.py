@@ -10,7 +10,7 @@ from tests.routes.networks import random_graph
 from regraft.routes.centre_switches import Offers, choose_centres, spanning_tree, through_centres
 from regraft.routes.cycles import cycles_in
 from regraft.routes.problem import Demand, Graph
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.shared_tree import shared_cost
 
 SWITCHES = 9
@@ -73,7 +73,7 @@ def test_the_first_centre_is_the_best_of_all_switches(seed: int) -> None:
     (chosen,) = choose_centres(Offers(graph, DEMANDS), 1)
     costs = {centre: cost_by(graph, (centre,)) for centre in range(SWITCHES)}
     assert costs[chosen] == pytest.approx(min(costs.values()))
-    trees = through_centres(graph, DEMANDS, (), Settings(centres=1))
+    trees = through_centres(graph, DEMANDS, (), RouteSettings(centres=1))
     found = sum(shared_cost(graph, d, tree or frozenset()) for d, tree in zip(DEMANDS, trees, strict=True))
     assert found == pytest.approx(min(costs.values()))
 
@@ -97,7 +97,7 @@ def test_every_path_leads_by_a_centre_or_turns_where_it_would_come_back(seed: in
     centres = choose_centres(Offers(graph, DEMANDS), count)
     offered = [tree_of(graph, (centre,)) for centre in centres] + [tree_of(graph, tuple(centres))]
     for demand, tree in zip(
-        DEMANDS, through_centres(graph, DEMANDS, (), Settings(centres=count)), strict=True
+        DEMANDS, through_centres(graph, DEMANDS, (), RouteSettings(centres=count)), strict=True
     ):
         assert tree is not None
         assert cycles_in(graph, tree) == []

@@ -61,7 +61,7 @@ def test_events_that_nobody_wants_behind_an_edge_are_counted() -> None:
         ({"d": ()}, "events of p do not reach t"),
         ({"d": (Entry("010", None, (), ("t",)),)}, "events of p do not reach t"),
         ({"c": (*GOOD["c"], Entry("011", "p", (), ("s",))), "b": (Entry("0", None, (2, 4), ()),)},
-         "events of p reach s, who does not want them"),
+         "events of p reach s, which does not want them"),
         ({"a": (Entry("0", "p", (0, 6), ()),)}, "events of p come to d a second time"),
         ({"a": (Entry("0", None, (0, 6), ()),), "d": (Entry("0", None, (5,), ("t",)),)},
          "events of p come to"),

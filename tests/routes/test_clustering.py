@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regraft.filters.dz import Dz, DzSet, shared
-from regraft.routes.clustering_diameter import by_diameter, least_diameter
+from regraft.routes.clustering_diameter import by_diameter, least_diameter, prefix_distances
 from regraft.routes.clustering_overlap import by_overlap, least_waste, waste
 from regraft.routes.clustering_prefix import by_prefix
 from regraft.routes.clustering_spectral import by_spectrum, jaccard, spectral
-from regraft.routes.filter_distance import prefix_distances
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 
 ALL = [by_prefix, by_diameter, by_spectrum, by_overlap]
 expressions = st.lists(st.text("01", min_size=1, max_size=5), min_size=1, max_size=9)
@@ -38,7 +37,7 @@ def test_clusters_are_disjoint_and_hold_exactly_the_filters(
 ) -> None:
     ends = st.frozensets(st.integers(0, 5), min_size=1)
     terminals = data.draw(st.just([]) | st.just([data.draw(ends) for _ in given_expressions]))
-    clusters = cluster(given_expressions, Settings(clusters=3), terminals)
+    clusters = cluster(given_expressions, RouteSettings(clusters=3), terminals)
     for point in POINTS:
         held = sum(point in part for part in clusters)
         assert held == any(point.startswith(dz) for dz in given_expressions)
@@ -49,11 +48,11 @@ def test_clusters_are_disjoint_and_hold_exactly_the_filters(
 
 @pytest.mark.parametrize("cluster", ALL)
 def test_nothing_gives_no_clusters(cluster: Callable[..., list[DzSet]]) -> None:
-    assert cluster([], Settings()) == []
+    assert cluster([], RouteSettings()) == []
 
 
 def test_prefix_clusters_share_their_first_digits_and_shorter_filters_are_alone() -> None:
-    clusters = by_prefix(["0", "010", "011", "100", "1011", "11"], Settings(prefix=2))
+    clusters = by_prefix(["0", "010", "011", "100", "1011", "11"], RouteSettings(prefix=2))
     assert clusters == [DzSet(["00"]), DzSet(["01"]), DzSet(["100", "1011"]), DzSet(["11"])]
 
 
@@ -134,7 +133,7 @@ def test_likeness_is_shared_members_over_all_members() -> None:
 
 def test_spectral_clustering_goes_by_who_wants_the_events() -> None:
     terminals = [frozenset((0, 1)), frozenset((5, 6)), frozenset((0, 1)), frozenset((5, 6))]
-    clusters = by_spectrum(["000", "001", "110", "111"], Settings(clusters=2), terminals)
+    clusters = by_spectrum(["000", "001", "110", "111"], RouteSettings(clusters=2), terminals)
     assert sorted(map(tuple, clusters)) == [("000", "110"), ("001", "111")]
 
 
@@ -208,7 +207,7 @@ def test_overlap_wastes_less_than_the_other_clusterings_of_the_same_size() -> No
             total += sum(len(reach - wants[point]) for point in inside)
         return total
 
-    choices = Settings(clusters=6)
+    choices = RouteSettings(clusters=6)
     ours = wasted(by_overlap(given_expressions, choices, terminals))
     for other in (by_diameter, by_spectrum):
         assert ours < wasted(other(given_expressions, choices, terminals))

@@ -6,13 +6,13 @@ from tests.routes.brute_force import crossed, free_of_cycles, trees_to, undirect
 from tests.routes.networks import random_graph
 
 from regraft.routes.combination import combination
-from regraft.routes.cycle_feedback import without_cycles
+from regraft.routes.cycles import without_cycles
 from regraft.routes.problem import Demand
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.stopwatch import Stopwatch
 
 WEIGHTS = (1.0, 2.0, 3.0, 7.0)
-SETTINGS = Settings(subgraph="combination", time_limit=60.0)
+SETTINGS = RouteSettings(subgraph="combination", time_limit=60.0)
 
 
 @pytest.mark.parametrize("more", [0, 1])

@@ -15,7 +15,7 @@ from regraft.model import BadInput, Infeasible
 from regraft.model.network_files import read_network
 from regraft.model.routes import Publisher, RouteLimits, RouteWorkload, Subscriber
 from regraft.model.switch_network import Edge, SwitchNetwork, check_connected
-from regraft.routes import RouteState, Settings, compute_routes, update_routes
+from regraft.routes import RouteSettings, RouteState, compute_routes, update_routes
 from regraft.routes.check import check
 from regraft.routes.problem import problem_of
 from regraft.routes.registry import COMPONENTS
@@ -26,7 +26,7 @@ MATCHINGS = ("filter", "publisher")
 
 
 def computed(network: SwitchNetwork, workload: RouteWorkload, **settings: Any) -> RouteState:
-    state = compute_routes(network, workload, Settings(**settings))
+    state = compute_routes(network, workload, RouteSettings(**settings))
     assert isinstance(state, RouteState), state
     return state
 
@@ -181,7 +181,7 @@ def test_load_limits_near_the_least_are_kept_or_the_switch_is_named(matching: st
     free = check(computed(network, workload, matching=matching).routes)
     busiest = max(free.load_at, key=free.load_at.__getitem__)
     limits = RouteLimits(load_at={busiest: 0.9 * free.load_at[busiest]})
-    state = compute_routes(network, replace(workload, limits=limits), Settings(matching=matching))  # type: ignore[arg-type]
+    state = compute_routes(network, replace(workload, limits=limits), RouteSettings(matching=matching))  # type: ignore[arg-type]
     if isinstance(state, Infeasible):
         assert state.where == busiest
     else:
@@ -372,7 +372,7 @@ NOT_FOUND = {("filter", seed) for seed in (3, 13, 22, 23)} | {
 @pytest.mark.parametrize("seed", [*range(40), 234, 247, 256, 433, 464])
 def test_odd_cases_are_right_or_infeasible_for_a_reason(seed: int, matching: str) -> None:
     network, workload, settings = odd_case(seed)
-    state = compute_routes(network, workload, Settings(**settings, matching=matching))  # type: ignore[arg-type]
+    state = compute_routes(network, workload, RouteSettings(**settings, matching=matching))  # type: ignore[arg-type]
     if isinstance(state, Infeasible):
         known = {"path length": TOO_FAR, "load": TOO_LOADED, "flows": TOO_MANY_FLOWS}[state.limit or ""]
         assert seed in known if state.proven else (matching, seed) in NOT_FOUND

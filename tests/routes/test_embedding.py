@@ -11,7 +11,7 @@ from regraft.model.switch_network import SwitchNetwork
 from regraft.routes.embedding import embed
 from regraft.routes.interface import Tree
 from regraft.routes.problem import Content, Problem, problem_of
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 
 DIGITS = 3
 POINTS = [format(number, f"0{DIGITS}b") for number in range(1 << DIGITS)]
@@ -83,7 +83,7 @@ def test_one_publishers_filters_hold_exactly_what_is_wanted_behind(
     problem, _ = drawn
     publisher = problem.workload.publishers[0]
     tree = frozenset(e for s in problem.workload.subscribers for e in on_the_way(problem, publisher, s))
-    found = embed(problem, Content((0,), region), tree, Settings())
+    found = embed(problem, Content((0,), region), tree, RouteSettings())
     assert {edge: points_of(part) for edge, part in found.items()} == expected(
         problem, tree, [publisher], region
     )
@@ -96,7 +96,7 @@ def test_a_shared_trees_filters_hold_what_goes_from_before_to_behind(
 ) -> None:
     problem, tree = drawn
     everyone = tuple(range(len(problem.workload.publishers)))
-    found = embed(problem, Content(everyone, region), tree, Settings())
+    found = embed(problem, Content(everyone, region), tree, RouteSettings())
     wanted = expected(problem, tree, list(problem.workload.publishers), region)
     assert {edge: points_of(part) for edge, part in found.items()} == wanted
 
@@ -104,11 +104,15 @@ def test_a_shared_trees_filters_hold_what_goes_from_before_to_behind(
 def test_no_edges_no_filters() -> None:
     network = SwitchNetwork.of([("a", "b")])
     workload = RouteWorkload((Publisher("p", "a", 1.0, ("0",)),), (Subscriber("s", "a", ("0",)),))
-    assert embed(problem_of(network, workload), Content((0,), DzSet(["0"])), frozenset(), Settings()) == {}
+    assert (
+        embed(problem_of(network, workload), Content((0,), DzSet(["0"])), frozenset(), RouteSettings()) == {}
+    )
 
 
 def test_edges_in_a_circle_are_refused() -> None:
     network = SwitchNetwork.of([("a", "b"), ("b", "c"), ("c", "a")])
     workload = RouteWorkload((Publisher("p", "a", 1.0, ("0",)),), (Subscriber("s", "c", ("0",)),))
     with pytest.raises(ValueError, match="cycle"):
-        embed(problem_of(network, workload), Content((0,), DzSet(["0"])), frozenset((0, 2, 4)), Settings())
+        embed(
+            problem_of(network, workload), Content((0,), DzSet(["0"])), frozenset((0, 2, 4)), RouteSettings()
+        )

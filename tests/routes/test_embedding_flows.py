@@ -16,7 +16,7 @@ from regraft.routes.embedding_flows import embed_few, flow_conflict
 from regraft.routes.interface import EmbedFilters, Tree
 from regraft.routes.least_table import least_table
 from regraft.routes.problem import Content, Problem, problem_of
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 
 POINTS = [format(number, "04b") for number in range(16)]
 filters = st.lists(st.text("01", min_size=1, max_size=4), min_size=1, max_size=3).map(tuple)
@@ -78,7 +78,7 @@ def judged(problem: Problem, embedding: EmbedFilters, shared: bool) -> Checked:
         region = DzSet(dz for each in publishers for dz in problem.advertised[each])
         tree, content = tree_of(problem, publishers), Content(publishers, region)
         name = None if shared else problem.workload.publishers[publishers[0]].id
-        found = entries(problem, publishers, embedding(problem, content, tree, Settings()), name)
+        found = entries(problem, publishers, embedding(problem, content, tree, RouteSettings()), name)
         for switch, table in found.items():
             tables[switch] += table
     finished = {switch: tuple(table) for switch, table in tables.items()}
@@ -108,7 +108,10 @@ def test_filters_hold_at_least_what_is_wanted_behind_and_no_more_than_what_comes
 ) -> None:
     problem = problem_of(*given_parts)
     tree, content = tree_of(problem, (0,)), Content((0,), problem.advertised[0])
-    wide, exact = embed_few(problem, content, tree, Settings()), embed(problem, content, tree, Settings())
+    wide, exact = (
+        embed_few(problem, content, tree, RouteSettings()),
+        embed(problem, content, tree, RouteSettings()),
+    )
     for edge in tree:
         assert wide[edge].covers(exact[edge])
         assert problem.advertised[0].covers(wide[edge])

@@ -12,7 +12,7 @@ from tests.routes.test_compute import judged
 from regraft.model import Infeasible
 from regraft.model.routes import Publisher, RouteLimits, RouteWorkload, Subscriber
 from regraft.model.switch_network import SwitchNetwork
-from regraft.routes import RouteState, Settings, compute_routes
+from regraft.routes import RouteSettings, RouteState, compute_routes
 from regraft.routes.check import check
 from regraft.routes.embedding import embed
 from regraft.routes.limits import load_limits, must_carry, overloaded, relieved
@@ -85,7 +85,7 @@ def test_load_limits_are_called_infeasible_exactly_if_no_choice_of_trees_keeps_t
         network, workload = load_case(seed)
         problem = problem_of(network, workload)
         possible = load_can_be_kept(problem, load_limits(problem).tolist())
-        state = compute_routes(network, workload, Settings(matching=matching))  # type: ignore[arg-type]
+        state = compute_routes(network, workload, RouteSettings(matching=matching))  # type: ignore[arg-type]
         assert isinstance(state, RouteState) == possible, seed
         if isinstance(state, RouteState):
             judged(state)
@@ -105,14 +105,14 @@ def test_the_program_finds_what_detours_do_not() -> None:
         problem = problem_of(network, workload)
         if overloaded(problem):
             continue
-        answer = kept_by_program(problem, load_limits(problem), Settings())
+        answer = kept_by_program(problem, load_limits(problem), RouteSettings())
         assert answer is not None
         assert isinstance(answer, Infeasible) != load_can_be_kept(problem, load_limits(problem).tolist())
         if isinstance(answer, Infeasible):
             continue
         free = compute_routes(network, RouteWorkload(workload.publishers, workload.subscribers))
         assert isinstance(free, RouteState)
-        found += isinstance(relieved(problem, free.laid, embed, Settings()), Infeasible)
+        found += isinstance(relieved(problem, free.content_trees, embed, RouteSettings()), Infeasible)
     assert found
 
 
@@ -134,7 +134,7 @@ def test_that_events_of_one_kind_could_be_divided_is_no_proof() -> None:
 
 
 def out_trees(graph: Graph, root: int) -> set[frozenset[int]]:
-    """Every tree that an event from the root may spread over, whether somebody wants it there or not."""
+    """Every tree that an event from the root may take, whether or not a subscriber wants it there."""
     found, open_trees = {frozenset[int]()}, [frozenset[int]()]
     for tree in open_trees:
         reached = {root} | {graph.target_list[edge] for edge in tree}

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from tests.routes.networks import random_graph, random_network, random_workload
 
-from regraft.routes import RouteState, Settings, compute_routes, update_routes
-from regraft.routes.parallel import dealt
+from regraft.routes import RouteSettings, RouteState, compute_routes, update_routes
+from regraft.routes.parallel import map_over_pool
 from regraft.routes.stopwatch import Stopwatch
 
 
@@ -52,11 +52,16 @@ FEW = {"clustering": "prefix", "prefix": 1, "subgraph": "steiner-program"}
 def test_the_same_routes_come_from_several_processes(
     settings: dict[str, Any], matching: Any, pool: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regraft.routes.parallel.WORTH_IT", 8)  # a small workload is enough to do
-    alone = compute_routes(NETWORK, WORKLOAD, Settings(matching=matching, **settings))
+    monkeypatch.setattr("regraft.routes.parallel.FEWEST_TO_SEND", 8)  # a small workload is enough to do
+    alone = compute_routes(NETWORK, WORKLOAD, RouteSettings(matching=matching, **settings))
     sent = pool.sent
     both = compute_routes(
-        NETWORK, WORKLOAD, Settings(matching=matching, processes=2, **settings), time.perf_counter, None, pool
+        NETWORK,
+        WORKLOAD,
+        RouteSettings(matching=matching, processes=2, **settings),
+        time.perf_counter,
+        None,
+        pool,
     )
     assert isinstance(alone, RouteState)
     assert isinstance(both, RouteState)
@@ -68,7 +73,7 @@ def test_the_same_routes_come_from_several_processes(
 def test_cycles_of_several_sub_graphs_go_back_into_programs_elsewhere(pool: Counting) -> None:
     network = random_network(8, 14, 8)
     workload = random_workload(network, 3, 7, 15, (1, 3))
-    settings = Settings(
+    settings = RouteSettings(
         subgraph="combination", clustering="prefix", prefix=1, apart_above=1.0, rings=1, selection="rings"
     )
     alone = compute_routes(network, workload, settings, time.perf_counter)
@@ -81,7 +86,7 @@ def test_cycles_of_several_sub_graphs_go_back_into_programs_elsewhere(pool: Coun
 
 
 def test_an_update_uses_the_pool_too(pool: Counting) -> None:
-    settings = Settings(processes=2, matching="publisher", **RINGS, **FEW)  # type: ignore[arg-type]
+    settings = RouteSettings(processes=2, matching="publisher", **RINGS, **FEW)  # type: ignore[arg-type]
     first = compute_routes(NETWORK, WORKLOAD, settings, pool=pool)
     assert isinstance(first, RouteState)
     down = frozenset({max(NETWORK.edges, key=lambda edge: edge.cable).cable})
@@ -101,7 +106,7 @@ def which_process(watch: Stopwatch, item: int) -> tuple[int, int]:
 def test_work_is_dealt_out_and_comes_back_in_order_with_its_times(pool: Counting) -> None:
     watch, told = Stopwatch(time.perf_counter), []
     watch.report = lambda *far: told.append(far)
-    found = dealt(which_process, range(10), watch, pool, 2, 4, "looking")
+    found = map_over_pool(which_process, range(10), watch, pool, 2, 4, "looking")
     assert [item for item, _ in found] == list(range(10))
     assert os.getpid() not in {process for _, process in found}
     assert len(watch.calls["looking"]) == 10

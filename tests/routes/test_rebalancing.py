@@ -11,7 +11,7 @@ from regraft.model.switch_network import SwitchNetwork
 from regraft.routes import RouteState, update_routes
 from regraft.routes.check import check
 from regraft.routes.interface import Weighting
-from regraft.routes.rebalancing import reopened, settled, standing, suggestion, total_load, unchanged
+from regraft.routes.rebalancing import has_converged, reopened, settled, suggestion, total_load, unchanged
 
 loads = st.lists(st.floats(0, 1000), min_size=1, max_size=8).map(np.array)
 NO_LIMIT = np.inf
@@ -152,8 +152,8 @@ def test_rounds_end_when_the_weights_stand_still() -> None:
     assert many.routes.tables == few.routes.tables
     assert len(many.calls["rebalancing"]) == len(few.calls["rebalancing"]) <= 8
     assert len(computed(network, workload, rounds=60).calls["rebalancing"]) == 1
-    assert standing(first(2), first(2))
-    assert not standing(first(2), first(2)._replace(weights=np.array([1.0, 2.0])))
+    assert has_converged(first(2), first(2))
+    assert not has_converged(first(2), first(2)._replace(weights=np.array([1.0, 2.0])))
 
 
 def test_weights_stay_when_somebody_joins_and_move_only_near_the_change() -> None:

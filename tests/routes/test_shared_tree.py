@@ -7,7 +7,7 @@ from tests.routes.networks import random_graph
 
 from regraft.routes.problem import Demand, Graph
 from regraft.routes.registry import component
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.shared_tree import attached, directed, shared_cost
 
 WEIGHTS = (1.0, 2.0, 3.0, 5.0)
@@ -32,7 +32,7 @@ def test_shared_steiner_trees_are_mostly_the_cheapest_of_all_and_never_far_from_
     for seed in range(6):
         graph = random_graph(7, 10, seed, WEIGHTS)
         for demand in demands(seed):
-            (tree,) = component("subgraph", "steiner")(graph, [demand], (), Settings())
+            (tree,) = component("subgraph", "steiner")(graph, [demand], (), RouteSettings())
             found, least = shared_cost(graph, demand, tree), least_shared(graph, demand)
             assert least - 1e-9 <= found <= 1.2 * least
             exact += found <= least + 1e-9
@@ -93,7 +93,7 @@ def test_path_limits_of_shared_trees_are_kept_wherever_some_tree_keeps_them(seed
             for tree in subtrees(graph, {*roots, *terminals})
             if all(nx.shortest_path_length(tree, root, end) <= limit for root in roots for end in terminals)
         ]
-        (tree,) = component("subgraph", "steiner")(graph, [demand], (), Settings())
+        (tree,) = component("subgraph", "steiner")(graph, [demand], (), RouteSettings())
         assert (tree is None) == (not keeping)
         if tree is not None:
             assert min(keeping) - 1e-9 <= shared_cost(graph, demand, tree)

@@ -14,7 +14,7 @@ from regraft.routes.combination import combination
 from regraft.routes.path_search import path_to, search
 from regraft.routes.problem import Demand, Graph
 from regraft.routes.registry import COMPONENTS, component
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.shared_tree import shared_cost
 from regraft.routes.spanning_program import cut_spanning_tree, undirected
 from regraft.routes.spanning_tree import minimum_spanning_tree
@@ -23,7 +23,7 @@ from regraft.routes.steiner_program import least_steiner_tree
 
 SEEDS = range(5)
 NAMES = sorted(COMPONENTS["subgraph"])
-SETTINGS = Settings()
+SETTINGS = RouteSettings()
 
 
 def least_weight(graph: Graph, ends: set[int]) -> float:
@@ -55,7 +55,9 @@ def depths(graph: Graph, tree: frozenset[int], root: int) -> dict[int, int]:
 
 
 def trees(name: str, graph: Graph, *demands: Demand, **numbers: Any) -> list[frozenset[int] | None]:
-    found: list[frozenset[int] | None] = component("subgraph", name)(graph, demands, (), Settings(**numbers))
+    found: list[frozenset[int] | None] = component("subgraph", name)(
+        graph, demands, (), RouteSettings(**numbers)
+    )
     return found
 
 

@@ -13,7 +13,7 @@ from regraft.routes.cycles import cycles_in
 from regraft.routes.interface import Tree
 from regraft.routes.path_search import shortest_paths
 from regraft.routes.problem import Demand, Graph, graph_of
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.virtual_points import distances, through_virtual_points
 
 
@@ -52,7 +52,7 @@ demands = st.builds(
 @given(st.integers(0, 500), demands)
 def test_trees_reach_everybody_and_weigh_no_more_than_shortest_paths(seed: int, demand: Demand) -> None:
     graph = network(seed)
-    (tree,) = through_virtual_points(graph, [demand], (), Settings())
+    (tree,) = through_virtual_points(graph, [demand], (), RouteSettings())
     assert tree is not None
     assert set(demand.terminals) <= set(reached(graph, tree, demand.roots[0]))
     assert len({graph.target_list[edge] for edge in tree}) == len(tree)
@@ -65,7 +65,7 @@ def test_merging_saves_weight_on_average() -> None:
     for seed in range(30):
         graph = network(seed)
         demand = Demand((0,), (3, 5, 7, 9, 11))
-        (tree,) = through_virtual_points(graph, [demand], (), Settings())
+        (tree,) = through_virtual_points(graph, [demand], (), RouteSettings())
         assert tree is not None
         paths = nx.single_source_dijkstra_path(shape_of(graph), 0)
         hops = {hop for end in demand.terminals for hop in nx.utils.pairwise(paths[end])}
@@ -77,7 +77,7 @@ def test_merging_saves_weight_on_average() -> None:
 def test_more_points_are_taken_only_where_they_pay() -> None:
     for seed in range(60):
         graph, ends = network(seed), (2, 5, 8, 10)
-        (tree,) = through_virtual_points(graph, [Demand((0,), ends)], (), Settings())
+        (tree,) = through_virtual_points(graph, [Demand((0,), ends)], (), RouteSettings())
         assert tree is not None
         paths = [each[0] for each in shortest_paths(graph, [(0, end) for end in ends])]
         assert graph.weigh(tree) <= graph.weigh({edge for path in paths for edge in path})
@@ -97,7 +97,7 @@ def test_two_separate_ways_become_one_with_a_fork() -> None:
     switches = SwitchNetwork.of(links)
     weights = np.repeat(np.array(list(links.values()), dtype=float), 2)
     graph, at = graph_of(switches).with_weights(weights), switches.number
-    (tree,) = through_virtual_points(graph, [Demand((at["p"],), (at["s"], at["t"]))], (), Settings())
+    (tree,) = through_virtual_points(graph, [Demand((at["p"],), (at["s"], at["t"]))], (), RouteSettings())
     assert tree is not None
     assert graph.weigh(tree) == 5
     assert {switches.edges[edge].target for edge in tree} == {"m", "s", "t"}
@@ -106,7 +106,10 @@ def test_two_separate_ways_become_one_with_a_fork() -> None:
 def test_an_unreachable_terminal_has_no_tree() -> None:
     graph = network(1)
     alone = graph.only(edge for edge in range(len(graph.sources)) if graph.target_list[edge] != 4)
-    assert through_virtual_points(alone, [Demand((0,), (4,)), Demand((0,), (3,))], (), Settings())[0] is None
+    assert (
+        through_virtual_points(alone, [Demand((0,), (4,)), Demand((0,), (3,))], (), RouteSettings())[0]
+        is None
+    )
 
 
 @settings(max_examples=30, deadline=None)
@@ -114,7 +117,7 @@ def test_an_unreachable_terminal_has_no_tree() -> None:
 def test_path_limits_are_kept_or_no_tree_is_given(seed: int, demand: Demand, limit: int) -> None:
     graph = network(seed)
     demand = demand._replace(hops=(limit,) * len(demand.terminals))
-    (tree,) = through_virtual_points(graph, [demand], (), Settings())
+    (tree,) = through_virtual_points(graph, [demand], (), RouteSettings())
     least = nx.single_source_shortest_path_length(shape_of(graph), demand.roots[0])
     if max(least[end] for end in demand.terminals) > limit:
         assert tree is None
@@ -128,9 +131,9 @@ def test_path_limits_are_kept_or_no_tree_is_given(seed: int, demand: Demand, lim
 @given(st.integers(0, 200), demands)
 def test_a_forbidden_set_is_not_used_in_full(seed: int, demand: Demand) -> None:
     graph = network(seed)
-    (first,) = through_virtual_points(graph, [demand], (), Settings())
+    (first,) = through_virtual_points(graph, [demand], (), RouteSettings())
     assert first is not None
-    (second,) = through_virtual_points(graph, [demand], (first,), Settings())
+    (second,) = through_virtual_points(graph, [demand], (first,), RouteSettings())
     assert second is None or not first <= second
 
 
@@ -138,7 +141,7 @@ def test_a_forbidden_set_is_not_used_in_full(seed: int, demand: Demand) -> None:
 @given(st.integers(0, 200), st.lists(st.integers(0, 11), min_size=4, max_size=7, unique=True))
 def test_several_publishers_share_a_tree_without_cycles(seed: int, ends: list[int]) -> None:
     graph, demand = network(seed), Demand(tuple(ends[:2]), tuple(ends[2:]))
-    (tree,) = through_virtual_points(graph, [demand], (), Settings())
+    (tree,) = through_virtual_points(graph, [demand], (), RouteSettings())
     assert tree is not None
     assert cycles_in(graph, tree) == []
     for root in demand.roots:
@@ -176,7 +179,7 @@ def test_points_stand_mostly_where_the_best_of_all_places_are() -> None:
     best = 0
     for seed in range(6):
         graph = network(seed, 7)
-        (tree,) = through_virtual_points(graph, [Demand((0,), (2, 4, 6))], (), Settings())
+        (tree,) = through_virtual_points(graph, [Demand((0,), (2, 4, 6))], (), RouteSettings())
         assert tree is not None
         least = best_of_all_places(graph, 0, (2, 4, 6))
         assert graph.weigh(tree) <= 1.25 * least

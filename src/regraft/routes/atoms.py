@@ -1,25 +1,21 @@
 """The least common refinement of several parts of the event space, so that sets become integers.
 
 Every dz-expression is an interval of the space read as a binary fraction (Content routes §4.3). The ends of
-all intervals cut the space into atoms that no given part divides, and a part is the integer whose bit a says
-that it holds atom a. Union, intersection and "holds" of thousands of filters are then single operations on
-integers; overlaps of all pairs are one matrix product. Positions are whole numbers, so nothing is rounded
-even at 112 digits.
+all intervals cut the space into atoms that no given part divides, and a part becomes an integer in which bit
+a says whether the part holds atom a. Union, intersection and containment of thousands of filters are then
+single operations on integers. Positions are integers too, so nothing is rounded even at 112 digits.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import cached_property, lru_cache
 
 from regraft.filters.dz import Dz, DzSet
 
 
 @dataclass(frozen=True)
 class Atoms:
-    """`places[a]` to `places[a + 1]` is atom a, counted in cells of `digits` digits."""
+    """Atom a reaches from `places[a]` to `places[a + 1]`, counted in cells of `digits` digits."""
 
     digits: int
     places: tuple[int, ...]
@@ -44,33 +40,20 @@ class Atoms:
         return mask
 
     def inside(self, dz: Dz) -> range:
-        """The atoms of one expression whose ends are among the places."""
+        """The atoms within an expression whose ends are among the places."""
         low, high = _interval(dz, self.digits)
         return range(self._number[low], self._number[high])
 
     def part(self, mask: int) -> DzSet:
-        """The part that these atoms are, in the fewest expressions."""
+        """The union of these atoms, in the fewest expressions."""
         return DzSet(dz for low, high in self._runs(mask) for dz in _aligned(low, high, self.digits))
 
     def volume(self, mask: int) -> float:
-        """The share of the event space."""
+        """The share of the event space that these atoms fill."""
         return sum(high - low for low, high in self._runs(mask)) / (1 << self.digits)
 
-    @cached_property
-    def volumes(self) -> NDArray[np.float64]:
-        """The share of every atom."""
-        whole = 1 << self.digits
-        return np.array([(self.places[a + 1] - self.places[a]) / whole for a in range(len(self))])
-
-    def members(self, masks: Sequence[int]) -> NDArray[np.float64]:
-        """One row per mask, one column per atom: 1 where the part holds the atom."""
-        size = (len(self) + 7) // 8 or 1
-        packed = np.frombuffer(b"".join(mask.to_bytes(size, "little") for mask in masks), dtype=np.uint8)
-        rows = np.unpackbits(packed.reshape(len(masks), size), axis=1, bitorder="little")
-        return rows[:, : len(self)].astype(np.float64)
-
     def _runs(self, mask: int) -> Iterator[tuple[int, int]]:
-        """The intervals that neighbouring atoms form together."""
+        """The intervals that adjacent atoms of the mask form together."""
         start = 0
         while mask:
             gap = (mask & -mask).bit_length() - 1
@@ -100,10 +83,43 @@ def _interval(dz: Dz, digits: int) -> tuple[int, int]:
 
 
 def _aligned(low: int, high: int, digits: int) -> Iterator[Dz]:
-    """The interval as expressions: always the largest half that starts at its low end and fits."""
+    """The interval as expressions: each time the largest one that begins at its low end and fits into it."""
     while low < high:
         rest = (low & -low).bit_length() - 1 if low else digits
         rest = min(rest, (high - low).bit_length() - 1)
         length = digits - rest
         yield format(low >> rest, f"0{length}b") if length else ""
         low += 1 << rest
+
+
+@dataclass(frozen=True)
+class EventMasks:
+    """What publishers advertise and subscribers want, as integers over common atoms.
+
+    `wants_at[r]` is what the subscribers at switch r want together.
+    """
+
+    atoms: Atoms
+    advertised: tuple[int, ...]
+    subscribed: tuple[int, ...]
+    wants_at: tuple[int, ...]
+
+
+@lru_cache(maxsize=8)
+def event_masks(
+    advertised: tuple[DzSet, ...],
+    subscribed: tuple[DzSet, ...],
+    subscriber_at: tuple[int, ...],
+    vertices: int,
+    also: tuple[DzSet, ...] = (),
+) -> EventMasks:
+    """The masks over atoms that do not divide a part of `also` either.
+
+    The last ones are kept: the same few are asked for again and again while one problem is worked on.
+    """
+    atoms = atoms_of((*advertised, *subscribed, *also))
+    wanted = tuple(map(atoms.mask, subscribed))
+    wants_at = [0] * vertices
+    for at, mask in zip(subscriber_at, wanted, strict=True):
+        wants_at[at] |= mask
+    return EventMasks(atoms, tuple(map(atoms.mask, advertised)), wanted, tuple(wants_at))

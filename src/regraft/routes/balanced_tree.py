@@ -1,8 +1,8 @@
 """Trees between the lightest and the shortest (Content routes §5.1.3; Khuller, Raghavachari, Young 1995).
 
 Given α > 1, every path from the root is at most α times the shortest, and the whole tree weighs at most 1
-+ 2/(α − 1) times the minimum spanning tree. The spanning tree is walked from the root; where the way so
-far is too long, the shortest path to that vertex is taken in. Both bounds hold for weights equal in both
++ 2/(α − 1) times the minimum spanning tree. The spanning tree is walked from the root; where the path so far
+is too long, the shortest path to that vertex is added. Both bounds hold if weights are equal in both
 directions.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from regraft.routes.interface import Tree
 from regraft.routes.path_search import path_to, search
 from regraft.routes.problem import Cycle, Demand, Graph
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.spanning_tree import minimum_spanning_tree, within_one_tree
 
 
 def balanced_trees(
-    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: Settings
+    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: RouteSettings
 ) -> list[Tree | None]:
     """The paths of each demand within the balanced tree of its root. Kind "subgraph"."""
 
@@ -42,7 +42,7 @@ def balanced_tree(graph: Graph, root: int, light: Tree, alpha: float) -> Tree:
     below: dict[int, list[int]] = {}
     for edge in light:
         below.setdefault(graph.source_list[edge], []).append(edge)
-    # Depth first, going back over every edge: a shortcut found below also helps on the way up.
+    # Depth first, and back over every edge: a shortcut found further down also shortens paths on the way up.
     stack: list[tuple[int, bool]] = [(edge, True) for edge in sorted(below.get(root, ()), reverse=True)]
     while stack:
         edge, down = stack.pop()

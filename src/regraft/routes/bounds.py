@@ -1,8 +1,8 @@
 """How far routes are from the least: a lower bound on the cost of any tables (Content routes §8, outlook).
 
-An event of a publisher must reach the switches of all who want it, over a tree that costs at least a least
-Steiner tree. So the sum over all kinds of events of rate times a bound on that tree holds whatever tables
-look at and however filters are clustered.
+An event of a publisher must reach the switches of all subscribers that want it, over a tree that costs at
+least as much as a minimum Steiner tree. So the sum over all kinds of events, rate times a bound on that tree,
+is a lower bound whatever tables match on and however filters are clustered.
 """
 
 from collections.abc import Sequence
@@ -16,19 +16,19 @@ from regraft.routes.steiner_graph import Key, prepared
 from regraft.routes.steiner_program import least_steiner_tree
 
 SMALL = 50
-"""Switches of a network whose optimum is looked for in passing."""
+"""The most switches of a network for which the optimum is computed along with the routes."""
 PROGRAMS = 20
-"""Integer programs for that, at most; they share the time limit."""
+"""The most integer programs for that; they share the time limit."""
 
 
 def finest_demands(problem: Problem, publisher: int) -> list[Demand]:
-    """What a publisher has to send at least: one demand for each set of terminals."""
+    """What a publisher's events need at least: one demand for each set of terminals."""
     contents = contents_for(problem, publisher, by_atoms, DEFAULTS)
     return [demand_of(problem, content) for content in contents]
 
 
 def interest(problem: Problem, publisher: int) -> tuple[Subscriber, ...]:
-    """The subscribers who want something of a publisher."""
+    """The subscribers that want some events of a publisher."""
     masks = problem.masks
     said = masks.advertised[publisher]
     everyone = zip(problem.workload.subscribers, masks.subscribed, strict=True)
@@ -44,10 +44,8 @@ def lower_bound(graph: Graph, demands: Sequence[Demand]) -> float:
 def least_cost(
     graph: Graph, demands: Sequence[Demand], time_limit: float, programs: int | None = None
 ) -> float | None:
-    """The global optimum: every kind of event on a proven least tree; None if one is not proven in time.
-
-    Or if more than so many integer programs were needed.
-    """
+    """The global optimum: every kind of event on a proven minimum tree. None if a tree is not proven in time,
+    or if more than `programs` integer programs would be needed."""
     steiner, total, solved = prepared(graph), 0.0, 0
     proven: dict[Key, float] = {}
     for demand in demands:
@@ -68,7 +66,7 @@ def least_cost(
 
 
 def optimum(problem: Problem, time_limit: float) -> float | None:
-    """`least_cost` of everything that is published, where that is soon known; None elsewhere."""
+    """`least_cost` of all that is published; None if the network is large or programs take too long."""
     if problem.graph.vertices > SMALL:
         return None
     everyone = range(len(problem.advertised))

@@ -1,17 +1,17 @@
 """Paths by way of centre switches (Content routes §5.1.5, (5.41)–(5.42)).
 
-Every switch belongs to its nearest centre and hangs on it by its shortest path; neighbouring centres are
-joined by the lightest ways between them. That is a spanning tree, so paths in it form no cycle by
+Every switch belongs to its nearest centre and is joined to it by its shortest path; neighbouring centres are
+joined by the lightest paths between them. The result is a spanning tree, so paths in it form no cycle by
 construction, and as few edges as possible lie between centres. An event travels to the centre of its
-publisher, from there to the centres of its subscribers, and on to them; where the way to a centre and the way
-back share switches, the event turns at the first of them (otherwise it would come to a switch twice).
+publisher, from there to the centres of its subscribers, and on to them; where the path to a centre and the
+path back share switches, the event turns at the first of them (otherwise it would come to a switch twice).
 
-(5.41) begins with one centre: the switch by way of which all demands together cost least. Further ones
-are added while that saves weight, up to a number, and exchanged while that does. Demands are distributed:
-each takes the tree of one of the centres, or of all of them together, whichever is lightest for it.
+(5.41) begins with one centre: the switch by way of which all demands together cost least. Centres are added
+while that saves weight, up to a given number, and then exchanged while that saves weight. Demands are
+distributed: each takes the tree of one of the centres, or of all of them together, whichever is lightest for
+it.
 """
 
-import heapq
 from collections.abc import Iterable, Sequence
 
 from regraft.routes.hop_limits import shorten
@@ -19,19 +19,19 @@ from regraft.routes.interface import Tree
 from regraft.routes.path_search import path_to, search
 from regraft.routes.path_trees import as_tree
 from regraft.routes.problem import Cycle, Demand, Graph
-from regraft.routes.settings import Settings
-from regraft.routes.shared_tree import directed, shared_cost, shared_trees
+from regraft.routes.settings import RouteSettings
+from regraft.routes.shared_tree import directed, nearest_of, shared_cost, shared_trees
 
 Cables = dict[int, int]
 """Cable -> one of its edges."""
 
 SAVES = 1e-9
 CANDIDATES = 16
-"""Switches that may become further centres: those that are best alone."""
+"""How many switches may become further centres: those that cost least as the only centre."""
 
 
 def through_centres(
-    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: Settings
+    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: RouteSettings
 ) -> list[Tree | None]:
     """Each demand by way of its best centre or centres. Kind "subgraph"."""
     if not demands:
@@ -51,7 +51,8 @@ def _one(
     if tree is not None and directed(graph, demand, _cables(graph, tree)) is not None:
         return tree
 
-    # Cables that lead one way, or path limits: around the tree of a single root, as the other components do.
+    # One-way cables or path limits rule that tree out: build one around the tree of a single root, as other
+    # components do.
     def single(alone: Demand) -> Tree | None:
         found = Offers(graph, [alone])
         return shorten(graph, alone, found.best(0, centres)[1])
@@ -60,7 +61,7 @@ def _one(
 
 
 class Offers:
-    """The trees that centres offer to demands; each is made once."""
+    """The trees that centres offer to demands; each is computed once."""
 
     def __init__(self, graph: Graph, demands: Sequence[Demand]) -> None:
         self.graph = graph
@@ -71,7 +72,7 @@ class Offers:
         self._above: dict[int, list[int]] = {}
 
     def best(self, place: int, centres: Sequence[int]) -> tuple[float, Tree | None]:
-        """Cost and tree of a demand: by one of the centres, or by all of them."""
+        """Cost and tree of a demand by way of one of the centres, or of all of them: the cheapest."""
         offers = [self.through(place, (centre,)) for centre in centres]
         if self.two_way and len(centres) > 1:
             offers.append(self.through(place, tuple(sorted(centres))))
@@ -108,7 +109,7 @@ class Offers:
 
 
 def choose_centres(offers: Offers, most: int) -> list[int]:
-    """One centre after another, each where it saves most, then exchanges; none that saves nothing."""
+    """Add one centre after another, each where it saves most, then exchange them while that saves cost."""
     alone = sorted((offers.total([each]), each) for each in range(offers.graph.vertices))
     now, centres = alone[0][0], [alone[0][1]]
     candidates = [each for _, each in alone[:CANDIDATES]]
@@ -132,8 +133,8 @@ def choose_centres(offers: Offers, most: int) -> list[int]:
 
 
 def spanning_tree(graph: Graph, centres: Iterable[int]) -> Cables:
-    """Each switch's shortest path to its nearest centre, and the lightest ways that join the centres."""
-    distance, towards, nearest = _regions(graph, centres)
+    """Each switch's shortest path to its nearest centre, and the lightest paths that join the centres."""
+    distance, towards, nearest = nearest_of(graph, centres)
     cables = {graph.cable_list[edge]: edge for edge in towards if edge >= 0}
     ends = [(graph.source_list[edge], graph.target_list[edge], edge) for edge in graph.edges.tolist()]
     ways = sorted(
@@ -156,31 +157,12 @@ def spanning_tree(graph: Graph, centres: Iterable[int]) -> Cables:
     return cables
 
 
-def _regions(graph: Graph, centres: Iterable[int]) -> tuple[list[float], list[int], list[int]]:
-    """For each switch the distance to its nearest centre, the edge towards it, and which one that is."""
-    distance = [float("inf")] * graph.vertices
-    towards, nearest = [-1] * graph.vertices, [-1] * graph.vertices
-    heap = [(0.0, centre) for centre in sorted(centres)]
-    for _, centre in heap:
-        distance[centre], nearest[centre] = 0.0, centre
-    while heap:
-        far, vertex = heapq.heappop(heap)
-        if far > distance[vertex]:
-            continue
-        for edge in graph.entering[vertex]:
-            before, further = graph.source_list[edge], far + graph.weight_list[edge]
-            if further < distance[before]:
-                distance[before], towards[before], nearest[before] = further, edge, nearest[vertex]
-                heapq.heappush(heap, (further, before))
-    return distance, towards, nearest
-
-
 def _cables(graph: Graph, tree: Tree) -> Cables:
     return {graph.cable_list[edge]: edge for edge in tree if graph.opposite[edge] >= 0}
 
 
 def _pruned(graph: Graph, tree: Tree, ends: set[int]) -> Tree:
-    """The way to the centre is no end in itself: what lies behind the last terminal is dropped."""
+    """The tree without branches that end at no terminal: the centre itself need not be reached."""
     edges = set(tree)
     while True:
         sources = {graph.source_list[edge] for edge in edges}

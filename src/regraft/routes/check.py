@@ -1,11 +1,12 @@
-"""The independent judge of routes: sends every kind of event through the finished tables and looks.
+"""The independent judge of routes: sends every kind of event through the finished tables and checks the
+result.
 
-Knows only the value `Routes` and what it says about tables (a publisher's own entries first, then the longest
-prefix; an event never leaves by the cable it came in); shares no code with the components that make routes,
-not even the arithmetic of dz-expressions. The ends of all expressions that occur cut the event space into
-points that no table and no subscription tells apart; tables are painted over these points, shorter
-expressions first, and all points of a publisher travel together as arrays. So the answer holds for every
-event, not for a sample.
+Knows only the value `Routes` and the rules for its tables (a publisher's own entries first, then the longest
+prefix; an event never leaves by the cable it came in by); shares no code with the components that make
+routes, not even the arithmetic of dz-expressions. The ends of all expressions that occur cut the event space
+into intervals, called points here because no table and no subscription divides them. Tables are painted over
+these points, shorter expressions first, and all points of a publisher travel together as arrays. So the
+answer holds for every event, not for a sample.
 """
 
 from collections import deque
@@ -23,7 +24,8 @@ Flags = NDArray[np.bool_]
 
 @dataclass
 class Checked:
-    """What the tables do. `faults` is empty exactly if every event reaches those who want it, once."""
+    """What the tables do. `faults` is empty exactly if every event reaches each subscriber that wants it
+    once, no other subscriber, and all limits are kept."""
 
     flows_at: dict[str, int]
     load_at: dict[str, float]
@@ -73,14 +75,14 @@ class _Line:
         return flags
 
     def paint(self, row: Points, entries: Iterable[tuple[int, Entry]]) -> Points:
-        """Point -> the entry that handles it: longer expressions go over shorter ones."""
+        """Point -> the entry that handles it: longer expressions are painted over shorter ones."""
         for number, entry in entries:
             row[self.span(entry.dz)] = number
         return row
 
 
 class _Tables:
-    """The tables by switch and publisher; those for everybody are painted once."""
+    """The tables by switch and publisher; entries for all publishers are painted once."""
 
     def __init__(self, routes: Routes, line: _Line) -> None:
         self.line = line
@@ -96,7 +98,7 @@ class _Tables:
             self.base[switch] = line.paint(np.full(len(line.volumes), -1, dtype=np.int64), everybody)
 
     def entries(self, switch: str, publisher: str) -> Points | None:
-        """Point -> the place of its entry in the table, -1 for none: a publisher's own go over the others."""
+        """Point -> the place of its entry in the table, -1 for none; a publisher's own entries come first."""
         own, base = self.own.get((switch, publisher)), self.base.get(switch)
         return base if own is None or base is None else self.line.paint(base.copy(), own)
 
@@ -144,7 +146,7 @@ def _misplaced(routes: Routes) -> list[str]:
 
 @dataclass
 class _Visit:
-    """These points are at this switch after so many edges; `by` is the edge they came by."""
+    """These points came to this switch over `hops` edges, the last of them `by`, from visit `before`."""
 
     switch: str
     points: Points
@@ -154,7 +156,7 @@ class _Visit:
 
 
 class _Journey:
-    """All events of one publisher on their way: what they load, whom they reach."""
+    """All events of one publisher on their way: the load they cause, and the subscribers they reach."""
 
     def __init__(self, routes: Routes, line: _Line, tables: _Tables, publisher: Publisher) -> None:
         self.routes, self.line, self.tables, self.publisher = routes, line, tables, publisher
@@ -181,7 +183,7 @@ class _Journey:
         self._count_false_positives(found)
 
     def _come(self, visit: _Visit) -> None:
-        """Events that were here before are a fault, and go no further: a loop would never end."""
+        """Events that were here before are a fault, and are not forwarded again: a loop would never end."""
         before = self.seen.setdefault(visit.switch, np.zeros(self.size, dtype=np.bool_))
         again = before[visit.points]
         if again.any():
@@ -192,7 +194,7 @@ class _Journey:
         self.useful.append(np.zeros(self.size, dtype=np.bool_))
 
     def _leave(self, visit: _Visit, found: Checked) -> dict[int, Points]:
-        """What the table says: deliveries are noted, and what leaves by each edge is returned."""
+        """Apply the table: deliveries are noted, and the points that leave by each edge are returned."""
         entries = self.tables.entries(visit.switch, self.publisher.id)
         if entries is None:
             return {}
@@ -212,7 +214,7 @@ class _Journey:
         return {edge: np.concatenate(parts) for edge, parts in leaving.items()}
 
     def _count_false_positives(self, found: Checked) -> None:
-        """Backwards: an edge was worth it for the points that reached somebody behind it."""
+        """Backwards over the visits: points that reached no subscriber behind an edge are false positives."""
         for number in range(len(self.visits) - 1, 0, -1):
             visit = self.visits[number]
             reached = self.useful[number][visit.points]
@@ -220,7 +222,8 @@ class _Journey:
             found.false_positives += float(self.rates[visit.points[~reached]].sum())
 
     def wrong(self, wants: Mapping[str, Flags], found: Checked) -> list[str]:
-        """Lost and foreign events at subscribers; who gets one twice is at a switch it came to twice."""
+        """Lost and unwanted events at subscribers. An event that is delivered twice has come to the
+        subscriber's switch twice, which `_come` reports."""
         faults, name = self.faults, self.publisher.id
         nothing = np.zeros(self.size, dtype=np.bool_)
         for host, wanted_of_all in wants.items():
@@ -229,7 +232,7 @@ class _Journey:
             if (wanted & ~got).any():
                 faults.append(f"events of {name} do not reach {host}")
             if (got & ~wanted).any():
-                faults.append(f"events of {name} reach {host}, who does not want them")
+                faults.append(f"events of {name} reach {host}, which does not want them")
         return faults
 
 

@@ -1,7 +1,7 @@
 """The finest clustering: events that the same switches want are one cluster (Content routes §6.3, outlook).
 
-The ends of all expressions cut the space into atoms; atoms with the same terminals are put together. Each
-cluster then needs exactly one set of terminals, so a least tree for it is a Steiner tree and nothing is
+The ends of all expressions cut the space into atoms; atoms with the same terminals form a cluster. All events
+of a cluster then have the same terminals, so a minimum Steiner tree is best for each of them and nothing is
 lost by clustering: the sum over all clusters is the least data rate that any tables can reach.
 """
 
@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 from regraft.filters.dz import Dz, DzSet
 from regraft.routes.atoms import atoms_of
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 
 
 def by_atoms(
-    expressions: Sequence[Dz], settings: Settings, terminals: Sequence[frozenset[int]] = ()
+    expressions: Sequence[Dz], settings: RouteSettings, terminals: Sequence[frozenset[int]] = ()
 ) -> list[DzSet]:
-    """Parts whose events are wanted at the same terminals (without them: by the same expressions)."""
+    """Parts whose events are wanted at the same terminals (without terminals: by the same expressions)."""
     at: dict[Dz, set[int]] = {}
     for number, dz in enumerate(expressions):
         at.setdefault(dz, set()).update(terminals[number] if terminals else (number,))

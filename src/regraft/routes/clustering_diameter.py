@@ -1,10 +1,10 @@
 """K clusters whose largest diameter is least: the integer program (5.50)–(5.55) (Content routes §5.1.6).
 
-The distance of two filters is in digits, so D_max takes few values. The program says for each value t whether
-D_max ≥ t (z_t); two pieces at distance t may be in one cluster only if z_t, which is (5.51) without its
-product. Piece i may be in the first i + 1 clusters only, as the names of clusters do not matter.
-Beyond `MOST_PIECES` the nearest pieces are put together first, and the program clusters those groups. It is
-asked only where a simple bound does not prove already that complete linkage is as good.
+The distance of two filters is measured in digits, so D_max takes few values. The program has a variable z_t
+for each value t that says whether D_max ≥ t; two pieces at distance t may share a cluster only if z_t holds,
+which is (5.51) without its product. Piece i may be in the first i + 1 clusters only, because the names of
+clusters do not matter. Beyond `MOST_PIECES` the nearest pieces are grouped first, and the program clusters
+the groups. It runs only if a simple bound does not already prove that complete linkage is optimal.
 """
 
 from collections.abc import Sequence
@@ -18,15 +18,14 @@ from scipy.spatial.distance import squareform
 
 from regraft.filters.dz import Dz, DzSet
 from regraft.routes.clustering_pieces import pieces_of
-from regraft.routes.filter_distance import prefix_distances
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 
 MOST_PIECES = 60
 Ints = NDArray[np.int64]
 
 
 def by_diameter(
-    expressions: Sequence[Dz], settings: Settings, terminals: Sequence[frozenset[int]] = ()
+    expressions: Sequence[Dz], settings: RouteSettings, terminals: Sequence[frozenset[int]] = ()
 ) -> list[DzSet]:
     """At most `settings.clusters` clusters."""
     pieces = pieces_of(expressions)
@@ -35,7 +34,7 @@ def by_diameter(
 
 
 def least_diameter(distances: Ints, count: int, seconds: float = 10.0) -> list[int]:
-    """The cluster of each item, such that the largest distance inside a cluster is least."""
+    """The cluster of each item, such that the largest distance within a cluster is minimal."""
     size = len(distances)
     if size <= count:
         return list(range(size))
@@ -51,7 +50,7 @@ def least_diameter(distances: Ints, count: int, seconds: float = 10.0) -> list[i
 
 
 def _solve(between: Ints, count: int, known: int, seconds: float) -> list[int] | None:
-    """Better than `known`, or None: then complete linkage was as good, or time ran out."""
+    """Clusters with a smaller diameter than `known`; None if there are none, or time ran out."""
     size = len(between)
     if between.diagonal().max() >= known:
         return None
@@ -83,9 +82,10 @@ def _solve(between: Ints, count: int, known: int, seconds: float) -> list[int] |
 
 
 def _apart(distances: Ints, count: int) -> int:
-    """A bound: of so many items, each far from those before, two must share a cluster.
+    """A lower bound for one cluster less than `count`: of `count` items chosen far from each other, two must
+    share a cluster.
 
-    For prefixes, which form an ultrametric, it is the optimum, and the program need not run.
+    For prefixes, whose distances are an ultrametric, it is the optimum, and the program need not run.
     """
     chosen = [0]
     while len(chosen) < count:
@@ -99,7 +99,7 @@ def _listed(labels: Ints) -> list[int]:
 
 
 def _complete(distances: Ints, count: int) -> Ints:
-    """Complete linkage: optimal for prefixes, which form an ultrametric; a good start for other distances."""
+    """Complete linkage: optimal for the ultrametric of prefixes, a good start for other distances."""
     tree = linkage(squareform(distances.astype(np.float64), checks=False), "complete")
     labels: Ints = fcluster(tree, count, "maxclust").astype(np.int64) - 1
     return labels
@@ -107,3 +107,25 @@ def _complete(distances: Ints, count: int) -> Ints:
 
 def _diameter(distances: Ints, labels: Ints) -> int:
     return int(np.where(labels[:, None] == labels[None, :], distances, 0).max(initial=0))
+
+
+def prefix_distances(filters: Sequence[DzSet]) -> NDArray[np.int64]:
+    """How different two filters are, by their prefixes (Content routes §4.3): the longer the shared
+    expression (4.33)–(4.36), the nearer; 0 for equal expressions.
+
+    A filter counts as the expression that its own expressions share. The distances are an ultrametric: of the
+    expressions that three filters share in pairs, two are equal and the third is at least as long.
+    """
+    prefixes = [part.shared for part in filters]
+    most = max(map(len, prefixes), default=0)
+    # One column per digit; the end of an expression (" ") differs from every digit and from other ends.
+    digits = np.array([[ord(c) for c in prefix.ljust(most)] for prefix in prefixes], dtype=np.uint8)
+    digits = digits.reshape(len(filters), most)
+    equal = np.ones((len(filters), len(filters)), dtype=bool)
+    common = np.zeros((len(filters), len(filters)), dtype=np.int64)
+    for column in digits.T:
+        equal &= (column[:, None] == column[None, :]) & (column != ord(" "))[:, None]
+        common += equal
+    longest: NDArray[np.int64] = np.full_like(common, most)
+    same = np.array(prefixes, dtype=object)
+    return np.where(same[:, None] == same[None, :], 0, longest - common)

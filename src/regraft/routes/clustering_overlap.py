@@ -1,14 +1,14 @@
-"""Clusters by who wants the events, not by how filters are spelt: the better clustering of the outlook (§8).
+"""Clusters by who wants the events, not by how filters are spelt: the better clustering that §8 asks for.
 
-A cluster gets one tree, so it has to reach everybody who wants any of its events. What that wastes is known
+A cluster gets one tree, which has to reach every terminal that wants any of its events. The waste is known
 beforehand: an event that u of U terminals want travels in a tree made for U. The clustering that minimises
 
     waste = Σ over pieces  volume(piece) · |terminals of its cluster \\ terminals that want the piece|
 
-puts parts together that are far apart as prefixes but wanted at the same switches, and separates parts that
-begin alike but go to different ends of the network. Pieces wanted by the same terminals are free to join;
-then the two clusters that add the least waste, until few enough are left; then single pieces move as long as
-that helps.
+joins parts that are far apart as prefixes but wanted at the same switches, and separates parts that begin
+alike but go to different ends of the network. Pieces that the same terminals want are joined first, which
+wastes nothing; then, repeatedly, the two clusters that add the least waste, until few enough are left; then
+single pieces are moved while that reduces the waste.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 
 from regraft.filters.dz import Dz, DzSet
 from regraft.routes.clustering_pieces import pieces_of
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 
 Rows = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
 def by_overlap(
-    expressions: Sequence[Dz], settings: Settings, terminals: Sequence[frozenset[int]] = ()
+    expressions: Sequence[Dz], settings: RouteSettings, terminals: Sequence[frozenset[int]] = ()
 ) -> list[DzSet]:
-    """At most `settings.clusters` clusters, by the terminals of each expression (without: by the holders)."""
+    """At most `settings.clusters` clusters, by the terminals of each piece, or by its holders."""
     pieces = pieces_of(expressions)
     volumes = np.array([pieces.atoms.volume(mask) for mask in pieces.masks])
     return pieces.groups(least_waste(pieces.wanted(terminals), volumes, settings.clusters))
@@ -49,7 +49,7 @@ def least_waste(wanted: Sequence[frozenset[int]], volumes: Floats, count: int) -
 
 
 def waste(wanted: Sequence[frozenset[int]], volumes: Sequence[float], labels: Sequence[int]) -> float:
-    """What a clustering wastes, as the module says."""
+    """The waste of a clustering, as defined above."""
     reach: dict[int, frozenset[int]] = {}
     for each, label in zip(wanted, labels, strict=True):
         reach[label] = reach.get(label, frozenset()) | each
@@ -58,7 +58,7 @@ def waste(wanted: Sequence[frozenset[int]], volumes: Sequence[float], labels: Se
 
 
 def _joined(rows: Rows, weights: Floats, count: int) -> NDArray[np.int64]:
-    """Pairs of clusters are joined, those that add the least first."""
+    """Join pairs of clusters, those that add the least waste first, until `count` are left."""
     sets, weights = rows.astype(np.float64), weights.copy()
     labels, sizes = np.arange(len(rows)), sets.sum(axis=1)
     added = _added(sets @ sets.T, sizes, weights, sizes[:, None], weights[:, None])
@@ -79,13 +79,13 @@ def _joined(rows: Rows, weights: Floats, count: int) -> NDArray[np.int64]:
 def _added(
     shared: Floats, sizes: Floats, weights: Floats, size: Floats | float, weight: Floats | float
 ) -> Floats:
-    """The waste that joining a cluster of this size and weight with each other one adds."""
+    """The waste that is added if a cluster of this size and weight is joined with each of the others."""
     union = sizes + size - shared
     return weights * (union - sizes) + weight * (union - size)
 
 
 def _improved(labels: NDArray[np.int64], rows: Rows, weights: Floats) -> NDArray[np.int64]:
-    """Move the kind of piece that gains most to another cluster while that lessens the waste, so it ends."""
+    """While that reduces the waste, move the kind of piece that gains most to another cluster."""
     clusters, place = np.unique(labels, return_inverse=True)
     sets = rows.astype(np.float64)
     members = np.stack([sets[place == cluster].sum(axis=0) for cluster in range(len(clusters))])

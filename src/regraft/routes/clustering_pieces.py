@@ -1,8 +1,8 @@
 """What is clustered: the expressions cut into pieces that do not overlap (Content routes §5.1.6).
 
-Clusters become trees of their own, and one event may follow one tree only, so clusters must be disjoint
-although filters are not. The piece of an expression is what no longer expression holds of it; all its events
-are wanted by the same filters, the ones that are a prefix of the expression.
+Each cluster gets a tree of its own, and an event may follow one tree only, so clusters must be disjoint
+although filters are not. The piece of an expression is the expression without all longer ones that begin with
+it; all events of a piece are wanted by the same filters, those that are a prefix of the expression.
 """
 
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ class Pieces:
         return len(self.owners)
 
     def groups(self, labels: Sequence[int]) -> list[DzSet]:
-        """Pieces of one label put together, in the order of the first piece of each."""
+        """The union of the pieces of each label, in the order of their first pieces."""
         masks: dict[int, int] = {}
         for label, mask in zip(labels, self.masks, strict=True):
             masks[label] = masks.get(label, 0) | mask
         return [self.atoms.part(mask) for mask in masks.values()]
 
     def wanted(self, terminals: Sequence[frozenset[int]]) -> list[frozenset[int]]:
-        """Who wants each piece: the terminals of its holders, or the holders where no terminals are known."""
+        """Who wants each piece: the terminals of its holders, or the holders if no terminals are known."""
         if not terminals:
             return [frozenset(holders) for holders in self.holders]
         return [frozenset().union(*(terminals[place] for place in holders)) for holders in self.holders]

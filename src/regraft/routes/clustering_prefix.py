@@ -4,16 +4,17 @@ from collections.abc import Sequence
 
 from regraft.filters.dz import Dz, DzSet
 from regraft.routes.clustering_pieces import pieces_of
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 
 
 def by_prefix(
-    expressions: Sequence[Dz], settings: Settings, terminals: Sequence[frozenset[int]] = ()
+    expressions: Sequence[Dz], settings: RouteSettings, terminals: Sequence[frozenset[int]] = ()
 ) -> list[DzSet]:
-    """Expressions that share `settings.prefix` digits are together; a shorter one is alone with what is left.
+    """Expressions that share `settings.prefix` digits form a cluster; the piece of a shorter one is a cluster
+    alone.
 
-    Sorted, the expressions stand in the order of a depth-first search of the tree of halvings, so each
-    cluster is a branch that is left behind as soon as the digits change.
+    Sorted expressions are in the order of a depth-first search of the tree of halvings, so each cluster is a
+    branch, which ends as soon as the digits change.
     """
     pieces = pieces_of(expressions)
     labels: list[int] = []

@@ -1,11 +1,11 @@
 """Spectral clustering of filters (Content routes §5.1.6, its reference [58]).
 
-Two pieces are as similar as the sets of those who want them: shared over all. The rows of the leading
-eigenvectors of the normalised similarity put pieces that hang together near each other, and k-means separates
-them (Ng, Jordan, Weiss): near the least normalised cut. scipy has both halves, the symmetric eigen-solver and
-k-means, so nothing larger is needed for sets that fit into one matrix; for larger ones, of filters measured
-in traffic, `measure` has Spark's. k-means depends on where it begins: of several beginnings the one with the
-least cut counts, and in small sets pieces are moved while that lessens it.
+The similarity of two pieces is the Jaccard index of the sets of terminals that want them. The rows of the
+leading eigenvectors of the normalised similarity put related pieces near each other, and k-means separates
+them (Ng, Jordan, Weiss), which comes near the minimum normalised cut. scipy has both, the symmetric
+eigensolver and k-means, so nothing larger is needed for sets that fit into one matrix; for larger ones, of
+filters measured in traffic, `measure` uses Spark. k-means depends on where it starts: of several starts the
+one with the least cut is taken, and in small sets single pieces are moved while that reduces the cut.
 """
 
 import warnings
@@ -17,16 +17,16 @@ from scipy.cluster.vq import kmeans2
 
 from regraft.filters.dz import Dz, DzSet
 from regraft.routes.clustering_pieces import pieces_of
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.spectrum import leading_vectors
 
 STARTS = 8
 SMALL = 40
-"""Up to so many pieces are moved one by one: each try costs a look at the whole matrix."""
+"""The most pieces for which single moves are tried: each try looks at the whole matrix."""
 
 
 def by_spectrum(
-    expressions: Sequence[Dz], settings: Settings, terminals: Sequence[frozenset[int]] = ()
+    expressions: Sequence[Dz], settings: RouteSettings, terminals: Sequence[frozenset[int]] = ()
 ) -> list[DzSet]:
     """At most `settings.clusters` clusters; `settings.seed` decides where k-means begins."""
     pieces = pieces_of(expressions)
@@ -45,14 +45,14 @@ def spectral(similar: NDArray[np.float64], count: int, seed: int = 0) -> list[in
     rows = vectors / np.maximum(lengths, 1e-12)
     lot = np.random.default_rng(seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a cluster may end empty: then there are fewer
+        warnings.simplefilter("ignore", UserWarning)  # a cluster may become empty: then there are fewer
         found = [kmeans2(rows, count, minit="++", rng=lot, missing="warn")[1] for _ in range(STARTS)]
     best = min(found, key=lambda labels: normalised_cut(similar, labels, count))
     return [int(label) for label in (moved(similar, best, count) if size <= SMALL else best)]
 
 
 def moved(similar: NDArray[np.float64], labels: NDArray[np.int32], count: int) -> NDArray[np.int32]:
-    """Single pieces in other clusters, while that lessens the cut."""
+    """Move single pieces to other clusters while that reduces the cut."""
     now = normalised_cut(similar, labels, count)
     while True:
         tries = []
@@ -69,9 +69,9 @@ def moved(similar: NDArray[np.float64], labels: NDArray[np.int32], count: int) -
 
 
 def normalised_cut(similar: NDArray[np.float64], labels: NDArray[np.int32], count: int) -> float:
-    """Σ over clusters of what leaves a cluster over all that begins in it; clusters that are empty cost 1.
+    """Σ over clusters of the similarity that leaves the cluster, as a share of all that begins in it.
 
-    So one cluster for everything is not the best of all answers.
+    An empty cluster costs 1; otherwise a single cluster for everything would always be best.
     """
     cut = 0.0
     for cluster in range(count):

@@ -1,10 +1,9 @@
 """The combination solution: paths of all pairs and their common edges in one program (Content routes §5.1.1).
 
-(5.18) minimises the weight of the edges that any path uses. A path from r_p (5.20) to r_s (5.21) is a unit
-of flow, one switch per position (5.22)–(5.23) being the same as keeping what flows in equal to what flows
-out; its length n is a bound on its edges. (5.24) becomes y ≥ flow. The edges of each root count with its
-rate, as only its own events cross them; cycles over all roots' edges are forbidden one by one, as they are
-found.
+(5.18) minimises the weight of the edges that any path uses. A path from r_p (5.20) to r_s (5.21) is a unit of
+flow: one switch per position (5.22)–(5.23) is the same as conservation of flow, and its length n bounds the
+number of its edges. (5.24) becomes y ≥ flow. The edges of each root count with its rate, because only its own
+events cross them; cycles over the edges of all roots are forbidden one by one, as they are found.
 """
 
 from collections.abc import Sequence
@@ -12,22 +11,24 @@ from collections.abc import Sequence
 from regraft.routes.interface import Tree
 from regraft.routes.linear_program import INFINITY, Program
 from regraft.routes.problem import Cycle, Demand, Graph
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.steiner import steiner_trees
 
 NOT_USED = 0.5
 TINY = 1e-6
-"""Price of a cable beside what events over it cost: of equally good solutions the one with fewer cables."""
+"""The price of using a cable at all: of equally good solutions, the one with fewer cables wins."""
 
 
 def combination(
-    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: Settings
+    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: RouteSettings
 ) -> list[Tree | None]:
     """The least edges for each demand. Kind "subgraph"."""
     return [_combined(graph, demand, forbidden, settings) for demand in demands]
 
 
-def _combined(graph: Graph, demand: Demand, forbidden: Sequence[Cycle], settings: Settings) -> Tree | None:
+def _combined(
+    graph: Graph, demand: Demand, forbidden: Sequence[Cycle], settings: RouteSettings
+) -> Tree | None:
     if all(root == end for root in demand.roots for end in demand.terminals):
         return frozenset()
     program, edges = Program(settings.time_limit), graph.edges.tolist()
@@ -48,7 +49,7 @@ def _combined(graph: Graph, demand: Demand, forbidden: Sequence[Cycle], settings
         places = [place for place, edge in enumerate(edges) if edge in cycle]
         program.row(-INFINITY, len(cycle) - 1.0, [used[place] for place in places], [1.0] * len(places))
     values = program.solve()
-    if values is None or not program.proven:  # what was found by then may be no tree
+    if values is None or not program.proven:  # an unproven solution may not be a tree
         return steiner_trees(graph, [demand], forbidden, settings)[0]
     found = {
         edges[place]
@@ -68,7 +69,7 @@ def path_rows(
     limit: int | None,
     whole: bool = True,
 ) -> None:
-    """One path: flow variables, kept at every vertex, within the limit, and only over crossed edges."""
+    """The rows of one path: flow is conserved, uses crossed edges only, and keeps the limit."""
     edges = graph.edges.tolist()
     flow = program.variables([0.0] * len(edges))
     place = dict(zip(edges, flow, strict=True))
@@ -87,7 +88,8 @@ def path_rows(
 
 
 def _live(graph: Graph, found: Tree, root: int) -> list[int]:
-    """Without circles of weight 0 that no event comes to; a found cycle is for cycle detection to see."""
+    """The edges that events from the root reach. Circles of weight 0 that no event reaches are left out;
+    cycles that events do reach stay, for cycle detection to find."""
     seen: set[int] = set()
     open_vertices, edges = [root], []
     leaving: dict[int, list[int]] = {}

@@ -1,7 +1,7 @@
 """The entry: a network and a workload in, routes out, or the reason why there are none.
 
-`compute_routes` is the whole Figure 6.1. Its result `RouteState` goes into `update_routes` when publishers,
-subscribers or cables come and go: only what that touches is computed again (Content routes §8, outlook).
+`compute_routes` is the whole of Figure 6.1. Its result, a `RouteState`, is the input of `update_routes` when
+publishers, subscribers or cables come and go: only what they affect is computed again (Content routes §8).
 """
 
 import math
@@ -15,61 +15,67 @@ from regraft.model import Infeasible
 from regraft.model.routes import RouteFigures, Routes, RouteTree, RouteWorkload
 from regraft.model.switch_network import SwitchNetwork, check_connected
 from regraft.routes.bounds import finest_demands, interest, lower_bound, optimum
-from regraft.routes.figures import false_positives, load_of, longest_path
+from regraft.routes.content_trees import ContentTree, false_positives, load_of, longest_path
 from regraft.routes.flow_limits import Tables, within_flow_limits
-from regraft.routes.framework import Memory, Round, Run, content_key, first_weighting, initialise, iterate
+from regraft.routes.framework import (
+    Round,
+    RouteMemory,
+    RouteRun,
+    content_key,
+    first_weighting,
+    initialise,
+    iterate,
+)
+from regraft.routes.hop_limits import too_far
 from regraft.routes.interface import Weighting
-from regraft.routes.laid import Laid
 from regraft.routes.limits import excess, overloaded
-from regraft.routes.path_limits import too_far
 from regraft.routes.problem import Demand, Graph, Problem, demand_of, graph_of, problem_of
 from regraft.routes.rebalancing import reopened
 from regraft.routes.registry import COMPONENTS, component, known_name
-from regraft.routes.returning import StillBest
-from regraft.routes.settings import DEFAULTS, Settings
+from regraft.routes.settings import DEFAULTS, RouteSettings
+from regraft.routes.still_best import StillBest
 from regraft.routes.stopwatch import Stopwatch, no_clock
-from regraft.routes.tables import make_tables
-from regraft.routes.touched import touched_switches
+from regraft.routes.tables import make_tables, touched_switches
 
 Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class RouteState:
-    """Routes, and what is needed to change them little by little. `calls` are the seconds of each call."""
+    """Routes, and what is needed to update them. `calls` are the seconds of each call of a component."""
 
     routes: Routes
-    settings: Settings
+    settings: RouteSettings
     calls: dict[str, tuple[float, ...]] = field(default_factory=dict)
     down: frozenset[str] = frozenset()
     """Cables that are out of order."""
     solved: int = 0
-    """Demands whose trees had to be found."""
+    """How many demands needed a new tree."""
     rebuilt: tuple[str, ...] = ()
-    """Switches whose tables had to be made."""
-    memory: Memory = field(default_factory=Memory, repr=False)
-    laid: tuple[Laid, ...] = field(default=(), repr=False)
+    """Switches whose tables were made anew."""
+    memory: RouteMemory = field(default_factory=RouteMemory, repr=False)
+    content_trees: tuple[ContentTree, ...] = field(default=(), repr=False)
     graph: Graph | None = field(default=None, repr=False)
     weighting: Weighting | None = field(default=None, repr=False)
-    """The weights that the trees are best for; their bounds have closed."""
+    """The weights that the trees are best for; their bounds have met."""
 
 
 def compute_routes(
     network: SwitchNetwork,
     workload: RouteWorkload,
-    settings: Settings = DEFAULTS,
+    settings: RouteSettings = DEFAULTS,
     clock: Callable[[], float] = no_clock,
     report: Report | None = None,
     pool: Executor | None = None,
 ) -> RouteState | Infeasible:
-    """Routes for everybody. Faults of the input are `BadInput`, limits that cannot hold `Infeasible`."""
+    """Routes for all publishers. Bad input raises `BadInput`; limits that cannot be kept are `Infeasible`."""
     for kind in COMPONENTS:
         known_name(kind, getattr(settings, kind))
     check_connected(network)
     problem = problem_of(network, workload)
     if (no := too_far(problem) or overloaded(problem)) is not None:
         return no
-    run = Run(problem, settings, Stopwatch(clock, report), Memory(), pool)
+    run = RouteRun(problem, settings, Stopwatch(clock, report), RouteMemory(), pool)
     trees = initialise(run)
     found = iterate(run, trees, first_weighting(problem))
     if isinstance(found, Infeasible):
@@ -81,7 +87,7 @@ def compute_routes(
 
 
 def least_cost_of(state: RouteState) -> float | None:
-    """The cost of the best routes that there are without limits, for small networks; None if not known."""
+    """The cost of the best possible routes without limits, for small networks; None if it is not known."""
     problem = problem_of(state.routes.network, state.routes.workload, state.graph)
     return optimum(problem, state.settings.time_limit)
 
@@ -93,9 +99,9 @@ def update_routes(
     clock: Callable[[], float] = no_clock,
     pool: Executor | None = None,
 ) -> RouteState | Infeasible:
-    """The routes for another workload or with other cables out of order, from those of before.
+    """The routes for another workload or with other cables out of order, starting from the routes before.
 
-    Figures of shortest-path trees are not made again: `initial` is None.
+    The figures of shortest-path trees are not computed again: `initial` is None.
     """
     network, settings = before.routes.network, before.settings
     workload = before.routes.workload if workload is None else workload
@@ -105,8 +111,8 @@ def update_routes(
         problem = _without(problem, down)
     if (no := too_far(problem) or overloaded(problem)) is not None:
         return no
-    memory = before.memory if down == before.down else _still_true(before, problem, down)
-    run = Run(problem, settings, Stopwatch(clock), memory.copied(), pool)
+    memory = before.memory if down == before.down else _still_valid(before, problem, down)
+    run = RouteRun(problem, settings, Stopwatch(clock), memory.copied(), pool)
     found = iterate(run, None, _weighting(before, problem, down))
     if isinstance(found, Infeasible):
         return found
@@ -114,15 +120,15 @@ def update_routes(
 
 
 def _without(problem: Problem, down: frozenset[str]) -> Problem:
-    """Cables out of order carry nothing; the numbers of edges stay."""
+    """The problem without the cables that are out of order; the numbers of edges stay the same."""
     edges = problem.network.edges
     up = [number for number, edge in enumerate(edges) if edge.cable not in down]
     check_connected(replace(problem.network, edges=tuple(edges[number] for number in up)))
     return replace(problem, graph=graph_of(problem.network).only(up))
 
 
-def _still_true(before: RouteState, problem: Problem, down: frozenset[str]) -> Memory:
-    """Without the trees over cables that failed, and those that cables which returned may improve."""
+def _still_valid(before: RouteState, problem: Problem, down: frozenset[str]) -> RouteMemory:
+    """The memory without trees over cables that failed and trees that a returned cable may improve."""
     assert before.graph is not None
     returned = [place for place, edge in enumerate(problem.network.edges) if edge.cable in before.down - down]
     still = StillBest(before.graph, problem.graph, returned)
@@ -134,14 +140,14 @@ def _still_true(before: RouteState, problem: Problem, down: frozenset[str]) -> M
     was = problem_of(problem.network, before.routes.workload, before.graph)
     contents = {
         content_key(was, one.content): one
-        for one in before.laid
+        for one in before.content_trees
         if still.holds(demand_of(was, one.content), one.tree)
     }
-    return Memory(contents, trees, {})
+    return RouteMemory(contents, trees, {})
 
 
 def _weighting(before: RouteState, problem: Problem, down: frozenset[str]) -> Weighting:
-    """Weights that followed the load stay, and near a change they may follow it again (§5.3.4)."""
+    """Weights that followed the load stay; near a change their bounds open again (§5.3.4)."""
     first = first_weighting(problem)
     if before.weighting is None or before.settings.rebalance_when != "always":
         return first
@@ -161,31 +167,35 @@ def _weighting(before: RouteState, problem: Problem, down: frozenset[str]) -> We
 
 
 def _finished(
-    run: Run, found: Round, before: RouteState | None, initial: RouteFigures | None, down: frozenset[str]
+    run: RouteRun, found: Round, before: RouteState | None, initial: RouteFigures | None, down: frozenset[str]
 ) -> RouteState | Infeasible:
-    problem, settings, laid = run.problem, run.settings, found.laid
-    only = None if before is None else touched_switches(problem, laid, before.routes.workload, before.laid)
+    problem, settings, content_trees = run.problem, run.settings, found.content_trees
+    only = (
+        None
+        if before is None
+        else touched_switches(problem, content_trees, before.routes.workload, before.content_trees)
+    )
     fewest = settings.embedding == "fewest-flows"
     with run.watch.timing("tables"):
         tables: Tables = dict(before.routes.tables) if before else {}
         for vertex in only or ():
             tables.pop(problem.network.switches[vertex], None)
-        tables |= make_tables(problem, laid, fewest, only)
-        kept = within_flow_limits(problem, laid, tables, settings)
+        tables |= make_tables(problem, content_trees, fewest, only)
+        kept = within_flow_limits(problem, content_trees, tables, settings)
     if isinstance(kept, Infeasible):
         return kept
-    laid, tables = kept
-    if excess(problem, load_of(problem, laid)) > 0:
+    content_trees, tables = kept
+    if excess(problem, load_of(problem, content_trees)) > 0:
         return Infeasible(
             "no tables were found that keep the limits on flows and those on load", limit="load"
         )
-    figures = _figures(run, laid, tables, _bound(run))
+    figures = _figures(run, content_trees, tables, _bound(run))
     routes = Routes(
         problem.network,
         problem.workload,
         settings.matching,
         tables,
-        _trees(problem, laid),
+        _trees(problem, content_trees),
         figures,
         initial,
         run.watch.totals,
@@ -198,32 +208,38 @@ def _finished(
         down,
         run.solved,
         tuple(problem.network.switches[vertex] for vertex in rebuilt),
-        Memory({content_key(problem, one.content): one for one in laid}, run.memory.trees, run.memory.bounds),
-        tuple(laid),
+        RouteMemory(
+            {content_key(problem, one.content): one for one in content_trees},
+            run.memory.trees,
+            run.memory.bounds,
+        ),
+        tuple(content_trees),
         problem.graph,
         Weighting(*(found.weighting.weights,) * 3),
     )
 
 
-def _figures(run: Run, laid: list[Laid], tables: Tables, bound: float) -> RouteFigures:
+def _figures(run: RouteRun, content_trees: list[ContentTree], tables: Tables, bound: float) -> RouteFigures:
     problem = run.problem
-    load = load_of(problem, laid)
+    load = load_of(problem, content_trees)
     limits = problem.workload.limits
     exact = run.settings.embedding == "exact" and limits.flows is None and not limits.flows_at
     embed = component("embedding", "exact")
-    foreign = 0.0 if exact else false_positives(problem, laid, embed, run.settings)
+    foreign = 0.0 if exact else false_positives(problem, content_trees, embed, run.settings)
     return RouteFigures(
         sum(map(len, tables.values())),
         load.data_rate,
-        math.fsum(load.edges * problem.graph.weights),  # a dot product depends on where arrays lie
+        math.fsum(
+            load.edges * problem.graph.weights
+        ),  # the rounding of a dot product depends on memory alignment
         bound,
         foreign,
-        longest_path(laid),
+        longest_path(content_trees),
     )
 
 
-def _bound(run: Run) -> float:
-    """Σ over publishers; only those for whom something changed are computed."""
+def _bound(run: RouteRun) -> float:
+    """The lower bound, a sum over publishers; only those for which something changed are computed."""
     problem, total = run.problem, 0.0
     with run.watch.timing("bound"):
         for number, publisher in enumerate(problem.workload.publishers):
@@ -234,7 +250,7 @@ def _bound(run: Run) -> float:
     return total
 
 
-def _trees(problem: Problem, laid: list[Laid]) -> tuple[RouteTree, ...]:
+def _trees(problem: Problem, content_trees: list[ContentTree]) -> tuple[RouteTree, ...]:
     names = [publisher.id for publisher in problem.workload.publishers]
     return tuple(
         RouteTree(
@@ -242,5 +258,5 @@ def _trees(problem: Problem, laid: list[Laid]) -> tuple[RouteTree, ...]:
             one.content.region.expressions,
             one.tree,
         )
-        for one in laid
+        for one in content_trees
     )

@@ -1,18 +1,19 @@
-"""From clusters to contents: whose events of which region are routed together (Content routes §6.3).
+"""From clusters to contents: which publishers' events of which region are routed together (Content routes
+§6.3).
 
-With matching "publisher" the filters of each publisher are clustered on their own; with "filter" all are
-clustered together, each with the switches at which it is wanted and those at which it is published; a
-content then has every publisher that says something in its region.
+With matching "publisher" the filters of each publisher are clustered on their own. With "filter" all are
+clustered together, each with the switches at which it is wanted and those at which it is published; a content
+then has every publisher whose advertisement overlaps its region.
 """
 
 from regraft.filters.dz import Dz, DzSet
 from regraft.routes.interface import ClusterFilters
 from regraft.routes.problem import Content, Problem
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 
 
-def contents_of(problem: Problem, cluster: ClusterFilters, settings: Settings) -> list[Content]:
-    """The contents of all publishers. Together they hold every event that somebody wants, once."""
+def contents_of(problem: Problem, cluster: ClusterFilters, settings: RouteSettings) -> list[Content]:
+    """The contents of all publishers. Together they hold every event that a subscriber wants, once."""
     everyone = range(len(problem.advertised))
     if settings.matching == "filter":
         return _shared(problem, cluster, settings)
@@ -20,7 +21,7 @@ def contents_of(problem: Problem, cluster: ClusterFilters, settings: Settings) -
 
 
 def contents_for(
-    problem: Problem, publisher: int, cluster: ClusterFilters, settings: Settings
+    problem: Problem, publisher: int, cluster: ClusterFilters, settings: RouteSettings
 ) -> list[Content]:
     """The contents of one publisher."""
     wanted = _wanted(problem, publisher)
@@ -32,7 +33,7 @@ def contents_for(
 
 
 def whole_contents(problem: Problem) -> list[Content]:
-    """One content per publisher, with all that is wanted of it: what shortest-path trees carry (§6.1)."""
+    """One content per publisher with all its wanted events: those of shortest-path trees (§6.1)."""
     contents = []
     for publisher in range(len(problem.advertised)):
         wanted = _wanted(problem, publisher)
@@ -41,15 +42,15 @@ def whole_contents(problem: Problem) -> list[Content]:
     return contents
 
 
-def _shared(problem: Problem, cluster: ClusterFilters, settings: Settings) -> list[Content]:
+def _shared(problem: Problem, cluster: ClusterFilters, settings: RouteSettings) -> list[Content]:
     wanted: dict[Dz, set[int]] = {}
     for publisher, at in enumerate(problem.publisher_at):
-        says = at + problem.graph.vertices  # to publish at a switch is another thing than to want at it
+        published_at = at + problem.graph.vertices  # not the same number as for "wanted at this switch"
         for dz, switches in _wanted(problem, publisher).items():
-            wanted.setdefault(dz, set()).update(switches, (says,))
+            wanted.setdefault(dz, set()).update(switches, (published_at,))
     contents = []
     for region in _clusters(wanted, cluster, settings):
-        publishers = problem.saying(region)
+        publishers = problem.publishing(region)
         if publishers and problem.interested(region):
             contents.append(Content(publishers, region))
     return contents
@@ -69,14 +70,14 @@ def _wanted(problem: Problem, publisher: int) -> dict[Dz, set[int]]:
     return wanted
 
 
-def _clusters(wanted: dict[Dz, set[int]], cluster: ClusterFilters, settings: Settings) -> list[DzSet]:
+def _clusters(wanted: dict[Dz, set[int]], cluster: ClusterFilters, settings: RouteSettings) -> list[DzSet]:
     if not wanted:
         return []
     return cluster(list(wanted), settings, [frozenset(at) for at in wanted.values()])
 
 
-def apart(problem: Problem, content: Content) -> list[Content]:
-    """The same for each publisher on its own: where no tree serves all of them."""
+def by_publisher(problem: Problem, content: Content) -> list[Content]:
+    """The content split into one for each publisher, for where no shared tree serves all of them well."""
     return [
         Content((publisher,), own, own=True)
         for publisher in content.publishers

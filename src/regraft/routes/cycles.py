@@ -1,10 +1,12 @@
-"""Cycles: where an event could run in a circle or arrive twice, and what forbids it (Content routes §5.3.2).
+"""Cycles: where an event could run in a circle or arrive twice, and how that is avoided (Content routes
+§5.3.2).
 
-Tables that look at the dz-expression alone send an event on by every edge out of a switch, except by the
-cable it came in by. So what follows an edge is every other cable's edge out of its end, and an event runs in
-a circle exactly if a strongly connected component (5.68) of this relation has more than one edge; the two
-directions of one cable are no cycle. Without such a component an event can still meet itself behind a fork,
-and arrives twice. Each answer is a set of edges: the program of the sub graph may use all but one of them.
+Tables that match on the dz-expression alone forward an event by every edge out of a switch, except over the
+cable it came in by. So an edge is followed by the edges of all other cables out of its end, and an event runs
+in a circle exactly if a strongly connected component (5.68) of this relation has more than one edge; the two
+directions of one cable are no cycle. Without such a component, two copies of an event can still meet behind a
+fork, and it arrives twice. Each cycle that is found is a set of edges: the program of the sub graph may use
+all but one of them. It is solved again with these constraints until no cycle is left.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +15,18 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from regraft.routes.problem import Cycle, Graph
+from regraft.routes.interface import Tree
+from regraft.routes.problem import Cycle, Demand, Graph
+from regraft.routes.registry import component
+from regraft.routes.settings import RouteSettings
+from regraft.routes.stopwatch import Stopwatch
 
 Following = Mapping[int, Sequence[int]]
-"""Edge -> the edges by which an event that came over it goes on."""
+"""Edge -> the edges by which an event that came over it is forwarded."""
 
 
 def cycles_in(graph: Graph, edges: Iterable[int], roots: Iterable[int] | None = None) -> list[Cycle]:
-    """Nothing if no event from a root can come to a switch twice; without `roots`, from any switch."""
+    """The cycles that events from the roots (by default from any switch) run into."""
     used = sorted(edges)
     if _forest(graph, used):
         return []
@@ -46,7 +52,7 @@ def components(following: Following) -> list[list[int]]:
 
 
 def _forest(graph: Graph, used: Sequence[int]) -> bool:
-    """Cables that form no cycle whatever the directions: nearly always, and quickly told."""
+    """Whether the cables form no cycle in any direction: nearly always so, and quick to find out."""
     if not used:
         return True
     _, first = np.unique(graph.cables[used], return_index=True)
@@ -95,7 +101,7 @@ def _shortest_circle(following: Following, members: Sequence[int]) -> Cycle:
 def _forks(
     graph: Graph, used: Sequence[int], following: Following, roots: Iterable[int] | None
 ) -> Iterable[Cycle]:
-    """Both ways from a fork to where they meet again, for each switch at which events may begin."""
+    """Both paths from a fork to where they meet again, for each switch at which events may start."""
     leaving: dict[int, list[int]] = {}
     for edge in used:
         leaving.setdefault(int(graph.sources[edge]), []).append(edge)
@@ -116,8 +122,40 @@ def _forks(
 
 
 def _back(came: Mapping[int, int], edge: int, until: int | None = None) -> tuple[int, ...]:
-    """The edges that led to this one, itself first, back to the beginning or to `until`."""
+    """This edge and those that led to it, backwards to the beginning or to `until`."""
     way = [edge]
     while way[-1] in came and came[way[-1]] != until:
         way.append(came[way[-1]])
     return tuple(way)
+
+
+MOST_TURNS = 12
+"""How often the program is solved again; then the Steiner component's tree is taken, which has no cycle."""
+
+
+def without_cycles(
+    graph: Graph, demand: Demand, tree: Tree, settings: RouteSettings, watch: Stopwatch
+) -> Tree | None:
+    """A tree for all roots in which no event loops or arrives twice; the search for it has a time limit.
+
+    Cycles of the tree go back into the program of the sub graph as constraints.
+    """
+    began = watch.clock()
+    detect, optimise = component("cycles", settings.cycles), component("subgraph", settings.subgraph)
+    forbidden: list[Cycle] = []
+    found: Tree | None = tree
+    for _ in range(MOST_TURNS):
+        if found is None or watch.clock() - began > settings.time_limit:
+            break
+        with watch.timing("cycles"):
+            cycles = detect(graph, found)
+        if not cycles:
+            return found
+        new = [cycle for cycle in cycles if cycle not in forbidden]
+        if not new:  # the component ignores the constraints
+            break
+        forbidden += new
+        with watch.timing("subgraph again"):
+            found = optimise(graph, [demand], forbidden, settings)[0]
+    (last,) = component("subgraph", "steiner")(graph, [demand], (), settings)
+    return last if last is None or not detect(graph, last) else None

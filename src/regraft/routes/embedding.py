@@ -1,19 +1,19 @@
 """Filters on the edges of a tree, from the subscribers backwards (Content routes §5.2.1, §6.2).
 
-The filter of an edge is what the subscribers behind it want, of what the publishers before it advertise. The
-first half is known last: an edge waits until every edge after it has its filter, so the work begins at the
-subscribers and pauses at every fork. The second half matters where a tree has several publishers and streams
-join. The result is exact: an edge carries an event only if somebody behind it wants it (4.27)–(4.30).
+The filter of an edge is what the subscribers behind it want, of what the publishers before it advertise. For
+the first half, an edge waits until every edge after it has its filter, so the work begins at the subscribers
+and pauses at every fork. The second half matters if a tree has several publishers and their events meet. The
+result is exact: an edge carries an event only if a subscriber behind it wants it (4.27)–(4.30).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from regraft.filters.dz import DzSet
-from regraft.routes.event_masks import EventMasks, event_masks
+from regraft.routes.atoms import EventMasks, event_masks
 from regraft.routes.interface import Tree
 from regraft.routes.problem import Content, Graph, Problem
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 
 
 class Embedded(NamedTuple):
@@ -24,15 +24,15 @@ class Embedded(NamedTuple):
     filters: dict[int, int]
 
 
-def embed(problem: Problem, content: Content, tree: Tree, settings: Settings) -> Mapping[int, DzSet]:
-    """The least filters: no false positive anywhere in the tree."""
+def embed(problem: Problem, content: Content, tree: Tree, settings: RouteSettings) -> Mapping[int, DzSet]:
+    """The smallest filters: no false positive anywhere in the tree."""
     events, _, filters = embedded(problem, content, tree)
     parts = {mask: events.atoms.part(mask) for mask in set(filters.values())}
     return {edge: parts[mask] for edge, mask in filters.items()}
 
 
 def embedded(problem: Problem, content: Content, tree: Tree) -> Embedded:
-    """The same, still in integers."""
+    """`embed`, with the filters as integers."""
     graph = problem.graph
     events = problem.masks
     if not events.atoms.divides(content.region):
@@ -57,7 +57,7 @@ def embedded(problem: Problem, content: Content, tree: Tree) -> Embedded:
 
 
 def neighbours(graph: Graph, tree: Tree) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-    """For each edge those that an event takes after it and before it: never back over the same cable."""
+    """For each edge those that an event may take after and before it: never back over the same cable."""
     cables = graph.cable_list
     leaving: dict[int, list[int]] = {}
     for edge in sorted(tree):
@@ -75,7 +75,7 @@ def neighbours(graph: Graph, tree: Tree) -> tuple[dict[int, list[int]], dict[int
 def gathered(
     inputs: Mapping[int, Sequence[int]], outputs: Mapping[int, Sequence[int]], own: Callable[[int], int]
 ) -> dict[int, int]:
-    """For each edge its own part and those of all its inputs, each taken when its inputs are done."""
+    """For each edge the union of its own part and those of its inputs, which are computed first."""
     waiting = {edge: len(found) for edge, found in inputs.items()}
     ready = [edge for edge, count in waiting.items() if not count]
     masks: dict[int, int] = {}
@@ -90,5 +90,5 @@ def gathered(
             if not waiting[following]:
                 ready.append(following)
     if len(masks) < len(inputs):
-        raise ValueError("edges that form a cycle have no filters: cycle detection comes first")
+        raise ValueError("edges that form a cycle have no filters: cycle detection must come first")
     return masks

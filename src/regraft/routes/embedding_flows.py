@@ -1,10 +1,10 @@
 """Filters that need few flows: wider inside the network, exact at the subscribers (Content routes §5.2.1).
 
 The program (5.59)–(5.63) minimises the flows of all switches; the filter to a subscriber is fixed (5.61),
-those before it may hold more (5.62). A wider filter changes two tables only, where its edge begins and where
-it ends, because what leaves the end stays as it is. So each edge in turn, from the publishers on, takes the
-filter that makes these two tables smallest, until no edge gains; what nobody wants is dropped one switch
-later than it could be. Where a switch allows few flows (5.60), its flows count more.
+those before it may hold more (5.62). A wider filter changes only two tables, where its edge begins and where
+it ends, because what leaves the end stays as it is. So each edge in turn, starting at the publishers, takes
+the filter that makes these two tables smallest, until no edge gains. Unwanted events are dropped one switch
+later than possible. The flows of a switch with a low limit (5.60) count more.
 """
 
 from collections.abc import Mapping
@@ -15,21 +15,21 @@ from regraft.routes.embedding import Embedded, embedded, neighbours
 from regraft.routes.interface import Tree
 from regraft.routes.least_table import least_table
 from regraft.routes.problem import Content, Problem
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 
 MOST_TURNS = 4
 WHOLE = DzSet(("",))
 
 
-def embed_few(problem: Problem, content: Content, tree: Tree, settings: Settings) -> Mapping[int, DzSet]:
-    """Filters with no more flows than the exact ones have, nearly always fewer; exact where that is free."""
-    few = _Few(problem, content, tree, embedded(problem, content, tree))
-    few.widen()
-    atoms = few.exact.events.atoms
-    return {edge: atoms.part(mask) for edge, mask in few.filters.items()}
+def embed_few(problem: Problem, content: Content, tree: Tree, settings: RouteSettings) -> Mapping[int, DzSet]:
+    """Filters that need at most as many flows as exact ones; exact where wider ones save none."""
+    wider = _WiderFilters(problem, content, tree, embedded(problem, content, tree))
+    wider.widen()
+    atoms = wider.exact.events.atoms
+    return {edge: atoms.part(mask) for edge, mask in wider.filters.items()}
 
 
-class _Few:
+class _WiderFilters:
     """The filters while they grow, and how many flows each switch needs with them."""
 
     def __init__(self, problem: Problem, content: Content, tree: Tree, exact: Embedded) -> None:
@@ -42,7 +42,9 @@ class _Few:
             self.says[at] = self.says.get(at, 0) | exact.events.advertised[publisher] & exact.region
         self.ports: dict[int, list[tuple[int, int]]] = {}
         wanted = zip(problem.subscriber_at, exact.events.subscribed, strict=True)
-        for name, (at, mask) in enumerate(wanted, start=1):  # negative, so that no edge has the name
+        for name, (at, mask) in enumerate(
+            wanted, start=1
+        ):  # ports of subscribers are negative, edges are not
             if mask & exact.region:
                 self.ports.setdefault(at, []).append((mask & exact.region, -name))
         self.leaving: dict[int, list[int]] = {}
@@ -59,7 +61,7 @@ class _Few:
                 return
 
     def _outwards(self) -> list[int]:
-        """The edges in an order in which those before come first."""
+        """The edges in an order in which each comes after all edges before it in the tree."""
         waiting = {edge: len(found) for edge, found in self.before.items()}
         order = [edge for edge, count in waiting.items() if not count]
         for edge in order:
@@ -78,7 +80,7 @@ class _Few:
             coming |= self.filters[earlier]
         hull = (1 << now.bit_length()) - (now & -now) if now else 0
         best, least = now, self._cost(source, target)
-        for wide in (coming & hull, coming):  # the narrower one first: it stays if both save as much
+        for wide in (coming & hull, coming):  # the narrower one first: it is kept if both save as much
             self.filters[edge] = wide | now
             if (cost := self._cost(source, target)) < least:
                 best, least = wide | now, cost
@@ -93,7 +95,7 @@ class _Few:
         return 1.0 if limit is None else 1.0 + 1000.0 / max(limit, 1)
 
     def _flows(self, vertex: int) -> int:
-        """The least table for what comes to the vertex and where it goes."""
+        """The size of the smallest table for the events that come to the vertex."""
         coming = self.says.get(vertex, 0)
         for edge in self.entering.get(vertex, ()):
             coming |= self.filters[edge]
@@ -106,7 +108,7 @@ class _Few:
 
 
 def _split(coming: int, ports: list[tuple[int, int]]) -> dict[frozenset[int], int]:
-    """Ports that events leave by -> those events."""
+    """Set of ports -> the events that leave by exactly these ports."""
     parts = {frozenset[int](): coming}
     for mask, port in ports:
         following: dict[frozenset[int], int] = {}
@@ -122,8 +124,8 @@ def _split(coming: int, ports: list[tuple[int, int]]) -> dict[frozenset[int], in
 def flow_conflict(problem: Problem) -> Infeasible | None:
     """A switch whose flow limit no tables can keep, because of its own subscribers alone.
 
-    Whatever the routes and whatever else passes: to tell its subscribers apart, the events of a publisher
-    that are wanted here need this many flows.
+    Whatever the routes and whatever else passes the switch: to deliver the events of a publisher to the right
+    ones of its subscribers, it needs at least this many flows.
     """
     events, limits = problem.masks, problem.workload.limits
     hosts: dict[int, list[tuple[int, int]]] = {}

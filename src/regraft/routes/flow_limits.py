@@ -1,8 +1,9 @@
 """Tables within the flow limit of each switch (Content routes (4.26), (5.59)–(5.60)).
 
-Exact tables come first. Where one is too long, lines may hold events that never arrive there; then filters
-inside the network may be wider than needed, which costs false positives inside and none at subscribers, and
-contents share trees for that; then contents that only pass through the switch go around it.
+Exact tables come first. If one is too long, lines may match events that never arrive there; then filters
+inside the network may be wider than needed, which causes false positives inside the network and none at
+subscribers, and contents are merged on one tree for that; then contents that only pass through the switch are
+led around it.
 """
 
 from collections.abc import Sequence
@@ -10,19 +11,19 @@ from collections.abc import Sequence
 from regraft.filters.dz import Dz, DzSet
 from regraft.model import Infeasible
 from regraft.model.routes import Entry
+from regraft.routes.content_trees import ContentTree, embed_content, with_filters
 from regraft.routes.embedding_flows import flow_conflict
 from regraft.routes.interface import Tree
-from regraft.routes.laid import Laid, lay, with_filters
 from regraft.routes.problem import Content, Problem, demand_of
 from regraft.routes.registry import component
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.tables import make_tables
 
 Tables = dict[str, tuple[Entry, ...]]
 
 
 def too_long(problem: Problem, tables: Tables) -> list[tuple[int, str, int]]:
-    """How many lines too many, switch, limit: the worst first."""
+    """(lines above the limit, switch, limit) of each table that is too long, the worst first."""
     limits = problem.workload.limits
     found = [
         (len(table) - most, switch, most)
@@ -33,10 +34,10 @@ def too_long(problem: Problem, tables: Tables) -> list[tuple[int, str, int]]:
 
 
 def within_flow_limits(
-    problem: Problem, laid: Sequence[Laid], tables: Tables, settings: Settings
-) -> tuple[list[Laid], Tables] | Infeasible:
-    """Contents and tables that keep the limits, or the switch where they cannot."""
-    now = list(laid)
+    problem: Problem, content_trees: Sequence[ContentTree], tables: Tables, settings: RouteSettings
+) -> tuple[list[ContentTree], Tables] | Infeasible:
+    """Contents and tables that keep the limits, or the switch at which none were found."""
+    now = list(content_trees)
     if not too_long(problem, tables):
         return now, tables
     if (no := flow_conflict(problem)) is not None:
@@ -45,7 +46,7 @@ def within_flow_limits(
     if not too_long(problem, tables):
         return now, tables
     widen = component("embedding", "fewest-flows")
-    now = [lay(problem, one.content, one.tree, widen, settings) for one in now]
+    now = [embed_content(problem, one.content, one.tree, widen, settings) for one in now]
     tables = make_tables(problem, now, fewest=True)
     for _ in range(problem.graph.vertices):
         if not (over := too_long(problem, tables)):
@@ -76,10 +77,12 @@ def _total(over: Sequence[tuple[int, str, int]]) -> int:
     return sum(excess for excess, _, _ in over)
 
 
-def _merged(problem: Problem, laid: Sequence[Laid], settings: Settings) -> list[Laid]:
-    """Contents of the same publishers on one tree: wider filters then have more to be wide for."""
+def _merged(
+    problem: Problem, content_trees: Sequence[ContentTree], settings: RouteSettings
+) -> list[ContentTree]:
+    """Contents of the same publishers merged on one tree, which leaves more room for wider filters."""
     regions: dict[tuple[tuple[int, ...], bool], list[Dz]] = {}
-    for one in laid:
+    for one in content_trees:
         regions.setdefault((one.content.publishers, one.content.own), []).extend(one.content.region)
     widen, optimise = component("embedding", "fewest-flows"), component("subgraph", "steiner")
     merged = []
@@ -87,16 +90,16 @@ def _merged(problem: Problem, laid: Sequence[Laid], settings: Settings) -> list[
         content = Content(publishers, DzSet(expressions), own)
         (tree,) = optimise(problem.graph, [demand_of(problem, content)], (), settings)
         if tree is None:
-            return list(laid)
-        merged.append(lay(problem, content, tree, widen, settings))
+            return list(content_trees)
+        merged.append(embed_content(problem, content, tree, widen, settings))
     return merged
 
 
-def _flooded(problem: Problem, laid: Sequence[Laid], switch: str) -> list[Laid]:
-    """All that comes to the switch leaves it by every edge, in one line; the next switches drop the rest."""
+def _flooded(problem: Problem, content_trees: Sequence[ContentTree], switch: str) -> list[ContentTree]:
+    """All that comes to the switch leaves by every edge, in one line; the next switches drop the rest."""
     graph, full = problem.graph, problem.network.number[switch]
     now = []
-    for one in laid:
+    for one in content_trees:
         comes = [dz for edge in one.tree if graph.target_list[edge] == full for dz in one.filters[edge]]
         if any(problem.publisher_at[publisher] == full for publisher in one.content.publishers):
             comes += one.content.region
@@ -108,13 +111,15 @@ def _flooded(problem: Problem, laid: Sequence[Laid], switch: str) -> list[Laid]:
     return now
 
 
-def _around(problem: Problem, laid: Sequence[Laid], switch: str, settings: Settings) -> list[Laid]:
-    """All contents that only pass through the switch, by other ways."""
+def _around(
+    problem: Problem, content_trees: Sequence[ContentTree], switch: str, settings: RouteSettings
+) -> list[ContentTree]:
+    """All contents that only pass through the switch are led around it, if there is a path."""
     graph, full = problem.graph, problem.network.number[switch]
     open_graph = graph.among(vertex for vertex in range(graph.vertices) if vertex != full)
     widen, optimise = component("embedding", "fewest-flows"), component("subgraph", "steiner")
-    now = list(laid)
-    for place, one in enumerate(laid):
+    now = list(content_trees)
+    for place, one in enumerate(content_trees):
         if not any(full in (graph.source_list[edge], graph.target_list[edge]) for edge in one.tree):
             continue
         demand = demand_of(problem, one.content)
@@ -122,5 +127,5 @@ def _around(problem: Problem, laid: Sequence[Laid], switch: str, settings: Setti
             continue
         tree: Tree | None = optimise(open_graph, [demand], (), settings)[0]
         if tree is not None:
-            now[place] = lay(problem, one.content, tree, widen, settings)
+            now[place] = embed_content(problem, one.content, tree, widen, settings)
     return now

@@ -1,14 +1,14 @@
-"""Fragments that may do without edges between them (Content routes §5.3.3, §6.6).
+"""Fragments that may give up edges between them (Content routes §5.3.3, §6.6).
 
-With fixed intermediate points (`fragmentation`) a tree that enters a fragment by two ways keeps both, so
-little is left to gain. Here a fragment is offered the ways outside it as links with their weight: a way is
-all edges between the fragment and the next switch that the tree needs or branches at. What lies beyond is one
-intermediate point, publisher and subscriber at once. The best tree of such a fragment is the best way to
-change the tree inside the fragment and directly around it, all else staying as it is.
+With fixed intermediate points (`fragmentation`) a tree that enters a fragment in two places keeps both, so
+little is left to gain. Here a fragment is offered the chains of the tree outside it as links with their
+weight: a chain is all edges between the fragment and the next switch that the tree needs or branches at. What
+lies beyond is one intermediate point, publisher and subscriber at once. The best tree of such a fragment is
+the best change of the tree inside the fragment and directly around it, with everything else as it is.
 
-Fragments are optimised at the same time and taken in one after the other, each only if the whole is a tree
-then and costs less: two of them could do without a way that each leaves to the other. For cables that lead
-both ways with one weight; other graphs are cut with fixed points.
+Fragments are optimised at the same time and merged into the tree one after the other, each only if the result
+is a tree and costs less: two fragments could each give up a chain and rely on the other to keep it. This is
+for two-way cables with one weight; other graphs are cut with fixed points.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ SAVES = 1e-9
 def exchange(
     graph: Graph, demands: Sequence[Demand], trees: Sequence[Tree], size: int, turn: int = 0
 ) -> Fragmentation:
-    """Fragments of at most `size` switches each, with ways outside. Kind "fragmentation"."""
+    """Fragments of at most `size` switches each, with the chains outside them. Kind "fragmentation"."""
     if not is_symmetric(graph) or any(cycles_in(graph, tree) for tree in trees):
         return in_parts(graph, demands, trees, size, turn)
     block = grown(graph, size, turn)
@@ -53,7 +53,7 @@ def exchanged(
     fragments: Sequence[Fragment],
     found: Sequence[Sequence[Tree | None]],
 ) -> Tree:
-    """The tree with what its fragments found, as far as that makes it cheaper."""
+    """The tree with the changes that its fragments found, as far as they make it cheaper."""
     first = len(graph.sources)
     cables, now, cost = graph.cable_list, tree, shared_cost(graph, demand, tree)
     for fragment, (new,) in zip(fragments, found, strict=True):
@@ -74,7 +74,7 @@ def exchanged(
 
 
 def grown(graph: Graph, size: int, turn: int) -> list[int]:
-    """Vertex -> its block: neighbours that hang together, begun at other switches in each turn."""
+    """Vertex -> its block: connected neighbours, grown from other switches in each turn."""
     block, done = [-1] * graph.vertices, 0
     near: list[list[int]] = [[] for _ in range(graph.vertices)]
     for edge in graph.edges.tolist():
@@ -104,11 +104,11 @@ def _near(graph: Graph, tree: Tree) -> Near:
 
 
 def _around(graph: Graph, demand: Demand, near: Near, members: set[int]) -> Fragment | None:
-    """The switches of a block and the ways outside it; None if there is nothing to join."""
+    """The switches of a block and the chains outside it; None if there is nothing to join."""
     chains, ends = _chains(graph, demand, near, members)
     beyond = _beyond(graph, near, members, chains, ends)
     at = {vertex: vertex for vertex in members} | beyond
-    if not {*demand.roots, *demand.terminals} <= at.keys():  # the tree of now does not reach everybody
+    if not {*demand.roots, *demand.terminals} <= at.keys():  # the current tree does not reach all of them
         return None
     rates: dict[int, float] = {}
     for root, rate in zip(demand.roots, demand.rates or (demand.rate,) * len(demand.roots), strict=True):
@@ -126,7 +126,7 @@ def _around(graph: Graph, demand: Demand, near: Near, members: set[int]) -> Frag
 def _chains(
     graph: Graph, demand: Demand, near: Near, members: set[int]
 ) -> tuple[list[list[int]], list[tuple[int, int]]]:
-    """The ways of the tree out of the block, each up to a switch that must stay or back to the block."""
+    """The chains out of the block, up to a switch that must stay or back to the block; and their ends."""
     needed = {*demand.roots, *demand.terminals}
     chains: list[list[int]] = []
     ends: list[tuple[int, int]] = []
@@ -152,7 +152,7 @@ def _beyond(
     chains: Sequence[Sequence[int]],
     ends: Sequence[tuple[int, int]],
 ) -> dict[int, int]:
-    """Switches outside -> the intermediate point that stands for all that hangs together with them."""
+    """Switch outside the block -> the intermediate point that stands for everything connected to it there."""
     used = {edge for chain in chains for edge in chain}
     beyond: dict[int, int] = {}
     for _, end in ends:

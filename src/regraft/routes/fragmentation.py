@@ -1,11 +1,11 @@
 """Fragments: a sub graph in parts small enough to be optimised one by one (Content routes §5.3.3, §6.6).
 
-The switches are divided into blocks. Edges of the trees of now that lead from one block to another stay:
-where one ends stands a virtual publisher, where it begins a virtual subscriber, and between them each block
-may find better ways. A tree can run through a block in several pieces; two of them could meet when both are
-changed, and an event would come twice. So of each tree only the heaviest piece of a block changes, the others
-stay and their switches are closed to it. Path limits are shared out: each piece may use what it uses now and
-its part of what is left over.
+The switches are divided into blocks. Edges of the current trees that lead from one block to another stay:
+there is a virtual publisher where one ends and a virtual subscriber where one begins, and between them each
+block may find better paths. A tree can run through a block in several pieces; if two of them were changed
+they could meet, and an event would arrive twice. So only the heaviest piece of each tree in a block is
+changed; the others stay, and their switches are closed to it. Path limits are shared out: each piece may use
+as many edges as now and its share of those left over.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ def whole(
 def in_parts(
     graph: Graph, demands: Sequence[Demand], trees: Sequence[Tree], size: int, turn: int = 0
 ) -> Fragmentation:
-    """Fragments of at most `size` switches each, one less in every second turn: other ones."""
+    """Fragments of at most `size` switches each; in every second turn one less, so that they differ."""
     block = blocks(graph, trees, max(size - turn % 2, min(size, 2)))
     found: dict[tuple[int, frozenset[int]], list[tuple[int, Demand]]] = {}
     fixed: list[frozenset[int]] = []
@@ -67,7 +67,7 @@ def in_parts(
 
 
 class _Piece(NamedTuple):
-    """A part of a tree that hangs together inside one block."""
+    """A connected part of a tree inside one block."""
 
     vertices: frozenset[int]
     edges: frozenset[int]
@@ -120,7 +120,8 @@ def _demand(graph: Graph, demand: Demand, tree: Tree, piece: _Piece) -> Demand:
 
 
 def _hops(graph: Graph, demand: Demand, tree: Tree, piece: _Piece) -> tuple[int | None, ...]:
-    """For each end: the edges it takes now from the roots of the piece, and its part of what is left over.
+    """For each end of the piece: how many edges away from the piece's roots it may be. That is the current
+    number and its share of the edges that the limits leave over.
 
     With several roots nothing is added: paths cross a piece in many directions.
     """
@@ -146,7 +147,7 @@ def _hops(graph: Graph, demand: Demand, tree: Tree, piece: _Piece) -> tuple[int 
 
 
 def _depths(graph: Graph, edges: Iterable[int], root: int) -> dict[int, int]:
-    """Edges from the root to each vertex that events come to."""
+    """How many edges each vertex that events reach is away from the root."""
     leaving: dict[int, list[int]] = {}
     for edge in edges:
         leaving.setdefault(graph.source_list[edge], []).append(graph.target_list[edge])
@@ -160,10 +161,10 @@ def _depths(graph: Graph, edges: Iterable[int], root: int) -> dict[int, int]:
 
 
 def blocks(graph: Graph, trees: Sequence[Tree], size: int) -> list[int]:
-    """Vertex -> its block. Blocks are cut where few trees cross: the intermediate points are few.
+    """Vertex -> its block. Blocks are cut where few trees cross, so that there are few intermediate points.
 
-    Every set that is too large is halved along the second eigenvector of its Laplacian, in which cables that
-    many trees use pull their ends together.
+    Every set that is too large is halved along the second eigenvector of its Laplacian, where cables that
+    many trees use keep their ends close together.
     """
     weight = np.zeros((graph.vertices, graph.vertices))
     np.add.at(weight, (graph.sources[graph.edges], graph.targets[graph.edges]), 1.0)
@@ -189,7 +190,7 @@ def blocks(graph: Graph, trees: Sequence[Tree], size: int) -> list[int]:
 def _halves(weight: NDArray[np.float64], members: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     inside = weight[np.ix_(members, members)]
     laplacian = np.diag(inside.sum(axis=1)) - inside
-    # The least eigenvalues of the Laplacian are the largest of its difference from a multiple of the unit.
+    # `leading_vectors` finds the largest eigenvalues; those of c·I − L are the smallest of the Laplacian L.
     turned = 2.0 * laplacian.max() * np.eye(len(members)) - laplacian
     order = np.argsort(leading_vectors(turned, 2)[:, 0], kind="stable")
     middle = len(members) // 2

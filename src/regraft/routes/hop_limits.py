@@ -1,14 +1,16 @@
-"""Trees within a path length (Content routes (4.1), §6.4): the most edges from the root to a terminal.
+"""Limits on the length of paths (Content routes (4.1), §6.4): the most edges from the root to a terminal.
 
-A tree that is too deep is mended as Khuller, Raghavachari and Young balance trees: a terminal too far from
-the root gets a path with the fewest edges, of those the lightest, and what the path replaces is dropped.
+A tree that is too deep is changed in the way in which Khuller, Raghavachari and Young balance trees: a
+terminal too far from the root gets a path with the fewest edges, of those the lightest, and the edges that
+the path replaces are dropped.
 """
 
 import heapq
 from collections.abc import Sequence
 
+from regraft.model import Infeasible
 from regraft.routes.interface import Tree
-from regraft.routes.problem import Demand, Graph, Path
+from regraft.routes.problem import Demand, Graph, Path, Problem
 
 
 def shorten(graph: Graph, demand: Demand, tree: Tree | None) -> Tree | None:
@@ -24,7 +26,7 @@ def shorten(graph: Graph, demand: Demand, tree: Tree | None) -> Tree | None:
         path = few_edges(graph, root, terminal, limit)
         if path is None:
             return None
-        for edge in path:  # every switch of the path is now at its least possible depth or nearer than before
+        for edge in path:  # afterwards no switch of the path is deeper than before
             at = graph.target_list[edge]
             fewer = depth(graph, above, root, graph.source_list[edge]) + 1
             if at not in above or depth(graph, above, root, at) > fewer:
@@ -79,7 +81,7 @@ def hop_tree(graph: Graph, start: int) -> tuple[list[int], list[int]]:
 
 
 def _all_short(graph: Graph, demand: Demand) -> Tree | None:
-    """Every terminal by the fewest edges: the deepest limits that can be kept at all are kept."""
+    """Every terminal by a path of the fewest edges: that keeps all limits that can be kept at all."""
     root = demand.roots[0]
     above, hops = hop_tree(graph, root)
     for place, terminal in enumerate(demand.terminals):
@@ -97,3 +99,26 @@ def _needed(graph: Graph, above: dict[int, int], root: int, terminals: Sequence[
             edges.add(above[at])
             at = graph.source_list[above[at]]
     return frozenset(edges)
+
+
+def too_far(problem: Problem) -> Infeasible | None:
+    """The first subscriber that no path within its limit reaches; the fewest possible edges prove it."""
+    limits = [problem.hop_limit(subscriber) for subscriber in range(len(problem.subscribed))]
+    if all(limit is None for limit in limits):
+        return None
+    hops: dict[int, list[int]] = {}
+    for publisher, at in enumerate(problem.publisher_at):
+        if at not in hops:
+            hops[at] = hop_tree(problem.graph, at)[1]
+        for subscriber in problem.interested(problem.advertised[publisher]):
+            limit, fewest = limits[subscriber], hops[at][problem.subscriber_at[subscriber]]
+            if limit is not None and fewest > limit:
+                name = problem.workload.subscribers[subscriber].id
+                return Infeasible(
+                    f"subscriber {name} is {fewest} edges from publisher "
+                    f"{problem.workload.publishers[publisher].id} on the shortest path, {limit} are allowed",
+                    limit="path length",
+                    where=name,
+                    proven=True,
+                )
+    return None

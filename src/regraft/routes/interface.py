@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regraft.filters.dz import Dz, DzSet
 from regraft.routes.problem import Content, Cycle, Demand, Graph, Path, Problem
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 
 Tree = frozenset[int]
 """Directed edges; from each root every terminal is reached over exactly one path."""
@@ -36,28 +36,28 @@ class BuildTree(Protocol):
 
 
 class EmbedFilters(Protocol):
-    """I_FE (5.56): tree and what publishers and subscribers say; O_SF (5.57): the filter of each edge.
+    """I_FE (5.56): tree, advertisements and subscriptions; O_SF (5.57): the filter of each edge.
 
-    Every edge of the tree is a key; an edge behind which nobody wants anything gets an empty set. Filters
-    hold at least what the subscribers behind the edge want of `content.region`, and may hold more (up to
-    the region) where that saves flows. Kind "embedding".
+    Every edge of the tree is a key; an edge without interested subscribers behind it gets an empty set.
+    Filters hold at least what the subscribers behind the edge want of `content.region`, and may hold more (up
+    to the region) where that saves flows. Kind "embedding".
     """
 
     def __call__(
-        self, problem: Problem, content: Content, tree: Tree, settings: Settings
+        self, problem: Problem, content: Content, tree: Tree, settings: RouteSettings
     ) -> Mapping[int, DzSet]: ...
 
 
 class ClusterFilters(Protocol):
     """I_SC (5.48): dz-expressions (what publishers and subscribers share); O_SC (5.49): clusters.
 
-    `terminals[i]` are the switches at which `expressions[i]` is wanted, where they are known, and with trees
-    that are shared those at which it is published (numbered after all switches). The parts of the result
-    are disjoint and together cover all the expressions. Kind "clustering".
+    `terminals[i]`, if known, are the switches at which `expressions[i]` is wanted, and for shared trees also
+    those at which it is published (numbered after all switches). The parts of the result are disjoint and
+    together cover all the expressions. Kind "clustering".
     """
 
     def __call__(
-        self, expressions: Sequence[Dz], settings: Settings, terminals: Sequence[frozenset[int]] = ()
+        self, expressions: Sequence[Dz], settings: RouteSettings, terminals: Sequence[frozenset[int]] = ()
     ) -> list[DzSet]: ...
 
 
@@ -70,22 +70,23 @@ class SelectSubgraph(Protocol):
 class Fragment(NamedTuple):
     """A part of a sub graph with the demands inside it.
 
-    `part_of[i]` is the demand of the whole that `demands[i]` is a part of. Between fragments edges of
-    the current tree stay: `fixed[i]` are those of demand i of the whole.
+    `part_of[i]` is the demand of the whole that `demands[i]` is a part of.
     """
 
     graph: Graph
     demands: tuple[Demand, ...]
     part_of: tuple[int, ...]
     chains: tuple[Tree, ...] = ()
-    """Ways outside that edges beyond those of the network stand for: edges 2i and 2i + 1 for `chains[i]`."""
+    """Paths outside the fragment. Each is represented by two edges, numbered after those of the network:
+    edges 2i and 2i + 1 stand for `chains[i]`."""
 
 
 class Fragmentation(NamedTuple):
-    """O_F (5.70): disjoint fragments, and for each demand of the whole the edges between them.
+    """O_F (5.70): disjoint fragments; `fixed[i]` are the edges of demand i of the whole that stay between
+    them.
 
-    The trees of the parts and the fixed edges together are the new tree. With `exchange` each part is instead
-    offered in place of what the tree of now has there, one after the other.
+    The trees of the parts and the fixed edges together are the new tree. With `exchange`, each part is
+    instead a proposal to replace what the current tree has there; they are tried one after the other.
     """
 
     fragments: tuple[Fragment, ...]
@@ -94,10 +95,10 @@ class Fragmentation(NamedTuple):
 
 
 class FragmentGraph(Protocol):
-    """I_F (5.69): sub graph, its demands and their trees of now; fragments of at most `size` vertices.
+    """I_F (5.69): sub graph, its demands and their current trees; fragments of at most `size` vertices.
 
-    The trees of the parts together with the fixed edges serve the demands of the whole. Other turns of the
-    iteration give other fragments (§5.3.3). Kind "fragmentation".
+    The trees of the parts together with the fixed edges serve the demands of the whole. Each `turn` of the
+    iteration gives other fragments (§5.3.3). Kind "fragmentation".
     """
 
     def __call__(
@@ -108,8 +109,8 @@ class FragmentGraph(Protocol):
 class OptimiseSubgraph(Protocol):
     """I_CS (5.16): sub graph and demands; O_CS (5.17): the tree of each demand, or None if there is none.
 
-    No set of `forbidden` may be used in full by one tree: that is how found cycles come back. Path
-    length limits are in the demands. Kind "subgraph".
+    No tree may use all edges of a set in `forbidden`: that is how found cycles come back. Path length limits
+    are in the demands. Kind "subgraph".
     """
 
     def __call__(
@@ -117,14 +118,14 @@ class OptimiseSubgraph(Protocol):
         graph: Graph,
         demands: Sequence[Demand],
         forbidden: Sequence[Cycle],
-        settings: Settings,
+        settings: RouteSettings,
     ) -> list[Tree | None]: ...
 
 
 class DetectCycles(Protocol):
     """I_CD (5.67): directed edges in use; O_CD (5.68): the sets of edges that let an event loop or arrive
-    twice when tables look at the dz-expression alone. Edges and their opposites on one cable are no
-    cycle: an event never leaves by the cable it came in by. Kind "cycles"."""
+    twice when tables match on the dz-expression alone. The two directions of one cable are no cycle: an
+    event never leaves by the cable it came in by. Kind "cycles"."""
 
     def __call__(self, graph: Graph, edges: Tree) -> list[Cycle]: ...
 
@@ -138,7 +139,7 @@ class Weighting(NamedTuple):
 
 
 class Rebalance(Protocol):
-    """Weights of now and the load λ of each edge (events per second); the next weights (§5.3.4).
+    """The current weights and the load λ of each edge (events per second); the next weights (§5.3.4).
 
     `capacity[e]` is the load at which the edge counts as full (inf: no limit). Kind "rebalancing".
     """

@@ -1,7 +1,7 @@
 """Compiled parts of the Steiner trees: growing, bounding from below, and improving (Content routes §5.1.4).
 
 All work on arrays: edge e goes from `sources[e]` to `targets[e]` at `costs[e]`; the edges that leave vertex
-v are `leaving[first[v]:first[v + 1]]`, and `entering` likewise. A cost of inf means that an edge is no edge.
+v are `leaving[first[v]:first[v + 1]]`, and `entering` likewise. An edge of cost inf cannot be used.
 Trees are given as `above`: for each vertex the edge by which it is entered, -1 if it is not in the tree.
 """
 
@@ -41,10 +41,10 @@ def by_end(ends: Ints, vertices: int, allowed: Flags) -> tuple[Ints, Ints]:
 def grow(
     sources: Ints, targets: Ints, costs: Floats, first: Ints, leaving: Ints, root: int, wanted: Flags
 ) -> Ints:
-    """The terminal nearest to the tree joins it by its shortest path, until all have (Takahashi, Matsuyama).
+    """The terminal nearest to the tree is joined by its shortest path, until all are (Takahashi, Matsuyama).
 
-    At most twice the least cost where every edge has an opposite of its own cost. Terminals that cannot
-    be reached stay outside.
+    Costs at most twice the minimum if every edge has an opposite of the same cost. Terminals that cannot be
+    reached stay outside.
     """
     vertices = len(first) - 1
     above = np.full(vertices, OUTSIDE, np.int64)
@@ -103,8 +103,9 @@ def dual_ascent(  # noqa: PLR0912, PLR0915  one loop; calls would pass all its a
 ) -> tuple[float, Floats]:
     """A lower bound on any tree's cost, and the reduced costs that prove it (Wong, 1984).
 
-    Each terminal that the root does not reach over edges of reduced cost 0 has a cut of edges into the part
-    that reaches it; raising the cut's dual until an edge is free raises the bound by as much.
+    For each terminal that the root does not reach over edges of reduced cost 0, take the part of the graph
+    that does reach it so: raising the dual of the cut of edges into that part, until one of them has reduced
+    cost 0, raises the bound by the same amount.
     """
     vertices = len(first) - 1
     reduced, bound = costs.copy(), 0.0
@@ -198,10 +199,10 @@ def improve(
     wanted: Flags,
     above: Ints,
 ) -> Ints:
-    """Try every vertex: one more in the tree, or one less; keep what makes the tree cheaper.
+    """Try to add or remove every single vertex; keep the change if it makes the tree cheaper.
 
-    Only for costs that are equal in both directions: the tree over given vertices is their minimum
-    spanning tree, less the branches that end in no terminal.
+    Only for costs that are equal in both directions: the tree over given vertices is their minimum spanning
+    tree, without the branches that end in no terminal.
     """
     vertices = len(first) - 1
     best, least = above.copy(), weight_of(above, costs)

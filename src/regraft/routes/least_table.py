@@ -1,10 +1,10 @@
-"""The fewest table entries that say what shall happen to every event (Content routes §4.3, (5.59)).
+"""The fewest table entries that give every event its action (Content routes §4.3, (5.59)).
 
 A table gives every event the action of the longest expression that is a prefix of the event's. For a wanted
-function event -> action the least such table is found by a dynamic programme over the halvings of the space:
-from below, the actions that cost the least if a whole half took them; from above, an entry only where
-the action that comes from above is not among the cheapest. Parts that no event comes from ("anything") agree
-with whatever is around them. An entry is at least one digit long (4.31).
+function event -> action the smallest such table is found by dynamic programming over the halvings of the
+space: bottom up, the set of actions that are cheapest for a half as a whole; then top down, an entry only
+where the action inherited from above is not among the cheapest. Parts from which no event arrives
+("anything") may take whatever action is around them. An entry is at least one digit long (4.31).
 """
 
 from collections.abc import Hashable, Sequence
@@ -15,11 +15,11 @@ from regraft.filters.dz import Dz, DzSet
 Action = TypeVar("Action", bound=Hashable)
 
 DROP = -1
-"""What happens without an entry."""
+"""The action without an entry."""
 
 
 class _Node(NamedTuple):
-    """A part of the space: the actions that are cheapest for it as a whole (None: every one is)."""
+    """A part of the space: the actions that are cheapest for it as a whole (None: all are)."""
 
     dz: Dz
     cheapest: frozenset[int] | None
@@ -29,9 +29,10 @@ class _Node(NamedTuple):
 def least_table(
     cases: Sequence[tuple[DzSet, Action]], anything: DzSet | None = None
 ) -> list[tuple[Dz, Action | None]]:
-    """Entries for events of each case; None is to drop. Events of no case and not of `anything` are dropped.
+    """Entries that give the events of each case its action, and drop (action None) all other events except
+    those of `anything`, which may get any action.
 
-    Cases are disjoint. Where `anything` and a case overlap, the case counts.
+    Cases are disjoint. Where `anything` and a case overlap, the case decides.
     """
     marks = [(dz, number) for number, (part, _) in enumerate(cases) for dz in part]
     marks += [(dz, len(cases)) for dz in (anything or ())]
@@ -68,7 +69,7 @@ def _choose(node: _Node, above: int, entries: list[tuple[Dz, int]]) -> None:
     if node.cheapest is None:
         return
     if above not in node.cheapest:
-        # A real action before dropping: events that nobody foresaw are dropped further down.
+        # A real action is preferred to dropping: entries further down drop the events that are not wanted.
         above = max(node.cheapest)
         entries.append((_longest(node, above), above))
     for half in node.halves:
@@ -76,7 +77,7 @@ def _choose(node: _Node, above: int, entries: list[tuple[Dz, int]]) -> None:
 
 
 def _longest(node: _Node, action: int) -> Dz:
-    """As long as possible: down to the half that matters where the other one is never asked."""
+    """As long an expression as possible: if one half takes any action, only the other needs the entry."""
     while node.halves and any(half.cheapest is None for half in node.halves):
         node = node.halves[0] if node.halves[0].cheapest is not None else node.halves[1]
     return node.dz

@@ -1,7 +1,7 @@
-"""Limits of switches: load (4.39)–(4.40) and table lines (5.60), and what to do when one is broken.
+"""Limits on the load of switches (4.39)–(4.40), and what is done when one is broken.
 
-Weights that grow with the load steer most contents away (`rebalancing`). What is still too much is moved by
-force: of the contents that only pass through a switch, those whose detour costs least go around it. If that
+Weights that grow with the load lead most contents elsewhere (`rebalancing`). What is still too much is moved:
+of the contents that only pass through a switch, those with the cheapest detours are led around it. If that
 fails and the problem is small, a program decides (`load_program`). What a switch must carry in any case,
 because publishers and subscribers are attached to it, cannot be moved.
 """
@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regraft.model import Infeasible
-from regraft.routes.figures import Load, load_of
-from regraft.routes.interface import EmbedFilters
-from regraft.routes.laid import Laid, lay
+from regraft.routes.content_trees import ContentTree, RouteLoad, embed_content, load_of
+from regraft.routes.interface import EmbedFilters, OptimiseSubgraph
 from regraft.routes.load_program import kept_by_program
 from regraft.routes.problem import Problem, demand_of
 from regraft.routes.registry import component
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 
 TOLERANCE = 1e-9
 
@@ -30,14 +29,14 @@ def load_limits(problem: Problem) -> NDArray[np.float64]:
     return np.array([np.inf if each is None else each for each in most])
 
 
-def excess(problem: Problem, load: Load) -> float:
-    """Events per second above the limits of switches, all together; 0 if all are kept."""
+def excess(problem: Problem, load: RouteLoad) -> float:
+    """Events per second above the limits, summed over all switches; 0 if all limits are kept."""
     over = load.switches - load_limits(problem) * (1 + TOLERANCE)
     return float(over[over > 0].sum())
 
 
-def capacities(problem: Problem, load: Load) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Load and capacity of each edge for re-balancing: those of its fuller end where that has a limit."""
+def capacities(problem: Problem, load: RouteLoad) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Load and capacity of each edge for re-balancing: those of its fuller end, if switches have limits."""
     graph, most = problem.graph, load_limits(problem)
     if not np.isfinite(most).any():
         return load.edges, np.full(len(graph.sources), np.inf)
@@ -47,7 +46,7 @@ def capacities(problem: Problem, load: Load) -> tuple[NDArray[np.float64], NDArr
 
 
 def must_carry(problem: Problem) -> NDArray[np.float64]:
-    """What comes to each switch whatever the routes: its publishers' events and its subscribers' wants."""
+    """The load of each switch that no routes can avoid: what its publishers and subscribers cause."""
     masks, least = problem.masks, np.zeros(problem.graph.vertices)
     for publisher, at in enumerate(problem.publisher_at):
         least[at] += problem.rates[publisher]
@@ -60,7 +59,7 @@ def must_carry(problem: Problem) -> NDArray[np.float64]:
 
 
 def overloaded(problem: Problem) -> Infeasible | None:
-    """The first switch whose own publishers and subscribers are more than its limit."""
+    """The first switch whose own publishers and subscribers cause more load than its limit allows."""
     least, most = must_carry(problem), load_limits(problem)
     for vertex in np.flatnonzero(least > most * (1 + TOLERANCE)).tolist():
         switch = problem.network.switches[vertex]
@@ -75,10 +74,10 @@ def overloaded(problem: Problem) -> Infeasible | None:
 
 
 def within_load_limits(
-    problem: Problem, laid: Sequence[Laid], embed: EmbedFilters, settings: Settings
-) -> list[Laid] | Infeasible:
+    problem: Problem, content_trees: Sequence[ContentTree], embed: EmbedFilters, settings: RouteSettings
+) -> list[ContentTree] | Infeasible:
     """Contents that keep the limits: moved by detours, or by the program where detours do not suffice."""
-    moved = relieved(problem, laid, embed, settings)
+    moved = relieved(problem, content_trees, embed, settings)
     if not isinstance(moved, Infeasible):
         return moved
     found = kept_by_program(problem, load_limits(problem), settings)
@@ -86,14 +85,14 @@ def within_load_limits(
         return moved
     if isinstance(found, Infeasible):
         return replace(moved, reason=f"{moved.reason}; {found.reason}", proven=found.proven)
-    return [lay(problem, content, tree, embed, settings) for content, tree in found]
+    return [embed_content(problem, content, tree, embed, settings) for content, tree in found]
 
 
 def relieved(
-    problem: Problem, laid: Sequence[Laid], embed: EmbedFilters, settings: Settings
-) -> list[Laid] | Infeasible:
-    """Move contents off the switches that carry too much, cheapest detour first."""
-    now, most = list(laid), load_limits(problem)
+    problem: Problem, content_trees: Sequence[ContentTree], embed: EmbedFilters, settings: RouteSettings
+) -> list[ContentTree] | Infeasible:
+    """Move contents away from the switches that carry too much, cheapest detour first."""
+    now, most = list(content_trees), load_limits(problem)
     optimise = component("subgraph", "steiner")
     for _ in range(2 * problem.graph.vertices):
         load = load_of(problem, now)
@@ -116,42 +115,45 @@ def relieved(
 
 def _around(
     problem: Problem,
-    laid: Sequence[Laid],
+    content_trees: Sequence[ContentTree],
     full: int,
-    load: Load,
+    load: RouteLoad,
     most: NDArray[np.float64],
     embed: EmbedFilters,
-    optimise: object,
-    settings: Settings,
-) -> list[Laid] | None:
-    """Contents that pass through the full switch, moved one after another until it is within its limit."""
+    optimise: OptimiseSubgraph,
+    settings: RouteSettings,
+) -> list[ContentTree] | None:
+    """Move contents that only pass through the full switch around it, one after another, until it is within
+    its limit; None if not a single one can be moved."""
     graph, spare = problem.graph, most - load.switches
     offers = []
-    for place, one in enumerate(laid):
+    for place, one in enumerate(content_trees):
         demand = demand_of(problem, one.content)
         at = {graph.source_list[edge] for edge in one.tree} | {graph.target_list[edge] for edge in one.tree}
         if full not in at or full in demand.roots or full in demand.terminals:
             continue
         closed = {full} | {int(v) for v in np.flatnonzero(spare < demand.rate) if int(v) not in at}
         open_graph = graph.among(v for v in range(graph.vertices) if v not in closed)
-        (tree,) = optimise(open_graph, [demand], (), settings)  # type: ignore[operator]
+        (tree,) = optimise(open_graph, [demand], (), settings)
         if tree is not None:
             extra = demand.rate * (graph.weigh(tree) - graph.weigh(one.tree))
             offers.append((extra / max(demand.rate, TOLERANCE), place, tree, demand.rate))
-    now, over = list(laid), load.switches[full] - most[full]
+    now, over = list(content_trees), load.switches[full] - most[full]
     for _, place, tree, rate in sorted(offers, key=lambda offer: offer[:2]):
         if over <= 0:
             break
-        one = laid[place]
-        now[place] = lay(problem, one.content, tree, embed, settings)
+        one = content_trees[place]
+        now[place] = embed_content(problem, one.content, tree, embed, settings)
         over -= rate
-        if load_of(problem, now).switches.max() > 0 and _newly_full(problem, now, load, most):
+        if _newly_full(problem, now, load, most):
             now[place] = one
             over += rate
     return now if over < load.switches[full] - most[full] else None
 
 
-def _newly_full(problem: Problem, laid: Sequence[Laid], before: Load, most: NDArray[np.float64]) -> bool:
-    """Whether a switch that was within its limit no longer is."""
-    after = load_of(problem, laid).switches
+def _newly_full(
+    problem: Problem, content_trees: Sequence[ContentTree], before: RouteLoad, most: NDArray[np.float64]
+) -> bool:
+    """Whether a switch that was within its limit is above it now."""
+    after = load_of(problem, content_trees).switches
     return bool(((after > most * (1 + TOLERANCE)) & (before.switches <= most * (1 + TOLERANCE))).any())

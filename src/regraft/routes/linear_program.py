@@ -10,7 +10,7 @@ INFINITY = highspy.kHighsInf
 
 
 class Program:
-    """Minimise; rows and columns are numbered in the order in which they were added."""
+    """A minimisation; rows and columns are numbered in the order in which they were added."""
 
     def __init__(self, time_limit: float = INFINITY) -> None:
         self._highs = highspy.Highs()
@@ -19,14 +19,14 @@ class Program:
         self._highs.setOptionValue("mip_rel_gap", 0.0)
         self._highs.setOptionValue("time_limit", time_limit)
 
-    def variables(self, costs: Sequence[float], upper: float = 1.0, whole: bool = False) -> range:
-        """New variables between 0 and `upper`; their numbers."""
+    def variables(self, costs: Sequence[float], whole: bool = False) -> range:
+        """Add variables between 0 and 1 with these costs, and return their numbers."""
         first, count = self._highs.getNumCol(), len(costs)
         self._highs.addCols(
             count,
             np.array(costs, dtype=np.float64),
             np.zeros(count),
-            np.full(count, upper),
+            np.ones(count),
             0,
             np.zeros(count, dtype=np.int32),
             np.empty(0, dtype=np.int32),
@@ -37,7 +37,7 @@ class Program:
         return range(first, first + count)
 
     def whole(self, columns: Sequence[int]) -> None:
-        """These variables are whole numbers from now on."""
+        """From now on these variables must be integers."""
         kinds = np.full(len(columns), highspy.HighsVarType.kInteger.value, dtype=np.uint8)
         self._highs.changeColsIntegrality(len(columns), np.array(columns, dtype=np.int32), kinds)
 
@@ -46,7 +46,7 @@ class Program:
         self._highs.addRow(low, high, len(columns), numbers, np.array(values, dtype=np.float64))
 
     def solve(self) -> NDArray[np.float64] | None:
-        """The best values, or the best found in time; None if there are none."""
+        """The best values, or the best that were found in time; None if there are none."""
         self._highs.run()
         if self._highs.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
             return None
@@ -59,11 +59,6 @@ class Program:
 
     @property
     def infeasible(self) -> bool:
-        """Whether it is proven that there is no solution; variables have bounds, so none is unbounded."""
+        """Whether it is proven that there is no solution; with bounded variables no program is unbounded."""
         status = highspy.HighsModelStatus
         return self._highs.getModelStatus() in (status.kInfeasible, status.kUnboundedOrInfeasible)
-
-    @property
-    def bound(self) -> float:
-        """No solution of the last integer program costs less."""
-        return float(self._highs.getInfo().mip_dual_bound)

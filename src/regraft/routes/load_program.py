@@ -1,10 +1,10 @@
 """Load limits by an integer program (Content routes (4.39)–(4.40)): the last resort, and the proof.
 
-Weights and detours (`limits`) may miss routes that there are. Where the problem is small, all kinds of
-events of all publishers go into one program, each with a tree of its own: paths as in `combination`, and for
-each switch with a limit a row over all edges into it. If it has no solution, neither have routes that keep
-each kind of events together; if not even its linear program has one, then events of one kind on several
-ways do not help either, and that is a proof.
+Weights and detours (`limits`) may miss routes that exist. If the problem is small, all kinds of events of all
+publishers go into one program, each with a tree of its own: paths as in `combination`, and for each switch
+with a limit a row over all edges into it. If it has no solution, no routes with one tree for each kind of
+events keep the limits. If not even its linear program has one, spreading events of one kind over several
+paths does not help either, and that is a proof.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from regraft.routes.contents import contents_for
 from regraft.routes.interface import Tree
 from regraft.routes.linear_program import INFINITY, Program
 from regraft.routes.problem import Content, Demand, Graph, Problem, demand_of
-from regraft.routes.settings import DEFAULTS, Settings
+from regraft.routes.settings import DEFAULTS, RouteSettings
 from regraft.routes.steiner_program import used_paths
 
 MOST_VARIABLES = 30_000
@@ -27,9 +27,9 @@ NOT_USED = 0.5
 
 
 def kept_by_program(
-    problem: Problem, most: NDArray[np.float64], settings: Settings
+    problem: Problem, most: NDArray[np.float64], settings: RouteSettings
 ) -> list[tuple[Content, Tree]] | Infeasible | None:
-    """Contents and trees that keep the limits with the least cost; None if that is not known in time."""
+    """Contents and trees that keep the limits at least cost; None if the program is too large or slow."""
     everyone = range(len(problem.advertised))
     contents = [each for p in everyone for each in contents_for(problem, p, by_atoms, DEFAULTS)]
     demands = [demand_of(problem, content) for content in contents]
@@ -73,7 +73,7 @@ def _program(
     program, edges = Program(time_limit), graph.edges
     crossed = []
     for demand in demands:
-        weights = np.maximum(graph.weights[edges], 1e-6)  # nothing is used without need
+        weights = np.maximum(graph.weights[edges], 1e-6)  # so that no edge is used without need
         columns = program.variables((weights * max(demand.rate, 1e-6)).tolist(), whole=whole)
         crossed.append(columns)
         for place, end in enumerate(demand.terminals):

@@ -1,15 +1,15 @@
 """Where to put new facilities: multi-facility location on a network (Content routes §5.3.1, (5.66)).
 
-The thesis places facilities in a plane; events travel in a network, so a place is a switch and d is the
-distance of switches. The program is
+The thesis places facilities in a plane; events travel in a network, so here a place is a switch and d is the
+distance between switches. The program is
 
     min  Σ v[j,k] · d(F_j, F_k)  +  Σ w[j,i] · d(F_j, G_i)
 
-over one switch for every new facility F_j. Where cables are one-way or weigh more back than forth, the
-direction counts: v[j,k] is for the way from j to k, and what comes from an existing facility has weights of
-its own. Where the pairs with v > 0 form a forest (one facility, or a virtual subscriber that feeds virtual
-publishers, or a chain of merge points) tables of least costs from the leaves to the root give the optimum in
-O(f·n²); otherwise an integer program does.
+over one switch for every new facility F_j. If cables are one-way or have different weights in both
+directions, the direction matters: v[j,k] is for the path from j to k, and paths from an existing facility
+have weights of their own. If the pairs with v > 0 form a forest (one facility, or a virtual subscriber that
+feeds virtual publishers, or a chain of merge points), dynamic programming from the leaves to the root gives
+the optimum in O(f·n²); otherwise an integer program does.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from ortools.sat.python import cp_model
 
 Matrix = NDArray[np.float64]
 SCALE = 1_000_000
-"""Costs as whole numbers for the integer program, relative to the largest one."""
+"""The largest cost in the integer program, whose costs are integers."""
 
 
 class Location(NamedTuple):
@@ -42,7 +42,7 @@ def locate(
 ) -> Location:
     """Place as many facilities as `w` has rows; `old` are the switches of the existing ones.
 
-    `coming[j,i]` is as `w[j,i]`, for the way from G_i to F_j.
+    `coming[j,i]` is like `w[j,i]`, for the path from G_i to F_j.
     """
     near = w @ distance[:, old].T  # cost of facility j at switch r towards the existing ones
     if coming is not None:
@@ -104,7 +104,7 @@ def _by_program(
     solver.parameters.num_workers = 1
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        # Out of time before the first solution: each facility for itself is one.
+        # Out of time before the first solution: place each facility as if it were the only one.
         return _cost(tuple(int(r) for r in near.argmin(axis=1)), distance, near, v, False)
     places = tuple(next(r for r in range(n) if solver.boolean_value(x[j][r])) for j in range(f))
     return _cost(places, distance, near, v, status == cp_model.OPTIMAL)

@@ -1,8 +1,8 @@
-"""Sub graphs and fragments over several processes (Content routes §8, outlook): none depends on another.
+"""Sub graphs and fragments on several processes (Content routes §8): none depends on another.
 
-The pool comes from outside. Each process gets a share of the work, dealt out in turn, and loads components
-by name: functions of components need not travel. What the components' calls took comes back with the
-results; the clock travels, so it must be a function that can (`time.perf_counter` can).
+The caller provides the pool. Items are dealt out to the processes in turn; a process loads components by
+name, so their functions need not be pickled. The seconds that calls took come back with the results; the
+clock is sent along, so it must be a function that can be pickled (`time.perf_counter` can).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from regraft.processes.orphans import end_with_parent
 from regraft.routes.interface import Tree
 from regraft.routes.problem import Demand, Graph
 from regraft.routes.registry import component
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.shared_tree import single_roots
 from regraft.routes.steiner_graph import Bounded, Key, prepared
 from regraft.routes.stopwatch import Stopwatch
@@ -24,35 +24,35 @@ T = TypeVar("T")
 R = TypeVar("R")
 Work = Callable[[Stopwatch, T], R]
 
-WORTH_IT = 64
-"""Fewer pieces of work than this are done sooner than they are sent."""
+FEWEST_TO_SEND = 64
+"""Fewer items than this are computed here faster than they are sent."""
 PROGRAMS = ("combination", "steiner-program", "spanning-tree-cut")
-"""Components that take so long for one piece that two are worth sending."""
+"""Components that take so long for one item that two are worth sending."""
 CHUNK = 16
-"""Pieces of work between two words about how far it is."""
+"""How many items are computed between two reports of progress."""
 
 
 def process_pool(processes: int) -> ProcessPoolExecutor:
-    """Of processes that are not forked from this one: a solver that has run here has threads, which a fork
-    does not have and would wait for without end. They end with this process, however it ends."""
+    """A pool of processes that are not forked from this one: a solver that has run here has threads, which a
+    forked process does not have but would wait for forever. They end with this process, however it ends."""
     context = get_context("forkserver")
     return ProcessPoolExecutor(processes, context, initializer=end_with_parent, initargs=(0.0,))
 
 
-def worth_it(settings: Settings) -> int:
-    return 2 if settings.subgraph in PROGRAMS else WORTH_IT
+def fewest_to_send(settings: RouteSettings) -> int:
+    return 2 if settings.subgraph in PROGRAMS else FEWEST_TO_SEND
 
 
-def dealt(
+def map_over_pool(
     work: Work[T, R],
     items: Sequence[T],
     watch: Stopwatch,
     pool: Executor | None,
     processes: int,
-    worth: int = WORTH_IT,
+    worth: int = FEWEST_TO_SEND,
     stage: str = "sub graphs",
 ) -> list[R]:
-    """`work` for each item, over the pool if there is one and enough to do. `work` must be able to travel."""
+    """`work` for each item, on the pool if there is one and enough to do; then `work` is pickled."""
     if pool is None or processes < 2 or len(items) < worth:
         found: list[R] = []
         for item in items:
@@ -78,17 +78,19 @@ def _share(
     return [work(watch, item) for item in items], watch.calls
 
 
-def optimise_in_parts(
-    graph: Graph, demands: Sequence[Demand], settings: Settings, pool: Executor | None
+def optimise_over_pool(
+    graph: Graph, demands: Sequence[Demand], settings: RouteSettings, pool: Executor | None
 ) -> list[Tree | None]:
-    """The sub graph program for all demands on one graph, over the pool if there is one and enough to do."""
+    """The sub graph component for all demands on one graph, on the pool if there is one and enough to do."""
     count = settings.processes
     if pool is None or count < 2:
         return _optimise(graph, demands, settings)
-    if settings.subgraph == "steiner":  # then all the work is in single trees, which bounds need as well
+    if (
+        settings.subgraph == "steiner"
+    ):  # nearly all its work is in single-root trees, which bounds need as well
         solve_ahead(graph, demands, count, pool)
         return _optimise(graph, demands, settings)
-    if len(demands) < worth_it(settings):
+    if len(demands) < fewest_to_send(settings):
         return _optimise(graph, demands, settings)
     shares = [demands[start::count] for start in range(count)]
     found: list[Tree | None] = [None] * len(demands)
@@ -99,11 +101,11 @@ def optimise_in_parts(
 
 
 def solve_ahead(graph: Graph, demands: Sequence[Demand], processes: int, pool: Executor) -> None:
-    """Solve the trees of single roots that these demands will ask for; they are remembered here."""
+    """Solve the single-root trees that these demands will need, on the pool; this process remembers them."""
     steiner = prepared(graph)
     keys = dict.fromkeys(key for demand in demands for key in single_roots(demand))
     open_keys = [key for key in keys if key not in steiner.solved]
-    if len(open_keys) < WORTH_IT:
+    if len(open_keys) < FEWEST_TO_SEND:
         return
     shares = [open_keys[start::processes] for start in range(processes)]
     for share, found in zip(shares, pool.map(_solve, [graph] * processes, shares), strict=True):
@@ -114,6 +116,6 @@ def _solve(graph: Graph, keys: Sequence[Key]) -> list[Bounded]:
     return [prepared(graph).solve(*key) for key in keys]
 
 
-def _optimise(graph: Graph, demands: Sequence[Demand], settings: Settings) -> list[Tree | None]:
+def _optimise(graph: Graph, demands: Sequence[Demand], settings: RouteSettings) -> list[Tree | None]:
     trees: list[Tree | None] = component("subgraph", settings.subgraph)(graph, demands, (), settings)
     return trees

@@ -1,8 +1,8 @@
 """The shortest path as a linear program (Content routes §5.1.1, (5.3)–(5.7)), solved by HiGHS.
 
-The constraint matrix of (5.4)–(5.6) is that of a network flow, so the program without (5.7) has an optimum
-in whole numbers, and no integer program is needed. Next-best paths come from the same program with one more
-constraint for each path found (not all its edges again), which needs (5.7).
+The constraint matrix of (5.4)–(5.6) is that of a network flow, so the program without (5.7) has an integral
+optimum, and no integer program is needed. Next-best paths come from the same program with one more constraint
+for each path found (not all its edges again), which makes (5.7) necessary.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def linear_paths(graph: Graph, pairs: Sequence[tuple[int, int]], count: int = 1)
 
 
 def _program(graph: Graph) -> highspy.Highs:
-    """(5.3) over the usable edges, with a row of (5.6) for every vertex: what leaves less what enters."""
+    """(5.3) over the usable edges, with a row of (5.6) for every vertex: outflow minus inflow."""
     program = highspy.Highs()
     program.setOptionValue("output_flag", False)
     program.setOptionValue("parallel", "off")
@@ -51,7 +51,7 @@ def _solve(program: highspy.Highs, graph: Graph, start: int, end: int, count: in
             break
         values = np.array(program.getSolution().col_value)
         used = graph.only(graph.edges[values > NOT_USED].tolist())
-        path = path_to(graph, search(used, start), start, end)  # edges of weight 0 may form circles beside it
+        path = path_to(graph, search(used, start), start, end)  # leaves out circles of edges of weight 0
         if path is None:
             break
         found.append(path)
@@ -68,7 +68,7 @@ def _solve(program: highspy.Highs, graph: Graph, start: int, end: int, count: in
 
 
 def _exclude(program: highspy.Highs, graph: Graph, path: Path, whole: bool) -> None:
-    """Not all edges of this path again; with such rows (5.7) has to be asked for."""
+    """Exclude all edges of this path together; with such rows, variables must be integers (5.7)."""
     if whole:
         for column in range(len(graph.edges)):
             program.changeColIntegrality(column, highspy.HighsVarType.kInteger)

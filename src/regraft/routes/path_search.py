@@ -1,7 +1,7 @@
 """Shortest and next-best paths by search: Dijkstra's algorithm and Yen's (Content routes §5.1.1).
 
-One search per start serves all pairs that begin there. Of paths equally long, one direction of ties is
-always taken, so paths from one start form a tree. Next-best paths exclude the earlier ones, as the thesis
+One search per start serves all pairs that begin there. Ties between equally long paths are always broken in
+the same way, so paths from one start form a tree. Next-best paths exclude the earlier ones, as the thesis
 does by constraints; none visits a switch twice.
 """
 
@@ -55,7 +55,7 @@ def search(
 
 
 def path_to(graph: Graph, above: Sequence[int], start: int, end: int) -> Path | None:
-    """The path that `search` found, in order."""
+    """The path that `search` found, in order; None if there is none."""
     edges = []
     while end != start:
         if (edge := above[end]) < 0:
@@ -66,7 +66,7 @@ def path_to(graph: Graph, above: Sequence[int], start: int, end: int) -> Path | 
 
 
 def next_best(graph: Graph, start: int, end: int, first: Path, count: int) -> tuple[Path, ...]:
-    """The `count` shortest paths without repeated switches (Yen): each leaves an earlier one somewhere."""
+    """The `count` shortest paths without repeated switches (Yen): each branches off an earlier one."""
     found, offered = [first], {first}
     offers: list[tuple[float, Path]] = []
     while len(found) < count:

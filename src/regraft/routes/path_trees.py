@@ -1,8 +1,8 @@
 """A tree for a publisher from the paths to its subscribers (Content routes §5.1.1, (5.9)–(5.15), §6.1).
 
-`union_of_paths` adds the best path of every pair; `chosen_paths` chooses one path of each pair so that
-together they weigh the least. Paths that meet, part and meet again leave a switch with two ways in: of the
-edges taken, only those of a shortest-path tree within them are kept.
+`union_of_paths` takes the best path of every pair; `chosen_paths` chooses one path of each pair so that
+together they weigh the least. If paths meet, separate and meet again, a switch is entered by two edges: of
+all edges taken, only those of a shortest-path tree within them are kept.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ def chosen_paths(graph: Graph, root: int, paths: Sequence[tuple[Path, ...]]) -> 
     program.setOptionValue("output_flag", False)
     program.setOptionValue("parallel", "off")
     none = np.empty(0, np.int32)
-    for edge in edges:  # y_ij; between 0 and 1 suffices, (5.13) makes it whole
+    for edge in edges:  # y_ij need not be declared an integer: (5.13) makes it one
         program.addCol(float(graph.weights[edge]), 0.0, 1.0, 0, none, np.empty(0))
     for each in offered:
         first = program.getNumCol()
@@ -71,7 +71,7 @@ def as_tree(graph: Graph, root: int, paths: Iterable[Path]) -> Tree:
     edges = {edge for path in given for edge in path}
     targets = graph.target_list
     if len({targets[edge] for edge in edges}) == len(edges) and all(targets[edge] != root for edge in edges):
-        return frozenset(edges)  # every switch has one way in: it is a tree already
+        return frozenset(edges)  # every switch is entered by one edge: it is a tree already
     within = graph.only(edges)
     above = search(within, root)
     ends = {targets[path[-1]] for path in given}

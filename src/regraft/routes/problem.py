@@ -1,10 +1,10 @@
 """The problem in numbers: switches, edges, publishers and subscribers by their places (Content routes §4).
 
-Components see a `Graph` (whole network or sub graph, with the weights of the moment) and `Demand`s. A sub
+Components see a `Graph` (the whole network or a sub graph, with the current weights) and `Demand`s. A sub
 graph keeps the numbers of the network: only `allowed` differs, so results need no translation.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from regraft.filters.dz import DzSet
 from regraft.model.routes import RouteWorkload
 from regraft.model.switch_network import SwitchNetwork
-from regraft.routes.event_masks import EventMasks, event_masks
+from regraft.routes.atoms import EventMasks, event_masks
 
 Path = tuple[int, ...]
 """Edge numbers, in order from the publisher's switch to the subscriber's; empty on one switch."""
@@ -42,7 +42,7 @@ class Graph:
 
     @cached_property
     def source_list(self) -> list[int]:
-        """`sources` for loops in Python, which arrays slow down; likewise the others."""
+        """`sources` as a list, because loops in Python are slow on arrays; the other lists likewise."""
         return list(map(int, self.sources))
 
     @cached_property
@@ -80,7 +80,7 @@ class Graph:
         return tuple(map(tuple, entering))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Between processes a graph travels with its usable edges only; all else can be worked out."""
+        """Only usable edges are sent to other processes; `__setstate__` fills the places of the others."""
         kept = {name: getattr(self, name)[self.edges] for name in ("sources", "targets", "cables", "weights")}
         return {"vertices": self.vertices, "size": len(self.sources), "edges": self.edges, **kept}
 
@@ -146,8 +146,8 @@ def graph_of(network: SwitchNetwork) -> Graph:
 class Demand(NamedTuple):
     """One tree to be found: from the root switches of publishers to the switches of `terminals`.
 
-    With `matching` "publisher" there is one root; with "filter" the tree is shared and has several. `rate`
-    is what crosses an edge that all of it crosses. `hops[i]` is the most edges to `terminals[i]`.
+    With `matching` "publisher" there is one root; with "filter" the tree is shared and may have several.
+    `rate` is the events per second of all roots. `hops[i]` is the most edges of a path to `terminals[i]`.
     """
 
     roots: tuple[int, ...]
@@ -155,7 +155,7 @@ class Demand(NamedTuple):
     rate: float = 1.0
     hops: tuple[int | None, ...] = ()
     rates: tuple[float, ...] = ()
-    """Of each root, where there are several."""
+    """The rate of each root, if there are several."""
 
     def hops_to(self, place: int) -> int | None:
         return self.hops[place] if self.hops else None
@@ -167,7 +167,7 @@ class Content(NamedTuple):
     publishers: tuple[int, ...]
     region: DzSet
     own: bool = False
-    """Whether the tables look at the publisher too; there is one then."""
+    """Whether the tables match on the publisher too; there is only one then."""
 
 
 @dataclass(frozen=True)
@@ -185,24 +185,20 @@ class Problem:
 
     @cached_property
     def masks(self) -> EventMasks:
-        """Advertisements and subscriptions as integers: set operations on thousands of them take no time."""
+        """Advertisements and subscriptions as integers: set operations on thousands of them are fast."""
         return event_masks(self.advertised, self.subscribed, self.subscriber_at, self.graph.vertices)
 
     def rate_of(self, publisher: int, part: DzSet) -> float:
-        """λ_p · part ∩ p^Pub (4.2), events being spread evenly over the advertisement."""
+        """λ_p · part ∩ p^Pub (4.2), with events spread evenly over the advertisement."""
         whole = self.advertised[publisher]
         return self.rates[publisher] * (whole & part).volume / whole.volume if whole.expressions else 0.0
 
-    def wanted(self, region: DzSet) -> Mapping[int, DzSet]:
-        """Subscriber -> what it wants of the region, for those who want something."""
-        return {number: region & self.subscribed[number] for number in self.interested(region)}
-
     def interested(self, region: DzSet) -> list[int]:
-        """The subscribers who want something of the region."""
+        """The subscribers that want events of the region."""
         return self._overlapping(region, self.subscribed, self.masks.subscribed)
 
-    def saying(self, region: DzSet) -> tuple[int, ...]:
-        """The publishers who say something in the region."""
+    def publishing(self, region: DzSet) -> tuple[int, ...]:
+        """The publishers that advertise events of the region."""
         return tuple(self._overlapping(region, self.advertised, self.masks.advertised))
 
     def _overlapping(self, region: DzSet, parts: Sequence[DzSet], masks: Sequence[int]) -> list[int]:
@@ -218,7 +214,7 @@ class Problem:
 
 
 def problem_of(network: SwitchNetwork, workload: RouteWorkload, graph: Graph | None = None) -> Problem:
-    """Numbers for names; `graph` is that of the network, if it is there already."""
+    """The problem with numbers instead of names; `graph` is the network's, if it was made already."""
     workload.check_within(network)
     number = network.number
     return Problem(
@@ -234,7 +230,7 @@ def problem_of(network: SwitchNetwork, workload: RouteWorkload, graph: Graph | N
 
 
 def demand_of(problem: Problem, content: Content) -> Demand:
-    """The tree that a content needs: its publishers' switches to the switches of all who want some of it."""
+    """The tree that a content needs: from its publishers' switches to those of all interested subscribers."""
     limits: dict[int, int | None] = {}
     for subscriber in problem.interested(content.region):
         at, limit = problem.subscriber_at[subscriber], problem.hop_limit(subscriber)

@@ -1,11 +1,13 @@
 """Weights that follow the load, in both ways of the thesis (Content routes §4.4, §5.3.4, §6.5).
 
-`total_load`: the weight is the load as a share of what the edge can carry. It says what is, and may swing for
-ever: a path that leaves an edge takes its weight along and makes the edge attractive again.
-`suggestion`: the weight moves part of the way only, and the bounds B_l ≤ w ≤ B_u of every edge close around
-it, to half their distance in each round. So all weights stand still after about log2(B_u − B_l) rounds,
+`total_load`: the weight is the load as a share of what the edge can carry. It may oscillate forever: when a
+path leaves an edge, the weight of the edge falls, which makes it attractive again.
+
+`suggestion`: the weight moves only part of the way, and the bounds B_l ≤ w ≤ B_u of every edge close around
+it, to half their distance in each round. So no weight changes any more after about log2(B_u − B_l) rounds,
 whatever the routes do. Where the workload changes, `reopened` gives an edge its first bounds back.
-Weights are whole numbers (4.37) wherever the bounds leave room for one.
+
+Weights are integers (4.37) wherever the bounds leave room for one.
 """
 
 import numpy as np
@@ -16,21 +18,21 @@ from regraft.routes.interface import Weighting
 Floats = NDArray[np.float64]
 
 STEP = 0.25
-"""Share of the distance of the bounds that a suggestion moves a weight at most: slightly (§5.3.4)."""
+"""The most that a suggestion moves a weight, as a share of the distance of its bounds (§5.3.4)."""
 
 
 def unchanged(weighting: Weighting, load: Floats, capacity: Floats, round: int) -> Weighting:
-    """The weights that the network came with, for ever."""
+    """The weights stay as they are in the network."""
     return weighting
 
 
 def total_load(weighting: Weighting, load: Floats, capacity: Floats, round: int) -> Weighting:
-    """The load as a share of the capacity, or of the largest load where there is none, between the bounds."""
+    """The load as a share of the capacity, or of the largest load if there is none, within the bounds."""
     return weighting._replace(weights=_target(weighting, load, capacity))
 
 
 def suggestion(weighting: Weighting, load: Floats, capacity: Floats, round: int) -> Weighting:
-    """One round: a step towards what the load says, and bounds half as far apart."""
+    """One round: a step towards the weight that `total_load` gives, and bounds half as far apart."""
     weights, lower, upper = weighting
     width = upper - lower
     reach = np.ceil(STEP * width)
@@ -51,12 +53,12 @@ def reopened(weighting: Weighting, first: Weighting, touched: NDArray[np.bool_])
 
 
 def settled(weighting: Weighting) -> bool:
-    """The bounds have met: no further round changes a weight."""
+    """Whether the bounds have met, so that no further round changes a weight."""
     return bool((weighting.lower == weighting.upper).all())
 
 
-def standing(before: Weighting, after: Weighting) -> bool:
-    """Nothing changed, or nothing will: another round on these weights finds the same routes."""
+def has_converged(before: Weighting, after: Weighting) -> bool:
+    """Whether nothing changed or will change: another round on these weights finds the same routes."""
     return settled(after) or all(map(np.array_equal, before, after))
 
 

@@ -1,4 +1,4 @@
-"""Components by kind and name. Each is loaded when it is asked for, so that solvers cost nothing unused."""
+"""Components by kind and name, imported when first needed, so that unused solvers cost nothing."""
 
 from importlib import import_module
 from typing import Any
@@ -64,7 +64,7 @@ def component(kind: str, name: str) -> Any:
 
 
 def known_name(kind: str, name: str) -> str:
-    """The name, if there is such a component; `BadInput` lists the names there are."""
+    """The name, if there is such a component; otherwise a `BadInput` that lists the names."""
     names = COMPONENTS[kind]
     if name not in names:
         raise BadInput(kind, f"unknown component {name!r}, choose one of {', '.join(names)}")

@@ -1,4 +1,4 @@
-"""Which part of the network a sub graph may use: what is in use and rings around it (Content routes §6.3)."""
+"""Which part of the network a sub graph is: the edges in use and rings around them (Content routes §6.3)."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ from regraft.routes.problem import Graph
 def rings_around(graph: Graph, used: Sequence[int], rings: int) -> Graph:
     """The vertices of the used edges, `rings` times their neighbours, and all edges between them.
 
-    Neighbours are the switches at either end of an edge, whatever its direction. Everything if `rings` is
-    negative.
+    Neighbours are the switches at either end of an edge, whatever its direction. If `rings` is negative, the
+    whole graph.
     """
     if rings < 0:
         return graph
@@ -28,5 +28,5 @@ def rings_around(graph: Graph, used: Sequence[int], rings: int) -> Graph:
 
 
 def everything(graph: Graph, used: Sequence[int], rings: int) -> Graph:
-    """The whole network: slowest, and nothing is left out."""
+    """The whole network: the slowest choice, but nothing is left out."""
     return graph

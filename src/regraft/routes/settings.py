@@ -20,11 +20,11 @@ LEAST = {
     "processes": 1,
     "balance": 1.001,
 }
-"""Numbers that make no sense below."""
+"""The least allowed value of each number."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class RouteSettings:
     """Names are those of the registry; the defaults are the fastest that give the least data rate."""
 
     paths: str = "dijkstra"
@@ -37,40 +37,40 @@ class Settings:
     cycles: str = "components"
     rebalancing: str = "suggestion"
     rebalance_when: RebalanceWhen = "limits"
-    """Weights follow the load while a load limit is broken, or "always" until they stand still (§6.5)."""
+    """Weights follow the load while a load limit is broken, or "always" until they converge (§6.5)."""
     matching: Matching = "filter"
-    """Tables that look at the dz-expression alone (the thesis's), or at the publisher as well."""
+    """Tables match on the dz-expression alone (as in the thesis), or on the publisher as well."""
     apart_above: float = 0.01
-    """Publishers get trees of their own where a shared one costs more than this share on top."""
+    """Publishers get separate trees if a shared one costs more than this share on top of those."""
     paths_per_pair: int = 1
-    """Shortest and next-best paths that a tree is chosen among."""
+    """How many shortest and next-best paths of each pair a tree is chosen from."""
     rings: int = 2
-    """Rings of neighbours around what is in use; the whole network if negative."""
+    """How many rings of neighbours around the edges in use a sub graph has; negative: everything."""
     fragment_size: int = 12
-    """Most switches of a fragment."""
+    """The most switches of a fragment."""
     balance: float = 2.0
-    """α of balanced trees: a path is at most so many times the shortest."""
+    """α of balanced trees: a path is at most α times as long as the shortest."""
     centres: int = 3
-    """Most centre switches."""
+    """The most centre switches."""
     clusters: int = 4
     """K of (5.50) and of spectral clustering."""
     prefix: int = 2
-    """Digits that filters of one cluster share, when clustered by prefix."""
+    """How many digits the filters of one cluster share, when clustered by prefix."""
     rounds: int = 3
-    """Most turns of the iteration phase."""
+    """The most rounds of the iteration phase."""
     processes: int = 1
     seed: int = 0
-    """For what is drawn by lot: only spectral clustering does."""
+    """The seed of random numbers: only spectral clustering uses any."""
     time_limit: float = 10.0
-    """Seconds that one integer program may take."""
+    """How many seconds one integer program may take."""
 
 
-DEFAULTS = Settings()
+DEFAULTS = RouteSettings()
 
 
-def settings_from(document: Any) -> Settings:
-    """The settings of a parsed JSON document; what it does not name stays as it is by default."""
-    known = {each.name: each.default for each in fields(Settings)}
+def settings_from(document: Any) -> RouteSettings:
+    """The settings of a parsed JSON document; those that it does not name have their defaults."""
+    known = {each.name: each.default for each in fields(RouteSettings)}
     given: dict[str, Any] = {}
     for key, value in an_object(document, "").items():
         if key not in known:
@@ -84,4 +84,4 @@ def settings_from(document: Any) -> Settings:
     for key, (one, other) in CHOICES.items():
         if key in given and given[key] not in (one, other):
             raise BadInput(key, f"must be {one!r} or {other!r}, not {given[key]!r}")
-    return Settings(**given)
+    return RouteSettings(**given)

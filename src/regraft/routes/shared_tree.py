@@ -1,13 +1,13 @@
-"""One tree for several publishers: used in both directions, so that tables need not know who published.
+"""One tree for several publishers: used in both directions, so that tables need not look at the publisher.
 
-With tables that look at the dz-expression alone, the cables that events of a part of the space use must
-form no cycle (Content routes §5.3.2). Then a switch sends an event on by all other cables of the tree behind
-which somebody wants it, whoever published it. The core of the tree joins the terminals; each publisher's
-switch joins the core by its shortest path, and pays only for its own events.
+If tables match on the dz-expression alone, the cables that events of a part of the space use must form no
+cycle (Content routes §5.3.2). Then a switch forwards an event by all other cables of the tree behind which a
+subscriber wants it, whichever publisher sent it. The core of the tree joins the terminals; each publisher's
+switch is joined to the core by its shortest path, which only its own events cross.
 """
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from regraft.routes.hop_limits import hop_tree
@@ -16,13 +16,26 @@ from regraft.routes.problem import Cycle, Demand, Graph
 from regraft.routes.steiner_graph import Key, prepared
 
 MOST_CORES = 6
-"""Different cores that are tried: the terminals alone, with one publisher each, and with all of them."""
+"""The most cores that are tried: the terminals alone, with one publisher each, and with all publishers."""
+
+
+def tree_of_each(
+    graph: Graph,
+    demands: Sequence[Demand],
+    forbidden: Sequence[Cycle],
+    one: Callable[[Demand], Tree | None],
+) -> list[Tree | None]:
+    """For each demand the tree that `one` makes if it has a single root, else the best shared tree."""
+    return [
+        one(demand) if len(demand.roots) == 1 else shared_trees(graph, demand, forbidden, one)
+        for demand in demands
+    ]
 
 
 def shared_trees(
     graph: Graph, demand: Demand, forbidden: Sequence[Cycle], one: Callable[[Demand], Tree | None]
 ) -> Tree | None:
-    """The best tree around cores that `one` makes for a single root; None if no tree keeps the limits."""
+    """The best tree around the cores that `one` makes for single roots; None if no tree keeps the limits."""
     two_way = _two_way(graph)
     best: tuple[float, Tree] | None = None
     seen: set[frozenset[int]] = set()
@@ -40,8 +53,8 @@ def shared_trees(
     return best[1] if best else None
 
 
-def too_dear(graph: Graph, demand: Demand, tree: Tree, tolerance: float) -> bool:
-    """Whether trees of their own would save the publishers more than this share of the cost."""
+def too_costly(graph: Graph, demand: Demand, tree: Tree, tolerance: float) -> bool:
+    """Whether the shared tree costs more than this share on top of separate trees for the publishers."""
     if len(demand.roots) < 2:
         return False
     rates = demand.rates or (demand.rate,) * len(demand.roots)
@@ -54,7 +67,7 @@ def too_dear(graph: Graph, demand: Demand, tree: Tree, tolerance: float) -> bool
 
 
 def shared_cost(graph: Graph, demand: Demand, tree: Tree) -> float:
-    """Each root's events cross the edges that lie between it and the terminals: Σ rate · weight."""
+    """Σ rate · weight over the roots and the edges that their events cross."""
     rates = demand.rates or (demand.rate,) * len(demand.roots)
     return sum(
         rate * graph.weigh(edge for edge, _, _ in reached(graph, tree, root))
@@ -63,9 +76,9 @@ def shared_cost(graph: Graph, demand: Demand, tree: Tree) -> float:
 
 
 def reached(graph: Graph, tree: Tree, root: int) -> list[tuple[int, int, int | None]]:
-    """The edges that events from the root cross, how many they have crossed then, and the one before.
+    """The edges that events from the root cross, each with its number in the path and the edge before it.
 
-    They go on by every edge but the cable they came by.
+    Events leave a switch by every edge of the tree except over the cable they came by.
     """
     leaving: dict[int, list[int]] = {}
     for edge in tree:
@@ -74,7 +87,7 @@ def reached(graph: Graph, tree: Tree, root: int) -> list[tuple[int, int, int | N
     crossed: list[tuple[int, int, int | None]] = [(edge, 1, None) for edge in leaving.get(root, ())]
     for edge, depth, _ in crossed:
         if depth > len(tree):
-            raise ValueError("events would run in a circle: cycle detection comes first")
+            raise ValueError("events would run in a circle: cycle detection must come first")
         cable = cables[edge]
         after = leaving.get(targets[edge], ())
         crossed += [(each, depth + 1, edge) for each in after if cables[each] != cable]
@@ -82,7 +95,8 @@ def reached(graph: Graph, tree: Tree, root: int) -> list[tuple[int, int, int | N
 
 
 def directed(graph: Graph, demand: Demand, cables: dict[int, int]) -> Tree | None:
-    """The needed edges of a tree of cables (cable -> one of its edges); None if paths are too long."""
+    """The edges that the demand needs of a tree of cables (cable -> one of its edges); None if the tree does
+    not reach a terminal from each root within its limit."""
     opposite = graph.opposite
     near: dict[int, list[int]] = {}
     for edge in cables.values():
@@ -116,7 +130,8 @@ def _two_way(graph: Graph) -> Graph:
 
 
 def _cores(graph: Graph, demand: Demand, one: Callable[[Demand], Tree | None]) -> list[set[int]]:
-    """Sets of edges that join the terminals, alone or with publishers; the last are short, not light."""
+    """Sets of edges that join the terminals, alone or with publishers. With path limits also stars, whose
+    paths are short but which are not light."""
     trees = [one(Demand((root,), terminals)) for root, terminals in _core_keys(demand)]
     cores = [set(tree) for tree in dict.fromkeys(tree for tree in trees if tree is not None)]
     if any(limit is not None for limit in demand.hops):
@@ -126,7 +141,7 @@ def _cores(graph: Graph, demand: Demand, one: Callable[[Demand], Tree | None]) -
 
 
 def single_roots(demand: Demand) -> list[Key]:
-    """Root and terminals of all the trees of single roots that a demand needs, with its lower bound."""
+    """Root and terminals of all single-root trees that are needed for a demand and for its lower bound."""
     alone = [(root, demand.terminals) for root in demand.roots]
     return alone if len(alone) == 1 else alone + _core_keys(demand)
 
@@ -144,7 +159,7 @@ def _core_keys(demand: Demand) -> list[Key]:
 
 
 def _star(graph: Graph, centre: int, ends: Sequence[int]) -> set[int]:
-    """The fewest edges from a centre to everybody: the last resort of path limits."""
+    """Paths of the fewest edges from a centre to all ends: the last resort for path limits."""
     above, _ = hop_tree(graph, centre)
     edges: set[int] = set()
     for end in ends:
@@ -156,7 +171,7 @@ def _star(graph: Graph, centre: int, ends: Sequence[int]) -> set[int]:
 
 
 def attached(graph: Graph, demand: Demand, core: set[int]) -> dict[int, int] | None:
-    """The cables of the core and of each root's shortest path to it."""
+    """The cables of the core and of each root's shortest path to it; None if they form no two-way tree."""
     if any(graph.opposite[edge] < 0 for edge in core):  # a one-way cable cannot be used in both directions
         return None
     cables = {graph.cable_list[edge]: edge for edge in core}
@@ -164,7 +179,7 @@ def attached(graph: Graph, demand: Demand, core: set[int]) -> dict[int, int] | N
     inside = inside or set(demand.terminals[:1])
     if len(cables) != len(inside) - 1:  # the core itself is no tree
         return None
-    onwards = _towards(graph, inside)
+    _, onwards, _ = nearest_of(graph, inside)
     for root in demand.roots:
         at = root
         while at not in inside:
@@ -175,13 +190,13 @@ def attached(graph: Graph, demand: Demand, core: set[int]) -> dict[int, int] | N
     return cables
 
 
-def _towards(graph: Graph, inside: set[int]) -> list[int]:
-    """For each vertex the edge by which its shortest path to the nearest vertex inside begins."""
+def nearest_of(graph: Graph, targets: Iterable[int]) -> tuple[list[float], list[int], list[int]]:
+    """For each vertex the distance to its nearest target, the first edge towards it, and which it is."""
     distance = [float("inf")] * graph.vertices
-    onwards = [-1] * graph.vertices
-    heap = [(0.0, vertex) for vertex in sorted(inside)]
-    for _, vertex in heap:
-        distance[vertex] = 0.0
+    towards, nearest = [-1] * graph.vertices, [-1] * graph.vertices
+    heap = [(0.0, target) for target in sorted(targets)]
+    for _, target in heap:
+        distance[target], nearest[target] = 0.0, target
     while heap:
         far, vertex = heapq.heappop(heap)
         if far > distance[vertex]:
@@ -189,6 +204,6 @@ def _towards(graph: Graph, inside: set[int]) -> list[int]:
         for edge in graph.entering[vertex]:
             before, further = graph.source_list[edge], far + graph.weight_list[edge]
             if further < distance[before]:
-                distance[before], onwards[before] = further, edge
+                distance[before], towards[before], nearest[before] = further, edge, nearest[vertex]
                 heapq.heappush(heap, (further, before))
-    return onwards
+    return distance, towards, nearest

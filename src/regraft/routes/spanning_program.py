@@ -1,8 +1,8 @@
 """The minimum spanning tree as a linear program with lazy constraints (Content routes §5.1.2, (5.27)–(5.30)).
 
-s(γ(U)) ≤ |U| − 1 (5.28) is asked only of those sets U that a solution breaks: the program starts with
-(5.29) and s ≤ 1, and a most broken set for each vertex is a minimum cut (Padberg, Wolsey). The polytope
-has whole-numbered vertices, so no integer program is needed.
+s(γ(U)) ≤ |U| − 1 (5.28) is added only for those sets U that a solution breaks: the program starts with (5.29)
+and s ≤ 1, and for each vertex a most broken set is found as a minimum cut (Padberg, Wolsey). The polytope has
+integral vertices, so no integer program is needed.
 """
 
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 from regraft.routes.interface import Tree
 from regraft.routes.linear_program import INFINITY, Program
 from regraft.routes.problem import Cycle, Demand, Graph
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.spanning_tree import within_one_tree
 
 SCALE = 1_000_000
-"""Minimum cuts are computed in whole numbers."""
+"""Minimum cuts are computed in integers, multiples of 1 / SCALE."""
 NOT_USED = 0.5
 
 Link = tuple[int, int, float, int, int]
-"""Both ends, weight, and the edges from the first to the second end and back (-1: none)."""
+"""Both ends, weight, and the edges from the first end to the second and back."""
 
 
 def cut_spanning_trees(
-    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: Settings
+    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: RouteSettings
 ) -> list[Tree | None]:
     """The paths of each demand within the minimum spanning tree of the program. Kind "subgraph"."""
     links = undirected(graph)
@@ -47,7 +47,7 @@ def undirected(graph: Graph) -> list[Link]:
 
 
 def cut_spanning_tree(vertices: int, links: Sequence[Link]) -> list[Link]:
-    """Links of least weight that join all vertices that links touch, one tree for each connected part."""
+    """The links of a minimum spanning tree of each connected part."""
     if not links:
         return []
     program = Program()
@@ -80,9 +80,10 @@ def _parts(vertices: int, links: Sequence[Link]) -> int:
 
 
 def _broken(vertices: int, links: Sequence[Link], values: np.ndarray) -> list[frozenset[int]]:
-    """Sets U with s(γ(U)) > |U| − 1: for each vertex of U as the one that is free, the most broken.
+    """Sets U with s(γ(U)) > |U| − 1: for each vertex, the most broken set that contains it.
 
-    s(γ(U)) − |U| is largest for the closure of links and their ends that a minimum cut leaves on its side.
+    That vertex is free, all others cost 1. s(γ(U)) − |U| is then largest for the closure of links and their
+    ends that a minimum cut leaves on the side of the source.
     """
     scale = min(SCALE, 2**31 // (len(links) + 1))  # capacities have 32 bits
     used = [(n, link) for n, link in enumerate(links) if values[n] > 1e-7]

@@ -8,12 +8,12 @@ from regraft.routes import kernel_steiner as kernel
 from regraft.routes.hop_limits import shorten
 from regraft.routes.interface import Tree
 from regraft.routes.problem import Cycle, Demand, Graph
-from regraft.routes.settings import Settings
-from regraft.routes.shared_tree import shared_trees
+from regraft.routes.settings import RouteSettings
+from regraft.routes.shared_tree import tree_of_each
 
 
 def spanning_trees(
-    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: Settings
+    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: RouteSettings
 ) -> list[Tree | None]:
     """The paths of each demand within the minimum spanning tree of the sub graph. Kind "subgraph"."""
     return within_one_tree(graph, demands, forbidden, minimum_spanning_tree)
@@ -33,7 +33,7 @@ def within_one_tree(
     forbidden: Sequence[Cycle],
     spanning: Callable[[Graph, int], Tree],
 ) -> list[Tree | None]:
-    """For each demand the paths from its root within a spanning tree, mended where they are too long."""
+    """For each demand the paths from its root within a spanning tree, shortened where they are too long."""
     known: dict[int, Tree] = {}
 
     def one(demand: Demand) -> Tree | None:
@@ -42,14 +42,11 @@ def within_one_tree(
             known[root] = spanning(graph, root)
         return shorten(graph, demand, paths_within(graph, known[root], root, demand.terminals))
 
-    return [
-        one(demand) if len(demand.roots) == 1 else shared_trees(graph, demand, forbidden, one)
-        for demand in demands
-    ]
+    return tree_of_each(graph, demands, forbidden, one)
 
 
 def paths_within(graph: Graph, tree: Tree, root: int, terminals: Sequence[int]) -> Tree | None:
-    """What of a tree leads from the root to the terminals; None if one is not in it."""
+    """The part of a tree that leads from the root to the terminals; None if one is not in the tree."""
     above = {graph.target_list[edge]: edge for edge in tree}
     edges: set[int] = set()
     for terminal in terminals:

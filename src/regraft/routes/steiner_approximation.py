@@ -1,4 +1,4 @@
-"""Steiner trees by the shortest-path heuristic (Content routes §5.1.4): at most twice the least."""
+"""Steiner trees by the shortest-path heuristic (Content routes §5.1.4): at most twice the minimum."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,14 @@ from regraft.routes import kernel_steiner as kernel
 from regraft.routes.hop_limits import shorten
 from regraft.routes.interface import Tree
 from regraft.routes.problem import Cycle, Demand, Graph
-from regraft.routes.settings import Settings
-from regraft.routes.shared_tree import shared_trees
+from regraft.routes.settings import RouteSettings
+from regraft.routes.shared_tree import tree_of_each
 
 
 def approximate_steiner_trees(
-    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: Settings
+    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: RouteSettings
 ) -> list[Tree | None]:
-    """Always the terminal nearest to the tree comes next (Takahashi, Matsuyama). Kind "subgraph"."""
+    """The terminal nearest to the tree is joined next (Takahashi, Matsuyama). Kind "subgraph"."""
     first, leaving = kernel.by_end(graph.sources, graph.vertices, graph.allowed)
 
     def one(demand: Demand) -> Tree | None:
@@ -28,7 +28,4 @@ def approximate_steiner_trees(
             return None
         return shorten(graph, demand, frozenset(above[above >= 0].tolist()))
 
-    return [
-        one(demand) if len(demand.roots) == 1 else shared_trees(graph, demand, forbidden, one)
-        for demand in demands
-    ]
+    return tree_of_each(graph, demands, forbidden, one)

@@ -1,9 +1,9 @@
-"""Steiner trees of one root near the least, with a proven bound, for many demands (Content routes §5.1.4).
+"""Near-minimum Steiner trees of one root, with a proven bound, for many demands (Content routes §5.1.4).
 
-Dual ascent gives a lower bound and the edges that prove it; trees grown over those edges and over all
-edges are improved by taking vertices in and out. Where every edge has an opposite of its own weight, any
-terminal may play the root: further roots are tried while tree and bound differ. What is left open can be
-closed by `steiner_program`.
+Dual ascent gives a lower bound and the edges that prove it; trees grown over those edges and over all edges
+are improved by adding and removing vertices. If every edge has an opposite of the same weight, any terminal
+may act as the root: further roots are tried while tree and bound differ. `steiner_program` can close the gap
+that remains.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from regraft.routes.interface import Tree
 from regraft.routes.problem import Graph
 
 ROOTS = 4
-"""Terminals that play the root, at most, until tree and bound meet."""
+"""How many roots are tried, at most, until tree and bound meet."""
 
 
 Key = tuple[int, tuple[int, ...]]
@@ -25,7 +25,7 @@ Key = tuple[int, tuple[int, ...]]
 
 
 class Bounded(NamedTuple):
-    """A tree, its cost, and what no tree can go below. `tree` is None if a terminal cannot be reached."""
+    """A tree, its cost, and a lower bound on all trees. `tree` is None if a terminal cannot be reached."""
 
     tree: Tree | None
     cost: float
@@ -48,14 +48,14 @@ class SteinerGraph:
         self.solved: dict[Key, Bounded] = {}
 
     def solve(self, root: int, terminals: Sequence[int]) -> Bounded:
-        """A tree from the root to the terminals, and the bound; what was solved once is remembered."""
+        """A tree from the root to the terminals, and the bound; both are computed once and remembered."""
         key = (root, tuple(terminals))
         if key not in self.solved:
             self.solved[key] = self._solve(root, terminals)
         return self.solved[key]
 
     def below(self, root: int, terminals: Sequence[int]) -> float:
-        """What no tree can go below, by the quickest of the bounds."""
+        """A lower bound on all trees, the one that is computed fastest."""
         bound, _ = kernel.dual_ascent(
             self.graph.sources, self.costs, self.first_in, self.entering, root, self._wanted(root, terminals)
         )
@@ -92,7 +92,7 @@ class SteinerGraph:
         return Bounded(frozenset(best[best >= 0].tolist()), float(cost), float(min(bound, cost)))
 
     def _grown(self, root: int, wanted: kernel.Flags, reduced: kernel.Floats | None) -> list[kernel.Ints]:
-        """Trees over the edges that the bound rests on, or without it over all edges."""
+        """Trees over the edges of reduced cost 0, if `reduced` is given, and over all edges."""
         graph, found = self.graph, []
         costs = self.costs if reduced is None else np.where(reduced <= kernel.NOTHING, self.costs, np.inf)
         for each in (costs, self.costs) if reduced is not None else (costs,):
@@ -107,7 +107,7 @@ class SteinerGraph:
     def _through(
         self, start: int, root: int, wanted: kernel.Flags, reduced: kernel.Floats
     ) -> kernel.Ints | None:
-        """A tree that was grown from another terminal, turned so that it starts at the root."""
+        """A tree that is grown from another terminal and then directed away from the root."""
         graph = self.graph
         costs = np.where(reduced <= kernel.NOTHING, self.costs, np.inf)
         above = kernel.grow(graph.sources, graph.targets, costs, self.first_out, self.leaving, start, wanted)
@@ -131,12 +131,12 @@ class SteinerGraph:
 
 @lru_cache(maxsize=8)
 def prepared(graph: Graph) -> SteinerGraph:
-    """The same for the same graph: components and bounds share what was solved."""
+    """The prepared graph, one for each graph: components and bounds share what was solved."""
     return SteinerGraph(graph)
 
 
 def is_symmetric(graph: Graph) -> bool:
-    """Every usable edge has a usable opposite of its own weight."""
+    """Whether every usable edge has a usable opposite of the same weight."""
     there = {
         (int(graph.sources[edge]), int(graph.targets[edge]), float(graph.weights[edge]))
         for edge in graph.edges

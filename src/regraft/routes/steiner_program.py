@@ -1,9 +1,9 @@
 """The Steiner tree as a set-cover integer program with lazy cuts (Content routes §5.1.4, (5.35)–(5.40)).
 
-Edges are directed, so a cut set is the edges into a part that holds a terminal and not the root: the
-directed form of (5.36), which is tighter than the undirected one and right for one-way edges too. The
-linear program gets the cuts that its solution breaks (minimum cuts between root and terminals) until there
-is none; only then the edges must be whole numbers, and cuts that such a solution breaks are added again.
+Edges are directed, so a cut set is the edges into a part that holds a terminal and not the root: the directed
+form of (5.36), which is tighter than the undirected one and also correct for one-way edges. Cuts that the
+solution of the linear program breaks (minimum cuts between root and terminals) are added until there is none.
+Only then variables must be integers, and cuts that an integer solution breaks are added in the same way.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from regraft.routes.interface import Tree
 from regraft.routes.linear_program import INFINITY, Program
 from regraft.routes.path_search import search
 from regraft.routes.problem import Cycle, Demand, Graph
-from regraft.routes.settings import Settings
-from regraft.routes.shared_tree import shared_trees
+from regraft.routes.settings import RouteSettings
+from regraft.routes.shared_tree import tree_of_each
 from regraft.routes.spanning_tree import paths_within
 from regraft.routes.steiner_graph import prepared
 
@@ -28,9 +28,9 @@ NOT_USED = 0.5
 
 
 def exact_steiner_trees(
-    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: Settings
+    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: RouteSettings
 ) -> list[Tree | None]:
-    """A least tree for each demand, if the program ends in time; else the best known. Kind "subgraph"."""
+    """A minimum tree for each demand if the program ends in time, else the best known. Kind "subgraph"."""
 
     def one(demand: Demand) -> Tree | None:
         root, terminals = demand.roots[0], demand.terminals
@@ -40,16 +40,13 @@ def exact_steiner_trees(
             tree = least_steiner_tree(graph, root, terminals, settings.time_limit) or tree
         return shorten(graph, demand, tree)
 
-    return [
-        one(demand) if len(demand.roots) == 1 else shared_trees(graph, demand, forbidden, one)
-        for demand in demands
-    ]
+    return tree_of_each(graph, demands, forbidden, one)
 
 
 def least_steiner_tree(
     graph: Graph, root: int, terminals: Sequence[int], time_limit: float = INFINITY
 ) -> Tree | None:
-    """A proven least tree; None if there is none, or it was not found in time."""
+    """A proven minimum tree; None if there is no tree, or none was proven in time."""
     ends = sorted(set(terminals) - {root})
     if not ends:
         return frozenset()
@@ -89,7 +86,7 @@ def _broken_cuts(
         if flow.flow_value >= SCALE - len(edges):
             continue
         rest = (network - flow.flow) > 0
-        # The part that still reaches the terminal, seen from behind: the smallest of the least cuts.
+        # The part from which the terminal can still be reached: of the minimum cuts the one nearest to it.
         inside = np.zeros(graph.vertices, dtype=np.bool_)
         inside[breadth_first_order(rest.T.tocsr(), end, return_predecessors=False)] = True
         entering = edges[~inside[graph.sources[edges]] & inside[graph.targets[edges]]]
@@ -100,6 +97,6 @@ def _broken_cuts(
 
 
 def used_paths(graph: Graph, used: Sequence[int], root: int, ends: Sequence[int]) -> Tree | None:
-    """Edges of weight 0 may be used without need: the paths to the terminals are the tree."""
+    """The paths to the terminals among the used edges: edges of weight 0 may be used without being needed."""
     above = search(graph.only(used), root)
     return paths_within(graph, frozenset(edge for edge in above if edge >= 0), root, ends)

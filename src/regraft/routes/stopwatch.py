@@ -11,7 +11,7 @@ def no_clock() -> float:
 
 @dataclass
 class Stopwatch:
-    """`calls[name]` are the seconds of each call; `report` hears of every step of a long stage."""
+    """`calls[name]` are the seconds of each call; `report` is told the progress of long stages."""
 
     clock: Callable[[], float] = no_clock
     report: Callable[[str, int, int], None] | None = None
@@ -26,7 +26,7 @@ class Stopwatch:
             self.calls.setdefault(name, []).append(self.clock() - started)
 
     def add(self, calls: Mapping[str, list[float]]) -> None:
-        """What was measured elsewhere."""
+        """Add what was measured in another process."""
         for name, seconds in calls.items():
             self.calls.setdefault(name, []).extend(seconds)
 

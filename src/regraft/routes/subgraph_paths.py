@@ -1,4 +1,4 @@
-"""Shortest-path trees as a sub graph component: what all others are compared with (§5.1.1)."""
+"""Shortest-path trees as a sub graph component: the others are compared with it (Content routes §5.1.1)."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,12 @@ from regraft.routes.hop_limits import shorten
 from regraft.routes.interface import Tree
 from regraft.routes.problem import Cycle, Demand, Graph
 from regraft.routes.registry import component
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.shared_tree import shared_trees
 
 
 def shortest_path_trees(
-    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: Settings
+    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: RouteSettings
 ) -> list[Tree | None]:
     """Each root's shortest paths to the terminals. Kind "subgraph".
 

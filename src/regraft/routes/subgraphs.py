@@ -1,8 +1,8 @@
-"""A tree for each demand in its own sub graph: rings, fragments, the program, joined again (§6.3–§6.6).
+"""A tree for each demand in its own sub graph (Content routes §6.3–§6.6).
 
-Four steps, each for all demands before the next begins, so that each can be spread over processes: select and
-cut the sub graphs; optimise all fragments of all sub graphs; join the fragments of each; where several
-publishers share a tree, look for cycles and let them go back into the program.
+Four steps, each for all demands before the next begins, so that each can be spread over processes: select the
+sub graphs and cut them into fragments; optimise all fragments of all sub graphs; join the fragments of each;
+if several publishers share a tree, look for cycles, and solve again with the cycles as constraints.
 """
 
 from collections.abc import Sequence
@@ -14,40 +14,39 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regraft.routes.cycle_feedback import without_cycles
-from regraft.routes.cycles import cycles_in
+from regraft.routes.cycles import cycles_in, without_cycles
 from regraft.routes.fragment_exchange import exchanged
 from regraft.routes.interface import Fragment, Fragmentation, Tree
-from regraft.routes.parallel import PROGRAMS, dealt, optimise_in_parts, worth_it
+from regraft.routes.parallel import PROGRAMS, fewest_to_send, map_over_pool, optimise_over_pool
 from regraft.routes.path_trees import as_tree
 from regraft.routes.problem import Demand, Graph
 from regraft.routes.registry import component
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.shared_tree import shared_trees
 from regraft.routes.stopwatch import Stopwatch
 
 Flags = NDArray[np.bool_]
 
 
-class Task(NamedTuple):
+class TreeTask(NamedTuple):
     """A demand, and the edges that its publishers use now (§6.3 looks around them)."""
 
     demand: Demand
     used: tuple[int, ...] = ()
-    now: Tree | None = None
-    """Its tree of now, if it has one already."""
+    current: Tree | None = None
+    """Its current tree, if it has one already."""
 
 
 class Cut(NamedTuple):
-    """A sub graph (the edges that it may use), the tree of now in it, and its fragments."""
+    """A sub graph (the edges that it may use), the current tree in it, and its fragments."""
 
     allowed: Flags
-    now: Tree
+    current: Tree
     fragmentation: Fragmentation
 
 
-class Spread(NamedTuple):
-    """Where the work goes."""
+class Workers(NamedTuple):
+    """The pool that work is spread over, and the stopwatch for it."""
 
     watch: Stopwatch
     pool: Executor | None
@@ -55,17 +54,17 @@ class Spread(NamedTuple):
 
 
 def trees_for(
-    graph: Graph, tasks: Sequence[Task], settings: Settings, round: int, spread: Spread
+    graph: Graph, tasks: Sequence[TreeTask], settings: RouteSettings, round: int, workers: Workers
 ) -> list[Tree | None]:
     """The tree of each task; None if there is none within its limits."""
     if settings.selection == "all" and settings.fragmentation == "none":
-        with spread.watch.timing("subgraph"):
-            found = optimise_in_parts(graph, [task.demand for task in tasks], settings, spread.pool)
+        with workers.watch.timing("subgraph"):
+            found = optimise_over_pool(graph, [task.demand for task in tasks], settings, workers.pool)
         allowed = [graph.allowed] * len(tasks)
     else:
-        cuts = dealt(partial(_cut, graph, settings, round), tasks, *spread, stage="selection")
+        cuts = map_over_pool(partial(_cut, graph, settings, round), tasks, *workers, stage="selection")
         pieces = [fragment for cut in cuts for fragment in cut.fragmentation.fragments]
-        optimised = dealt(partial(_optimised, settings), pieces, *spread, worth_it(settings))
+        optimised = map_over_pool(partial(_optimised, settings), pieces, *workers, fewest_to_send(settings))
         results = iter(optimised)
         found = [
             _joined(graph, task.demand, cut, [next(results) for _ in cut.fragmentation.fragments], settings)
@@ -77,10 +76,12 @@ def trees_for(
         for around, task, tree in zip(allowed, tasks, found, strict=True)
         if len(task.demand.roots) > 1 and tree is not None
     ]
-    # To look for cycles takes no time; what they make necessary does, where programs are solved again.
-    elsewhere = spread.pool if settings.subgraph in PROGRAMS else None
+    # Looking for cycles is fast; only if programs have to be solved again is the pool worth using.
+    elsewhere = workers.pool if settings.subgraph in PROGRAMS else None
     free = iter(
-        dealt(partial(_free, graph, settings), shared, spread.watch, elsewhere, spread.processes, 2, "cycles")
+        map_over_pool(
+            partial(_free, graph, settings), shared, workers.watch, elsewhere, workers.processes, 2, "cycles"
+        )
     )
     return [
         next(free) if len(task.demand.roots) > 1 and tree is not None else tree
@@ -88,19 +89,19 @@ def trees_for(
     ]
 
 
-def _cut(graph: Graph, settings: Settings, round: int, watch: Stopwatch, task: Task) -> Cut:
-    """Rings around the paths of now, and fragments."""
-    now = _now(graph, task.demand, task.used) if task.now is None else task.now
+def _cut(graph: Graph, settings: RouteSettings, round: int, watch: Stopwatch, task: TreeTask) -> Cut:
+    """Select the rings around the current paths, and cut them into fragments."""
+    current = _current(graph, task.demand, task.used) if task.current is None else task.current
     with watch.timing("selection"):
         select = component("selection", settings.selection)
-        around = select(graph, sorted({*task.used, *now}), settings.rings) if now else graph
+        around = select(graph, sorted({*task.used, *current}), settings.rings) if current else graph
     with watch.timing("fragmentation"):
         fragment = component("fragmentation", settings.fragmentation)
-        cut = fragment(around, [task.demand], [now], settings.fragment_size, round)
-    return Cut(around.allowed, now, cut)
+        cut = fragment(around, [task.demand], [current], settings.fragment_size, round)
+    return Cut(around.allowed, current, cut)
 
 
-def _optimised(settings: Settings, watch: Stopwatch, fragment: Fragment) -> list[Tree | None]:
+def _optimised(settings: RouteSettings, watch: Stopwatch, fragment: Fragment) -> list[Tree | None]:
     with watch.timing("subgraph"):
         trees: list[Tree | None] = component("subgraph", settings.subgraph)(
             fragment.graph, fragment.demands, (), settings
@@ -109,9 +110,9 @@ def _optimised(settings: Settings, watch: Stopwatch, fragment: Fragment) -> list
 
 
 def _free(
-    whole: Graph, settings: Settings, watch: Stopwatch, shared: tuple[Flags, Demand, Tree]
+    whole: Graph, settings: RouteSettings, watch: Stopwatch, shared: tuple[Flags, Demand, Tree]
 ) -> Tree | None:
-    """Without cycles: in the sub graph, or if it has too few edges for that, in the whole graph."""
+    """A tree without cycles in the sub graph or, if that has too few edges for one, in the whole graph."""
     allowed, demand, tree = shared
     everything = np.array_equal(allowed, whole.allowed)
     around = whole if everything else replace(whole, allowed=allowed)
@@ -126,26 +127,26 @@ def _joined(
     demand: Demand,
     cut: Cut,
     found: Sequence[Sequence[Tree | None]],
-    settings: Settings,
+    settings: RouteSettings,
 ) -> Tree | None:
-    """The fragments' trees as one; the tree of now where they are no better."""
-    _, now, (fragments, (fixed,), exchange) = cut
+    """The fragments' trees joined into one; the current tree if that is better."""
+    _, current, (fragments, (fixed,), exchange) = cut
     if exchange:
-        tree = exchanged(graph, demand, now, fragments, found)
+        tree = exchanged(graph, demand, current, fragments, found)
     else:
         edges = {edge for trees in found for tree in trees if tree for edge in tree} | fixed
         tree = frozenset(edges) if len(demand.roots) > 1 else _rooted(graph, demand, edges)
-    offers = [offer for offer in (tree, now) if serves(graph, demand, offer)]
-    if offers:  # where parts have too few edges, the paths of now stay
+    offers = [offer for offer in (tree, current) if serves(graph, demand, offer)]
+    if offers:  # if the fragments have too few edges for a tree, the current one stays
         return min(offers, key=graph.weigh) if len(demand.roots) == 1 else offers[0]
     last: list[Tree | None] = component("subgraph", "steiner")(graph, [demand], (), settings)
     return last[0]
 
 
-def _now(graph: Graph, demand: Demand, used: Sequence[int]) -> Tree:
-    """The paths of now from each root to the terminals, among the edges in use; else new ones.
+def _current(graph: Graph, demand: Demand, used: Sequence[int]) -> Tree:
+    """The current paths from each root to the terminals, over edges in use; new ones where there are none.
 
-    Paths of several roots that form a cycle are no tree that these can share: then one of shortest paths is.
+    If the paths of several roots form a cycle, the roots cannot share them: then a shared tree is made.
     """
     find = component("paths", "dijkstra")
     within = graph.only(used)
@@ -163,14 +164,14 @@ def _now(graph: Graph, demand: Demand, used: Sequence[int]) -> Tree:
 
 
 def _rooted(graph: Graph, demand: Demand, edges: set[int]) -> Tree:
-    """Pieces that were optimised apart may meet twice: the shortest paths within them are the tree."""
+    """The shortest paths within these edges: pieces that were optimised separately may meet twice."""
     within, root = graph.only(edges), demand.roots[0]
     paths = component("paths", "dijkstra")(within, [(root, terminal) for terminal in demand.terminals])
     return as_tree(graph, root, [each[0] for each in paths if each])
 
 
 def serves(graph: Graph, demand: Demand, tree: Tree) -> bool:
-    """Every root reaches every terminal within its limit."""
+    """Whether every root reaches every terminal within its limit."""
     leaving: dict[int, list[int]] = {}
     for edge in tree:
         leaving.setdefault(graph.source_list[edge], []).append(graph.target_list[edge])

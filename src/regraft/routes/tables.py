@@ -1,17 +1,17 @@
-"""From trees and filters to the tables of switches: `Entry` lines as few as exact filters allow.
+"""From trees and filters to the tables of switches: as few `Entry` lines as exact filters allow.
 
-At a switch, the edges whose filters hold an event and the subscribers who want it are the event's action. The
-least table for "event -> action" is made by `least_table`. Where publishers have trees of their own, those
-whose events are handled alike at a switch share lines that name no publisher; the others get their own.
+At a switch, the action for an event is the edges whose filters hold it and the subscribers that want it.
+`least_table` makes the smallest table for "event -> action". If publishers have separate trees, those whose
+events are handled alike at a switch share lines that name no publisher; the others get lines of their own.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from regraft.filters.dz import DzSet
-from regraft.model.routes import Entry
+from regraft.model.routes import Entry, RouteWorkload, Subscriber
 from regraft.routes.atoms import Atoms, atoms_of
-from regraft.routes.laid import Laid
+from regraft.routes.content_trees import ContentTree
 from regraft.routes.least_table import least_table
 from regraft.routes.problem import Problem
 
@@ -22,8 +22,9 @@ NOWHERE: Action = ((), ())
 WHOLE = DzSet(("",))
 
 
-class _Here(NamedTuple):
-    """What one key (a publisher, or everybody) does at one switch: events that arrive, and their actions."""
+class _Handling(NamedTuple):
+    """How one switch handles the events of one key (a publisher, or None for all): which events arrive, which
+    leave by each edge, and which are delivered to each subscriber."""
 
     arriving: int
     outs: dict[int, int]
@@ -31,11 +32,11 @@ class _Here(NamedTuple):
 
 
 class _Masks:
-    """Filters as integers over atoms that none of them divides."""
+    """All filters as integers, over atoms that none of them divides."""
 
-    def __init__(self, problem: Problem, laid: Sequence[Laid]) -> None:
+    def __init__(self, problem: Problem, content_trees: Sequence[ContentTree]) -> None:
         self.problem = problem
-        parts = {each for one in laid for each in (one.content.region, *one.filters.values())}
+        parts = {each for one in content_trees for each in (one.content.region, *one.filters.values())}
         given = problem.masks
         self.atoms: Atoms = atoms_of((WHOLE, *problem.advertised, *problem.subscribed, *parts))
         same = given.atoms == self.atoms
@@ -58,19 +59,19 @@ class _Masks:
 
 def make_tables(
     problem: Problem,
-    laid: Sequence[Laid],
+    content_trees: Sequence[ContentTree],
     fewest: bool = False,
     only: Iterable[int] | None = None,
 ) -> dict[str, tuple[Entry, ...]]:
-    """The tables of all switches, or those in `only`; `fewest` lets lines hold events that never arrive."""
-    masks = _Masks(problem, laid)
+    """The tables of all switches, or of `only`; with `fewest`, lines may match events that never arrive."""
+    masks = _Masks(problem, content_trees)
     wanted = set(range(problem.graph.vertices) if only is None else only)
-    here: dict[int, dict[int | None, _Here]] = {vertex: {} for vertex in wanted}
+    here: dict[int, dict[int | None, _Handling]] = {vertex: {} for vertex in wanted}
     subscribers_at: dict[int, list[int]] = {}
     for subscriber, at in enumerate(problem.subscriber_at):
         subscribers_at.setdefault(at, []).append(subscriber)
-    for one in laid:
-        _spread(masks, one, subscribers_at, here)
+    for one in content_trees:
+        _add_content(masks, one, subscribers_at, here)
     entering = dict.fromkeys(wanted, 0)
     for publisher, at in enumerate(problem.publisher_at):
         if at in wanted:  # all that a publisher says comes to its switch, wanted or not
@@ -85,13 +86,13 @@ def make_tables(
     }
 
 
-def _spread(
+def _add_content(
     masks: _Masks,
-    one: Laid,
+    one: ContentTree,
     subscribers_at: Mapping[int, Sequence[int]],
-    here: Mapping[int, dict[int | None, _Here]],
+    here: Mapping[int, dict[int | None, _Handling]],
 ) -> None:
-    """Add what a content does at each of its switches."""
+    """Add how each switch of a content handles its events."""
     problem, graph = masks.problem, masks.problem.graph
     region = masks.of(one.content.region)
     arriving: dict[int, int] = {}
@@ -106,21 +107,21 @@ def _spread(
         of_key = -1 if key is None else masks.advertised[key]
         for vertex, mask in arriving.items():
             if vertex in here:
-                _add(masks, here[vertex], key, mask & of_key, vertex, one, subscribers_at, region)
+                _add_at(masks, here[vertex], key, mask & of_key, vertex, one, subscribers_at, region)
 
 
-def _add(
+def _add_at(
     masks: _Masks,
-    here: dict[int | None, _Here],
+    here: dict[int | None, _Handling],
     key: int | None,
     arriving: int,
     vertex: int,
-    one: Laid,
+    one: ContentTree,
     subscribers_at: Mapping[int, Sequence[int]],
     region: int,
 ) -> None:
     problem = masks.problem
-    known = here.setdefault(key, _Here(0, {}, {}))
+    known = here.setdefault(key, _Handling(0, {}, {}))
     here[key] = known._replace(arriving=known.arriving | arriving)
     for edge in problem.graph.leaving[vertex]:
         if edge in one.filters:
@@ -133,13 +134,16 @@ def _add(
             known.delivers[name] = known.delivers.get(name, 0) | mask
 
 
-def _table(masks: _Masks, here: Mapping[int | None, _Here], entering: int, fewest: bool) -> tuple[Entry, ...]:
+def _table(
+    masks: _Masks, here: Mapping[int | None, _Handling], entering: int, fewest: bool
+) -> tuple[Entry, ...]:
     cases = {key: _cases(found) for key, found in here.items() if key is not None}
     if (all := here.get(None)) is not None:
         entries = _entries(masks, None, _cases(all), all.arriving | entering, fewest)
         for key, own in cases.items():
             publisher = masks.problem.workload.publishers[key].id
-            # No line more than the cases: one that excludes would catch events of the lines for all.
+            # Lines for the cases only: a line that drops this publisher's other events would take them away
+            # from the lines for all publishers.
             entries += tuple(
                 Entry(dz, publisher, *action) for action, mask in own.items() for dz in masks.part(mask)
             )
@@ -150,16 +154,18 @@ def _table(masks: _Masks, here: Mapping[int | None, _Here], entering: int, fewes
         if len(together) > 1 and key in together:
             continue
         publisher = masks.problem.workload.publishers[key].id
-        unwanted = masks.advertised[key] & here[key].arriving & ~_all(own)
-        if unwanted and entries:  # lines for everybody must not catch what this publisher's lines leave out
+        unwanted = masks.advertised[key] & here[key].arriving & ~_union(own)
+        if (
+            unwanted and entries
+        ):  # the shared lines must not match events that this publisher's lines leave out
             own[NOWHERE] = unwanted
         entries += _entries(masks, publisher, own, here[key].arriving, fewest)
     return entries
 
 
-def _cases(here: _Here) -> dict[Action, int]:
-    """Action -> the events it is for."""
-    parts: list[tuple[int, Action]] = [(_all(here.outs) | _all(here.delivers), NOWHERE)]
+def _cases(here: _Handling) -> dict[Action, int]:
+    """Action -> the events that it is for."""
+    parts: list[tuple[int, Action]] = [(_union(here.outs) | _union(here.delivers), NOWHERE)]
     for edge, mask in sorted(here.outs.items()):
         parts = [
             each
@@ -177,7 +183,7 @@ def _cases(here: _Here) -> dict[Action, int]:
     return {action: mask for mask, action in parts}
 
 
-def _all(masks: Mapping[int, int] | Mapping[str, int] | Mapping[Action, int]) -> int:
+def _union(masks: Mapping[int, int] | Mapping[str, int] | Mapping[Action, int]) -> int:
     whole = 0
     for mask in masks.values():
         whole |= mask
@@ -185,15 +191,16 @@ def _all(masks: Mapping[int, int] | Mapping[str, int] | Mapping[Action, int]) ->
 
 
 def _shared(
-    cases: Mapping[int, dict[Action, int]], here: Mapping[int | None, _Here]
+    cases: Mapping[int, dict[Action, int]], here: Mapping[int | None, _Handling]
 ) -> tuple[dict[Action, int], set[int], int]:
-    """As many publishers as agree wherever events of two of them look alike, the busiest first."""
+    """Publishers that can share lines, those with the most actions first: they agree on the action wherever
+    the events of two of them have the same expression."""
     shared: dict[Action, int] = {}
     together: set[int] = set()
     arriving = handled = 0
     for key in sorted(cases, key=lambda each: (-len(cases[each]), each)):
         own, arrives = cases[key], here[key].arriving
-        of_own = _all(own)
+        of_own = _union(own)
         agrees = not (arriving & ~handled & of_own) and not (handled & arrives & ~of_own)
         if agrees and all(not (handled & mask & ~shared.get(action, 0)) for action, mask in own.items()):
             together.add(key)
@@ -212,3 +219,43 @@ def _entries(
     anything = masks.part(masks.whole & ~arriving) if fewest else None
     table = least_table([(masks.part(mask), action) for action, mask in cases.items()], anything)
     return tuple(Entry(dz, publisher, *(action or NOWHERE)) for dz, action in table)
+
+
+def touched_switches(
+    problem: Problem,
+    content_trees: Sequence[ContentTree],
+    workload: RouteWorkload,
+    before: Sequence[ContentTree],
+) -> set[int]:
+    """Switches at which a content, filter or subscriber differs from `before` and its workload."""
+    old, new = (
+        _fingerprints(problem, before, workload),
+        _fingerprints(problem, content_trees, problem.workload),
+    )
+    return {vertex for vertex in old.keys() | new.keys() if old.get(vertex) != new.get(vertex)}
+
+
+def _fingerprints(
+    problem: Problem, content_trees: Sequence[ContentTree], workload: RouteWorkload
+) -> dict[int, set[Hashable]]:
+    """Everything that the table of each switch is made from."""
+    graph, number = problem.graph, problem.network.number
+    fingerprints: dict[int, set[Hashable]] = {}
+    for one in content_trees:
+        publishers = [workload.publishers[each] for each in one.content.publishers]
+        fingerprint = (
+            tuple((publisher.id, publisher.advertisement) for publisher in publishers),
+            one.content.region,
+            id(one.filters),  # the same object if nothing was computed anew
+        )
+        vertices = {number[publisher.switch] for publisher in publishers}
+        vertices |= {graph.source_list[edge] for edge in one.tree}
+        vertices |= {graph.target_list[edge] for edge in one.tree}
+        for vertex in vertices:
+            fingerprints.setdefault(vertex, set()).add(fingerprint)
+    subscribers: dict[int, list[Subscriber]] = {}
+    for subscriber in workload.subscribers:
+        subscribers.setdefault(number[subscriber.switch], []).append(subscriber)
+    for vertex, found in subscribers.items():
+        fingerprints.setdefault(vertex, set()).add(tuple(found))
+    return fingerprints

@@ -1,11 +1,11 @@
 """Virtual publishers and subscribers: paths are made to share edges (Content routes §5.3.1, (5.64)–(5.66)).
 
-A virtual subscriber takes all events of the publisher in, virtual publishers send them out again, each to
-the subscribers near it; so the paths of a publisher are one up to the virtual subscriber, and those of a
-group are one up to its virtual publisher. Where they stand is the facility location program: the virtual
-subscriber is joined to the publisher and to every virtual publisher, a virtual publisher to its subscribers.
-Groups and places are found in turn, for one, two, … virtual publishers, and the lightest tree counts: never
-heavier than the one of shortest paths.
+A virtual subscriber receives all events of the publisher, and virtual publishers send them on, each to the
+subscribers near it. So all paths of a publisher are the same up to the virtual subscriber, and those of a
+group are the same up to its virtual publisher. The facility location program decides where they are: the
+virtual subscriber is joined to the publisher and to every virtual publisher, a virtual publisher to its
+subscribers. Groups and places are computed in turn, for one, two, … virtual publishers, and the lightest tree
+is taken. It is never heavier than the tree of shortest paths.
 """
 
 from collections.abc import Sequence
@@ -22,31 +22,28 @@ from regraft.routes.interface import Tree
 from regraft.routes.location import Matrix, locate
 from regraft.routes.path_search import path_to, search
 from regraft.routes.problem import Cycle, Demand, Graph
-from regraft.routes.settings import Settings
-from regraft.routes.shared_tree import shared_trees
+from regraft.routes.settings import RouteSettings
+from regraft.routes.shared_tree import tree_of_each
 
 MOST_POINTS = 4
-"""Virtual publishers that are tried for one demand, at most."""
+"""The most virtual publishers that are tried for one demand."""
 MOST_TURNS = 5
-"""Turns of 'who belongs to which' and 'where does it stand'; hardly ever more than three change anything."""
+"""How often groups and places are computed in turn, at most; rarely more than three times help."""
 
 
 def through_virtual_points(
-    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: Settings
+    graph: Graph, demands: Sequence[Demand], forbidden: Sequence[Cycle], settings: RouteSettings
 ) -> list[Tree | None]:
     """One tree for each demand. Kind "subgraph"."""
 
     def one(demand: Demand) -> Tree | None:
         return shorten(graph, demand, _allowed(graph, demand, forbidden))
 
-    return [
-        one(demand) if len(demand.roots) == 1 else shared_trees(graph, demand, forbidden, one)
-        for demand in demands
-    ]
+    return tree_of_each(graph, demands, forbidden, one)
 
 
 def _allowed(graph: Graph, demand: Demand, forbidden: Sequence[Cycle]) -> Tree | None:
-    """A tree that uses no forbidden set in full: one edge of a set that it would use is taken away."""
+    """A tree that uses no forbidden set in full: the heaviest edge of a used set is removed."""
     tree = _lightest(graph, demand)
     while tree is not None and (broken := next((cycle for cycle in forbidden if cycle <= tree), None)):
         graph = graph.only(
@@ -90,7 +87,7 @@ def _merged(graph: Graph, demand: Demand, count: int) -> set[int]:
 
 
 def _weights(group: NDArray[np.int64], count: int) -> tuple[Matrix, Matrix, Matrix]:
-    """w, v of (5.66), and what comes in: facility 0 is the virtual subscriber, old facility 0 the root."""
+    """w, v of (5.66), and weights of paths from old facilities. New 0: virtual subscriber; old 0: root."""
     w = np.zeros((1 + count, 1 + len(group)))
     w[1 + group, 1 + np.arange(len(group))] = 1.0
     v = np.zeros((1 + count, 1 + count))
@@ -101,7 +98,7 @@ def _weights(group: NDArray[np.int64], count: int) -> tuple[Matrix, Matrix, Matr
 
 
 def _first_groups(between: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Terminals as far from each other as possible begin the groups; the others go to the nearest."""
+    """Terminals as far from each other as possible begin the groups; the others join the nearest."""
     chosen = [0]
     while len(chosen) < count:
         chosen.append(int(between[chosen].min(axis=0).argmax()))
@@ -110,7 +107,7 @@ def _first_groups(between: NDArray[np.float64], count: int) -> NDArray[np.int64]
 
 
 def _tree(graph: Graph, demand: Demand, edges: Sequence[int] | range | set[int]) -> Tree | None:
-    """The shortest paths within these edges, or None if they do not reach everybody."""
+    """The shortest paths within these edges, or None if they do not reach every terminal."""
     (root,) = demand.roots
     above = search(graph.only(edges), root)
     paths = [path_to(graph, above, root, terminal) for terminal in demand.terminals]
@@ -135,7 +132,7 @@ def distances(graph: Graph) -> NDArray[np.float64]:
 
 
 def _finite(distance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Places that cannot be reached are very far, but no sum becomes undefined."""
+    """Unreachable switches are very far instead of infinitely far, so that no sum becomes undefined."""
     reachable = distance[np.isfinite(distance)]
     return np.where(np.isfinite(distance), distance, 1e3 * (reachable.max(initial=0.0) + 1.0))
 

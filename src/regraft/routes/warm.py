@@ -1,4 +1,4 @@
-"""Compile the kernels once, so that the first routes do not wait: `python -m regraft.routes.warm`."""
+"""Compile the kernels ahead of time, so that no routes wait for it: `python -m regraft.routes.warm`."""
 
 from regraft.model.routes import Publisher, RouteWorkload, Subscriber
 from regraft.model.switch_network import SwitchNetwork
@@ -6,7 +6,7 @@ from regraft.routes.compute import RouteState, compute_routes
 
 
 def warm() -> None:
-    """Routes over something tiny with everything that is compiled."""
+    """Compute tiny routes that use every compiled function."""
     network = SwitchNetwork.of([("a", "b"), ("b", "c"), ("c", "d"), ("d", "a"), ("b", "d"), ("c", "e")])
     workload = RouteWorkload(
         (Publisher("p", "a", 1.0, ("0",)),),

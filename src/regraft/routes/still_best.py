@@ -1,12 +1,14 @@
-"""What is still the best when cables fail or return (Content routes §8, outlook): it is not computed again.
+"""Which trees are still the best when cables fail or return (Content routes §8): they are not computed again.
 
-A tree over none of the cables that failed is as good as before, and no other has become better. A cable that
-returns helps a tree only if the tree can use it for less than it costs now. It cannot
-- if the shortest way from the root to the cable, the cable, and the shortest way on to a terminal are no less
-  than the tree: any tree over the cable has these;
-- if a lower bound on all trees of the network of now, with the cable, is no less than the tree.
-A tree that roots share is made of such trees and of each root's shortest way to them: if none of these may
-change, it would be found again.
+A tree that uses no failed cable is as good as before, and no other tree has become better. A cable that
+returns improves a tree only if a tree over that cable costs less. There is none
+
+- if the shortest path from the root to the cable, the cable, and the shortest path on to a terminal cost as
+  much as the tree: any tree over the cable contains them;
+- if a lower bound on all trees of the current network, with the cable, is as high as the cost of the tree.
+
+A tree that several roots share is made of such single-root trees and of each root's shortest path to them: if
+none of these may change, it would be found again.
 """
 
 import heapq
@@ -21,7 +23,7 @@ SAVES = 1e-9
 
 
 class StillBest:
-    """The network before and now, and the edges of now that were out of order before."""
+    """The network before and now; `returned` are the edges that were out of order before."""
 
     def __init__(self, before: Graph, now: Graph, returned: Iterable[int]) -> None:
         self.graph = now
@@ -48,7 +50,7 @@ class StillBest:
         return None not in parts and not any(self._nearer(root) & ends for root in demand.roots)
 
     def _inherit(self) -> None:
-        """Trees of single roots that were solved before, and their bounds, where both still hold."""
+        """Take over single-root trees that were solved before, with their bounds, where both still hold."""
         before, now = prepared(self._old), prepared(self.graph)
         for key, found in before.solved.items():
             if found.tree is None or not self._there(found.tree):
@@ -71,7 +73,7 @@ class StillBest:
         return bool(self.graph.allowed[list(tree)].all())
 
     def _over(self, root: int, terminals: Sequence[int]) -> float:
-        """No tree from this root that uses a returned edge weighs less."""
+        """A lower bound on the weight of every tree from this root that uses a returned edge."""
         weights = self.graph.weight_list
         ways = (
             self._to[edge][root] + weights[edge] + min(self._from[edge][end] for end in terminals)
@@ -81,7 +83,7 @@ class StillBest:
         return min(ways, default=float("inf"))
 
     def _nearer(self, root: int) -> frozenset[int]:
-        """Switches to which the way from this root is another length than before."""
+        """Switches whose distance from this root has changed."""
         if root not in self._moved:
             pairs = zip(distances(self._old, root), distances(self.graph, root), strict=True)
             self._moved[root] = frozenset(
@@ -91,7 +93,7 @@ class StillBest:
 
 
 def distances(graph: Graph, start: int, back: bool = False) -> list[float]:
-    """From here to every switch, or from every switch to here (Dijkstra)."""
+    """The distance from `start` to every switch or, with `back`, from every switch to `start` (Dijkstra)."""
     near, ends = (graph.entering, graph.source_list) if back else (graph.leaving, graph.target_list)
     distance = [float("inf")] * graph.vertices
     distance[start] = 0.0

@@ -10,11 +10,11 @@ from tests.routes.test_compute import computed, connected_without, judged
 from regraft.model.routes import Publisher
 from regraft.routes import RouteState, update_routes
 from regraft.routes.problem import Demand, Graph
-from regraft.routes.returning import StillBest
-from regraft.routes.settings import Settings
+from regraft.routes.settings import RouteSettings
 from regraft.routes.shared_tree import shared_cost
 from regraft.routes.steiner import steiner_trees
 from regraft.routes.steiner_graph import prepared
+from regraft.routes.still_best import StillBest
 
 WEIGHTS = (1.0, 2.0, 3.0, 5.0)
 
@@ -56,12 +56,12 @@ def test_a_shared_tree_that_is_kept_is_the_one_that_would_be_found_again(seed: i
     kept = 0
     for cable in range(15):
         before, returned = without(graph, cable)
-        trees = steiner_trees(before, demands, (), Settings())
+        trees = steiner_trees(before, demands, (), RouteSettings())
         still = StillBest(before, graph, returned)
         for demand, tree in zip(demands, trees, strict=True):
             if tree is not None and still.holds(demand, tree):
                 kept += 1
-                (again,) = steiner_trees(graph, [demand], (), Settings())
+                (again,) = steiner_trees(graph, [demand], (), RouteSettings())
                 assert again is not None
                 assert shared_cost(graph, demand, tree) <= shared_cost(graph, demand, again) + 1e-9
     assert kept >= 8
