@@ -33,7 +33,7 @@ PLAN = plan_text(Plan("tree", "0" * 64, "1" * 64, (), "fast", Bounds(0, 0), None
         (
             read_topology,
             '{"brokers": ["a", "b"], "links": [{"ends": ["a", "b"], "latency": 3}]}',
-            "links[0]: unknown field 'latency'; there are ends, latency_ms, cost (did you mean \"latency_ms\"",
+            "links[0]: unknown field 'latency'; there are ends, latency_ms, cost (did you mean \"latency_ms",
         ),
         (read_traffic, '{"classes": [], "window": 3}', "unknown field 'window'; there are classes"),
         (

@@ -1,4 +1,4 @@
-"""CyclePT: every topic a cycle of its own, in an order of its own (kTCO §VIII).
+"""CyclePT: every topic gets its own cycle, in a random order (kTCO §VIII).
 
 This is what is usual without sharing links between topics, and the other algorithms are compared with it. It
 is 2-topic-connected, with an average degree near twice the number of subscriptions.

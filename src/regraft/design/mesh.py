@@ -1,6 +1,6 @@
 """Meshes: interest in, a k-topic-connected overlay out, with the number of links after each stage.
 
-First runs the published algorithm of the given name (kTCO §IV–VIII). Then, unless `faithful` is asked for,
+First runs the published algorithm of the given name (kTCO §IV–VIII). Then, unless `faithful` is set,
 come our improvements: a better sequence for HararyPT, redundant links removed, links exchanged.
 """
 

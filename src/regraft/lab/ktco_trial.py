@@ -36,7 +36,7 @@ class Trial(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Diam and its average over the topics are 0 where they were not asked for."""
+    """The largest and the average topic diameter are 0 if they were not measured."""
 
     links: int
     degree: float

@@ -77,7 +77,7 @@ def read_sndlib(path: Path) -> Instance:
 
 
 def read_rocketfuel(path: Path) -> Topology:
-    """The largest component of a map: lines `from to milliseconds`, which may stand in both directions."""
+    """The largest component of a map: lines `from to milliseconds`, which may be given in both directions."""
     graph = nx.Graph()
     for number, line in enumerate(as_text(read_bytes(path)).splitlines(), 1):
         words = line.split()

@@ -1,8 +1,8 @@
 """One planner on one pair of trees, in a process of its own: time, plan, peak memory.
 
-A process of its own because a solver may hang, crash or use up the machine's memory: then the experiment
-records which, and continues. Time is measured inside the process, after small plans as warm-up, so that
-loading and compiling count for no planner; memory is the high-water mark of the whole process.
+Each trial has its own process because a solver may hang, crash or use up the machine's memory: then the
+experiment records which, and continues. Time is measured inside the process, after small plans as warm-up, so
+that loading and compiling count for no planner; memory is the high-water mark of the whole process.
 """
 
 import json

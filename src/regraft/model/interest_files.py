@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from regraft.model.errors import BadInput
-from regraft.model.files import as_text, faults_in, read_bytes
+from regraft.model.files import PARQUET, PARQUET_START, as_text, faults_in, read_bytes, read_parquet
 
-PARQUET, MAGIC = ".parquet", b"PAR1"
 NODE, TOPIC, UNTIL = ("node", "broker"), "topic", "until"
 
 
@@ -29,7 +28,7 @@ def read_interest(path: str | Path) -> Mapping[str, frozenset[str]]:
         if path.is_dir():
             return _from_parquet(path)
         content = read_bytes(path)
-        if content.startswith(MAGIC) or path.suffix.lower() == PARQUET:
+        if content.startswith(PARQUET_START) or path.suffix.lower() == PARQUET:
             return _from_parquet(path)
         return _from_csv(as_text(content))
 
@@ -56,13 +55,7 @@ def _from_csv(text: str) -> Mapping[str, frozenset[str]]:
 
 
 def _from_parquet(path: Path) -> Mapping[str, frozenset[str]]:
-    import pyarrow as pa  # noqa: PLC0415 - takes a third of a second, which CSV need not wait for
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as fault:
-        raise BadInput("", f"not Parquet: {str(fault).partition(chr(10))[0]}") from None
+    table = read_parquet(path)
     node, topic, until = _columns(table.column_names)
     over = table[until].to_pylist() if until else [None] * table.num_rows
     rows = zip(table[node].to_pylist(), table[topic].to_pylist(), over, strict=True)

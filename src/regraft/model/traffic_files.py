@@ -17,11 +17,16 @@ from typing import Any
 
 from regraft.model.errors import BadInput
 from regraft.model.fields import a_list, a_number, an_id, an_object, only, required
-from regraft.model.files import faults_in, read_json, write_bytes, write_text
+from regraft.model.files import (
+    PARQUET,
+    PARQUET_START,
+    faults_in,
+    read_json,
+    read_parquet,
+    write_bytes,
+    write_text,
+)
 from regraft.model.traffic import Traffic, TrafficClass
-
-PARQUET = ".parquet"
-MAGIC = b"PAR1"
 
 
 def read_traffic(path: str | Path) -> Traffic:
@@ -72,19 +77,15 @@ def _is_parquet(path: Path) -> bool:
     """False also for a file that cannot be opened: `read_bytes` will say why."""
     try:
         with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC or path.suffix.lower() == PARQUET
+            return file.read(len(PARQUET_START)) == PARQUET_START or path.suffix.lower() == PARQUET
     except (OSError, ValueError):
         return False
 
 
 def _from_parquet(path: Path) -> Traffic:
-    import pyarrow as pa  # noqa: PLC0415 - takes a third of a second, which JSON need not wait for
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
 
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as fault:
-        raise BadInput("", f"not Parquet: {str(fault).partition(chr(10))[0]}") from None
+    table = read_parquet(path)
     for column in ("members", "demand"):
         if table.column_names.count(column) != 1:
             raise BadInput("", f"there must be one column {column!r}")

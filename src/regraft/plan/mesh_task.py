@@ -1,8 +1,8 @@
 """What may be one step of a mesh plan: presence, degree, exclusive steps, and the invariant.
 
 The invariant is a callable on the set of links, e.g. k-topic-connectivity (kTCO §III). More links
-between the same brokers are taken never to break it, so only the fewest links that can be there in
-mid-step need to be asked about. Brokers that join count for the invariant once they have all their
+between the same brokers are assumed never to break it, so only the fewest links that can be there in
+mid-step are tested. Brokers that join count for the invariant once they have all their
 goal links; brokers that leave count until the first of their links goes: a broker that is joining or
 leaving has no clients to serve.
 """

@@ -1,4 +1,4 @@
-"""Fewer actions by local search: one chain of plans, each the one before with some actions planned anew.
+"""Fewer actions by local search: a chain of plans, in each of which some actions of the last are replanned.
 
 `kernel_replan` does the work; a `Chain` keeps the current plan. It treats plans as sequences of shifts, so it
 cannot keep limits on degrees or on what happens in one step.

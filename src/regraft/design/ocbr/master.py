@@ -96,9 +96,9 @@ class Lost(NamedTuple):
     ticket: int
 
 
-Answer = Granted | Refused | Done | Lost
-Event = Linked | Measured | Woken | Answer
-ANSWERED_IN: Mapping[type[Answer], frozenset[MasterState]] = {
+TicketAnswer = Granted | Refused | Done | Lost
+Event = Linked | Measured | Woken | TicketAnswer
+ANSWERED_IN: Mapping[type[TicketAnswer], frozenset[MasterState]] = {
     Granted: frozenset({_S.LOCKING}),
     Refused: frozenset({_S.LOCKING}),
     Done: frozenset({_S.CHANGING}),
@@ -217,7 +217,7 @@ class Master:
             self._rest()
         return []
 
-    def _is_late(self, answer: Answer) -> bool:
+    def _is_late(self, answer: TicketAnswer) -> bool:
         """Whether the answer belongs to a ticket that is over.
 
         An answer to the current ticket that cannot come in this state is a fault of the shell, and raises.

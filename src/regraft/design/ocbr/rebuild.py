@@ -21,7 +21,7 @@ FEW = 24
 MOST_LINKS = 200_000
 POOL = 12
 """Good subtrees that are remembered for each class."""
-DISGUISES = (0.05, 0.3, 1.0)
+PRICE_NOISE = (0.05, 0.3, 1.0)
 """Shares by which prices may be raised at random."""
 
 
@@ -101,10 +101,10 @@ class Builder:
             if rng.random() < 0.5:
                 used: Ints = one | pool[int(rng.integers(len(pool)))].used
                 return used
-            strewn = rng.choice(len(one), int(rng.integers(2, 3 + len(one) // 20)))
-            one[strewn] = 1
+            added = rng.choice(len(one), int(rng.integers(2, 3 + len(one) // 20)))
+            one[added] = 1
             cost, _ = span(self.graph, one, member, int(one.sum()), np.empty(len(one), np.int64))
             if cost < np.inf:
                 return one
         price = self.graph.price
-        return join(self.graph, price * rng.uniform(1.0, 1.0 + rng.choice(DISGUISES), len(price)), member)
+        return join(self.graph, price * rng.uniform(1.0, 1.0 + rng.choice(PRICE_NOISE), len(price)), member)
