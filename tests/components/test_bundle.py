@@ -169,12 +169,12 @@ def test_a_file_that_is_there_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"x" * 1000, bytes(COMMENT + 1)])
-def test_what_is_no_zip_file_is_refused(data: bytes) -> None:
+def test_a_file_that_is_not_a_zip_is_refused(data: bytes) -> None:
     assert "is not a readable zip file" in refused(data)
 
 
 @given(at=st.integers(0, 10_000), with_=st.binary(min_size=1, max_size=8))
-def test_damaged_zip_files_never_end_in_anything_but_one_line(at: int, with_: bytes) -> None:
+def test_a_damaged_zip_file_is_always_refused_in_one_line(at: int, with_: bytes) -> None:
     data = bytearray(zipped())
     at %= len(data)
     data[at : at + len(with_)] = with_
@@ -230,7 +230,7 @@ def test_a_state_is_compared_with_the_manifest(state: dict[str, Any], reason: st
     assert bool(said) == bool(reason)
 
 
-def test_limits_that_are_no_numbers_are_refused() -> None:
+def test_limits_that_are_not_numbers_are_refused() -> None:
     with pytest.raises(BadInput):
         read_manifest(json.dumps({**MANIFEST, "limits": {"call_seconds": float("nan")}}).encode(), "m")
 

@@ -22,7 +22,7 @@ from regraft.model import IllegalTransition
 SEEDS = 300
 
 
-def test_hundreds_of_bad_days_leave_one_owner_and_every_call_executed_once() -> None:
+def test_after_hundreds_of_runs_with_faults_there_is_one_owner_and_every_call_was_executed_once() -> None:
     moved = crashes = answered = 0
     for seed in range(SEEDS):
         outcome = run(seed)

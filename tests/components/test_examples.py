@@ -49,7 +49,7 @@ def test_chat_and_search_move_with_their_state_and_are_updated_where_they_are(si
     live(work())
 
 
-def test_a_file_transfer_goes_on_when_both_ends_move(site: Site) -> None:
+def test_a_file_transfer_continues_when_both_ends_move(site: Site) -> None:
     async def work() -> None:
         async with site.hosts(2, spares=2) as (one, two):
             content = bytes(range(256)) * 512

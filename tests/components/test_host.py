@@ -72,7 +72,7 @@ def test_calls_during_moves_wait_and_each_is_executed_once(site: Site) -> None:
     live(work())
 
 
-def test_an_unfinished_task_goes_on_after_the_move_and_code_travels_once(site: Site) -> None:
+def test_an_unfinished_task_continues_after_the_move_and_code_is_sent_once(site: Site) -> None:
     async def work() -> None:
         async with site.hosts(2) as (one, two):
             await one.create("p", site.bundle())
@@ -205,7 +205,7 @@ def test_what_never_ends_is_stopped_and_changes_nothing(site: Site) -> None:
     live(work())
 
 
-def test_a_task_goes_on_when_another_call_ends_the_process(site: Site) -> None:
+def test_a_task_continues_when_another_call_ends_the_process(site: Site) -> None:
     async def work() -> None:
         async with site.hosts(1) as (host,):
             await host.create("p", site.bundle())
@@ -232,7 +232,7 @@ def test_a_component_calls_others_wherever_they_are(site: Site) -> None:
     live(work())
 
 
-def test_clones_have_the_state_and_live_on_their_own_and_ends_are_ends(site: Site) -> None:
+def test_clones_have_the_state_and_are_independent_and_terminated_components_are_gone(site: Site) -> None:
     async def work() -> None:
         # Long enough for a clone to start on a busy machine; the move to nowhere at the end takes as long.
         async with site.hosts(2, timings=HostTimings(ship=2.0)) as (one, two):
