@@ -11,7 +11,7 @@ from tests.cli.demo_story import BEGAN, NET, TREE, samples, story
 from regraft.cli import demo_plots
 from regraft.cli.demo_report import report, write_report
 from regraft.cli.demo_summary import answer, summary
-from regraft.cli.demo_watch import DemoView, LineView, LiveView, figures, sparkline, tree_of, view_for
+from regraft.cli.demo_view import DemoView, LineView, LiveView, figures, sparkline, tree_of, view_for
 from regraft.demo.demands import workload
 from regraft.demo.running import Scene
 from regraft.demo.tally import Counts

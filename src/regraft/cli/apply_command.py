@@ -214,7 +214,7 @@ async def _dry_run(coord: "Coord", layout: "Layout", plan: Plan, as_json: bool) 
 async def _carry_out(
     coord: "Coord", layout: "Layout", mode: str, plan: Plan | None, settings: "RunSettings", *, as_json: bool
 ) -> "Outcome | None":
-    from regraft.cli.apply_live import progress_shown, stopped_by_interrupt
+    from regraft.cli.apply_progress import progress_shown, stopped_by_interrupt
     from regraft.coord import CoordUnreachable, LeaseLost
     from regraft.deploy.control import order_run
     from regraft.deploy.execute import execute, resume, roll_back

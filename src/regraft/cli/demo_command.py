@@ -17,7 +17,7 @@ from regraft.cli.up_options import make_folder
 from regraft.cli.watching import stopped_by_signal
 
 if TYPE_CHECKING:
-    from regraft.cli.demo_watch import DemoView
+    from regraft.cli.demo_view import DemoView
     from regraft.demo.running import Options, Scene
     from regraft.demo.story import Story
 
@@ -83,7 +83,7 @@ async def _played(
 ) -> "tuple[Story, list[Path]]":
     """Runs the demo and writes the report. However it ends, nothing is left running."""
     from regraft.cli.demo_summary import summary
-    from regraft.cli.demo_watch import view_for
+    from regraft.cli.demo_view import view_for
     from regraft.demo.running import running, scene
     from regraft.demo.show import show
 
@@ -93,23 +93,23 @@ async def _played(
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, _cancel_once(task))
     with TemporaryDirectory(prefix="regraft-demo-", ignore_cleanup_errors=True) as folder:
-        watch = view_for(quiet)
-        seen = scene(options, watch.say)
-        async with watch.on(seen), AsyncExitStack() as stack:
+        view = view_for(quiet)
+        seen = scene(options, view.say)
+        async with view.on(seen), AsyncExitStack() as stack:
             await stack.enter_async_context(running(seen, options, Path(folder)))
             url = await _dashboard(stack, seen) if keep else None
             if url is not None:
-                watch.say(f"dashboard at {url}")
+                view.say(f"dashboard at {url}")
             story = await show(seen, options, started)
             assert seen.stage is not None
             samples, published = list(seen.stage.samples), list(seen.stage.published)
             written = await asyncio.to_thread(write_report, story, seen, samples, published, out)
             if url is not None:
-                watch.off()
+                view.off()
                 if not quiet:
                     click.echo(summary(story))
                     click.echo("\nwritten: " + ", ".join(str(path) for path in written))
-                await _kept(watch, seen, url)
+                await _kept(view, seen, url)
     return story, written
 
 
@@ -134,7 +134,7 @@ async def _dashboard(stack: AsyncExitStack, seen: "Scene") -> str:
     return served.url
 
 
-async def _kept(watch: "DemoView", seen: "Scene", url: str) -> None:
+async def _kept(view: "DemoView", seen: "Scene", url: str) -> None:
     """Leaves it running until Ctrl-C, which is a normal end here."""
     assert seen.stage is not None
     assert seen.service is not None
@@ -143,7 +143,7 @@ async def _kept(watch: "DemoView", seen: "Scene", url: str) -> None:
     try:
         await seen.stage.nodes.restart(seen.victim)
         seen.service.resume("demo")
-        watch.say(f"{seen.victim} has joined again. The demo continues; dashboard at {url}. Ctrl-C stops it.")
+        view.say(f"{seen.victim} has joined again. The demo continues; dashboard at {url}. Ctrl-C stops it.")
         await stop.wait()
     finally:
         traffic.cancel()

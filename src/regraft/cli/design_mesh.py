@@ -179,7 +179,7 @@ def run(request: MeshRequest) -> int:
     now = read_topology(request.topology) if request.topology else None
     if request.picture:
         check_size(len(frozenset().union(*interest.values())), "nodes", request.picture)
-    watched = designed(interest, request.method, request.options(), request.as_json)
+    watched = run_design(interest, request.method, request.options(), request.as_json)
     design = watched.result
     if isinstance(design, Infeasible):
         return report_infeasible(design, request)
@@ -198,7 +198,7 @@ def run(request: MeshRequest) -> int:
     return 0
 
 
-def designed(
+def run_design(
     interest: Mapping[str, frozenset[str]], method: str, options: "MeshOptions", quiet: bool
 ) -> "Watched[MeshDesign | Infeasible]":
     """Runs the design, shown by a bar; Ctrl-C ends its exchanging early."""

@@ -121,17 +121,17 @@ class TreeRequest:
 
 def run(request: TreeRequest) -> int:
     """Read, design, check, report; the exit code."""
-    from regraft.cli.design_ocbr_report import checked, report
+    from regraft.cli.design_ocbr_report import check_design, report
 
     inputs = [path for path in (request.traffic, request.topology, request.network) if path]
     check_places(request.output, request.picture, inputs)
-    problem, topology = read(request)
+    problem, topology = read_problem(request)
     if request.picture:
         check_size(len(problem.ids), "brokers", request.picture)
-    watched = designed(problem, topology, request)
+    watched = run_design(problem, topology, request)
     design = watched.result
     before = topology or _before(problem, design)
-    checked(problem, before, design)
+    check_design(problem, before, design)
     for path in (request.output, request.picture):
         if path is not None:
             _write(problem, before, design, path, path is request.picture)
@@ -139,7 +139,7 @@ def run(request: TreeRequest) -> int:
     return 0
 
 
-def read(request: TreeRequest) -> "tuple[Problem, Topology | None]":
+def read_problem(request: TreeRequest) -> "tuple[Problem, Topology | None]":
     """The problem and the tree to start from; faults name the file that they are in."""
     from regraft.design.ocbr import Problem
 
@@ -163,7 +163,7 @@ def read(request: TreeRequest) -> "tuple[Problem, Topology | None]":
         raise BadInput(f"--{fault.place}", fault.rule) from None
 
 
-def designed(problem: "Problem", topology: Topology | None, request: TreeRequest) -> "Watched[Design]":
+def run_design(problem: "Problem", topology: Topology | None, request: TreeRequest) -> "Watched[Design]":
     """Runs the design, shown by a bar and ended early by Ctrl-C."""
     from regraft.design.ocbr import Effort, propose_tree
     from regraft.design.ocbr.warm import warm

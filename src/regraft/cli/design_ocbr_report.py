@@ -21,7 +21,7 @@ class WrongDesign(RegraftError):
     """The independent check refuses a design: a bug in Regraft."""
 
 
-def checked(problem: "Problem", before: Topology, design: "Design") -> None:
+def check_design(problem: "Problem", before: Topology, design: "Design") -> None:
     """Raises `WrongDesign` unless the links are possible, `evaluate` finds the stated cost, and the stated
     shifts lead to the tree."""
     from regraft.evaluate.case import Case
@@ -60,7 +60,7 @@ def report(
 
 
 def as_object(problem: "Problem", design: "Design") -> dict[str, Any]:
-    """The documented fields of `--json`; `valid` is true because `checked` has accepted the design."""
+    """The documented fields of `--json`; `valid` is true because `check_design` has accepted the design."""
     degrees = [len(near) for near in design.topology.neighbours.values()]
     return {
         "method": design.method,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from regraft.cli.up_agents import StartingTopology
     from regraft.coord import Coord
 
-    Overlays = BrokerProcesses | Overlay | HealingOverlay
+    AnyOverlay = BrokerProcesses | Overlay | HealingOverlay
 
 FILE = click.Path(path_type=Path)
 MANY = 16
@@ -83,6 +83,7 @@ async def _serve(file: Topology, configure: Configure, options: Mapping[str, Any
 
     stop = stopped_by_signal()
     async with AsyncExitStack() as running:
+        # A task of its own, so that Ctrl-C also ends a start that takes long.
         starting = asyncio.create_task(_start(running, file, configure, options, was_killed))
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait([starting, stopped], return_when=asyncio.FIRST_COMPLETED)
@@ -98,7 +99,7 @@ async def _serve(file: Topology, configure: Configure, options: Mapping[str, Any
 
 
 class _Running(NamedTuple):
-    overlay: "Overlays"
+    overlay: "AnyOverlay"
     rows: dict[str, dict[str, Any]]
     zookeeper: dict[str, str]
 
@@ -206,7 +207,7 @@ async def _announced(up: _Running, stop: Any, options: Mapping[str, Any]) -> int
             directory.unlink()
 
 
-async def _watch(overlay: "Overlays", stop: Any) -> int:
+async def _watch(overlay: "AnyOverlay", stop: Any) -> int:
     """Waits until told to stop. A broker that ends is reported, and makes the exit code 1."""
     import asyncio
 
@@ -227,7 +228,7 @@ async def _watch(overlay: "Overlays", stop: Any) -> int:
     return code
 
 
-def _rows(overlay: "Overlays") -> dict[str, dict[str, Any]]:
+def _rows(overlay: "AnyOverlay") -> dict[str, dict[str, Any]]:
     import os
 
     processes = getattr(overlay, "running", {})

@@ -36,14 +36,14 @@ class BrokerPorts(msgspec.Struct, frozen=True):
     metrics: int = 0
 
 
-class _Choice:
+class _PortChoice:
     """Chooses ports, and knows which of them this overlay uses already."""
 
     def __init__(self, taken: Iterable[int], remembers: bool) -> None:
         self._taken = set(taken)
         self._remembers = remembers
 
-    def again(self, what: str, host: str, port: int) -> int:
+    def same_or_new(self, what: str, host: str, port: int) -> int:
         """The port of the last start if it is still free, else a new one."""
         if not port:
             return self._free(host)
@@ -83,14 +83,14 @@ async def with_ports(
         known = [(host, ports.get(id) or before.get(id, 0)) for id, host in hosts.items()]
         await _wait_for_killed(options["state"], [each for each in known if each[1]])
     _check(hosts, {id: port for id, port in ports.items() if port})
-    choice = _Choice(filter(None, ports.values()), options["state"] is not None)
+    choice = _PortChoice(filter(None, ports.values()), options["state"] is not None)
     chosen: dict[str, BrokerPorts] = {}
 
     def choose(id: str) -> None:
         port, metrics = msgspec.structs.astuple(last.get(id, BrokerPorts(0)))
-        port = ports.get(id) or choice.again(f"broker {id!r}", hosts[id], port)
+        port = ports.get(id) or choice.same_or_new(f"broker {id!r}", hosts[id], port)
         if not options["no_metrics"]:
-            metrics = choice.again(f"metrics of broker {id!r}", LOCAL, metrics)
+            metrics = choice.same_or_new(f"metrics of broker {id!r}", LOCAL, metrics)
         chosen[id] = BrokerPorts(port, metrics)
 
     for id in hosts:

@@ -110,7 +110,7 @@ class DelayedConnection(Connection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         try:
-            self._incoming.hurry()
+            self._incoming.hurry()  # what arrived before the end must be received before `connection_lost`
         finally:
             super().connection_lost(exc)
 

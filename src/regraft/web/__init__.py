@@ -1,1 +1,1 @@
-"""The loop over HTTP: REST API, events, metrics and the dashboard. `serve.serve` is the entry."""
+"""The loop over HTTP: REST API, events, metrics and the dashboard. `serving.serving` is the entry."""
