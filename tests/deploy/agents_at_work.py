@@ -111,8 +111,7 @@ class AtWork:
     def _up(self, id: str) -> list[str]:
         core = self.overlay.servers[id].core
         assert core is not None
-        links = core.interest.links if hasattr(core, "interest") else core.forwarding.links
-        return sorted(name for name, link in links.items() if link.connection is not None)
+        return sorted(name for name, link in core.links.items() if link.connection is not None)
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ class RunState(StrEnum):
                                                                  ├──a change failed too often──▶ FAILED
                                                                  └──it was ordered to end──▶ STOPPED
 
-    FAILED ──┬──somebody resumes it──▶ RUNNING
+    FAILED ──┬──it is resumed──▶ RUNNING
     STOPPED ─┘
 
     A run that has failed, or was ordered to end, remains RUNNING until none of its changes is under way.

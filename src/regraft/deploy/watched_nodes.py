@@ -1,8 +1,8 @@
 """Nodes of the journal as they are now: each is watched, and what we write ourselves is known at once.
 
-A deployer (`DeployerNodes`) must not go on with a damaged journal, so a node that cannot be read stops it. An
-agent (`AgentNodes`) may take part in several actions, so a node that cannot be read is reported once, and the
-agent continues with the others.
+A deployer (`DeployerNodes`) must not continue with a damaged journal, so a node that cannot be read stops
+it. An agent (`AgentNodes`) may take part in several actions, so a node that cannot be read is reported once,
+and the agent continues with the others.
 """
 
 import asyncio
