@@ -41,7 +41,7 @@ class LiveTraffic:
             self.wait(range(number - WINDOW + 1, number + 1), wanted)
 
     def wait(self, numbers: Iterable[int], wanted: RouteWorkload, seconds: float = 10.0) -> None:
-        """Until these have arrived where they are wanted, or time is up."""
+        """Wait until these have arrived where they are wanted, or time is up."""
         until = time.monotonic() + seconds
         missing = True
         while missing and time.monotonic() < until:
@@ -58,7 +58,7 @@ class LiveTraffic:
                 self.arrived[int(payload)][name] += 1
 
     def send_many(self, count: int, workload: RouteWorkload) -> list[str]:
-        """So many events of all publishers; what went wrong with them, in words."""
+        """Send `count` events of all publishers and return what went wrong with them, in words."""
         first = len(self.events)
         for _ in range(count):
             self.send(workload.publishers, workload)
@@ -88,7 +88,7 @@ def wanting(workload: RouteWorkload, event: str) -> set[str]:
 
 
 def _staying(before: RouteWorkload, after: RouteWorkload) -> RouteWorkload:
-    """Those for whom nothing changes."""
+    """The publishers and subscribers for which nothing changes."""
     publishers = tuple(each for each in before.publishers if each in after.publishers)
     return RouteWorkload(publishers, tuple(each for each in before.subscribers if each in after.subscribers))
 

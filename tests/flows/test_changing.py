@@ -233,7 +233,8 @@ def test_undo_leads_back_from_anywhere_in_the_first_phase(seed: int, style: Styl
 
 
 def half_done(messages: tuple[Message, ...], rng: Random) -> tuple[Message, ...]:
-    """All up to some barrier, and some of what it allows next: so a switch stands that refuses a rule."""
+    """All messages up to some barrier and some of those behind it: the state of a switch that refuses a
+    rule."""
     barriers = [place for place, each in enumerate(messages) if isinstance(each, Barrier)]
     places = [-1, *barriers, len(messages)]
     last = rng.randrange(len(places) - 1)

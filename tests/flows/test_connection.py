@@ -83,7 +83,7 @@ async def listening(
 
 
 def tried(directory: Path, serve: Callable[[Reader, Writer], Awaitable[None]]) -> None:
-    """Installs into `a`, which behaves as the test says, and `b`, which is well."""
+    """Installs into `a`, which behaves as the test says, and `b`, which works."""
 
     async def run() -> None:
         async with (

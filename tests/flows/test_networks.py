@@ -83,7 +83,7 @@ def test_random_workloads_arrive_exactly_also_while_hosts_come_and_go(name: str,
 
 @pytest.mark.parametrize("matching", ["publisher", "filter"])
 def test_a_cable_that_fails_is_left_without_a_lost_event(matching: Matching) -> None:
-    """Planned maintenance: the events take other ways before the cable is pulled."""
+    """Planned maintenance: events are led elsewhere before the cable is pulled."""
     rng = Random(3)
     network = zoo_network("Abilene")
     hosts = workload(network, rng)

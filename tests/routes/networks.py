@@ -1,4 +1,4 @@
-"""Networks and workloads for tests, drawn by lot from a seed."""
+"""Random networks and workloads for tests, reproducible by a seed."""
 
 import random
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ def test_the_optimum_is_that_of_every_event_on_its_own(seed: int) -> None:
 
 
 class Open:
-    """Knows a tree of everything and no bound: all is left to the program."""
+    """Returns trees but never a bound, so that the program has to prove all of them."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

@@ -108,7 +108,7 @@ def cut_of(similar: np.ndarray, labels: tuple[int, ...] | list[int]) -> float:
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_spectral_clustering_is_mostly_the_least_normalised_cut_of_all(count: int) -> None:
-    """Of all ways to make so many clusters; who wants what is drawn by lot, with no structure planted."""
+    """Compared with all ways to make this many clusters; interests are random, without any structure."""
     least = 0
     for seed in range(12):
         draw = np.random.default_rng(seed)

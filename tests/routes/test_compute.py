@@ -247,7 +247,7 @@ class TestChanges:
     def test_parts_of_the_network_and_a_cable_that_fails(
         self, matching: str, settings: dict[str, Any]
     ) -> None:
-        """Trees of before are no trees of now."""
+        """The trees before the change are not valid after it."""
         first = computed(self.network, self.workload, matching=matching, fragment_size=6, **settings)
         cable = next(edge.cable for edge in self.network.edges)
         fewer = replace(self.workload, publishers=self.workload.publishers[1:])
@@ -361,11 +361,11 @@ def odd_case(seed: int) -> tuple[SwitchNetwork, RouteWorkload, dict[str, Any]]:
 TOO_FAR = {0, 8, 12, 25, 34, 256}
 TOO_LOADED = {6, 29, 35}
 TOO_MANY_FLOWS = {14, 39, 234}
-"""Proven; the subscribers at one switch alone need more."""
+"""A flow limit that is proven infeasible: the subscribers at one switch alone need more."""
 NOT_FOUND = {("filter", seed) for seed in (3, 13, 22, 23)} | {
     ("publisher", seed) for seed in (3, 9, 13, 22, 23)
 }
-"""Flows for which no tables were found; none may join them."""
+"""Flow limits for which no tables were found; the list must not grow."""
 
 
 @pytest.mark.parametrize("matching", MATCHINGS)

@@ -1,4 +1,5 @@
-"""Fragments that are offered ways outside: what they find is taken in only as a better tree of the whole."""
+"""Fragments that are offered chains outside: what they find is used only if it makes a better tree of the
+whole."""
 
 import networkx as nx
 import numpy as np

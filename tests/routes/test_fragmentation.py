@@ -23,7 +23,7 @@ def network(seed: int) -> Graph:
 
 
 def directed(graph: Graph, draw: np.random.Generator) -> "nx.DiGraph[int]":
-    """The usable edges with weights drawn by lot."""
+    """The usable edges with random weights."""
     shape: nx.DiGraph[int] = nx.DiGraph()
     for edge in graph.edges.tolist():
         shape.add_edge(
@@ -121,7 +121,7 @@ def test_parts_that_keep_their_path_limits_keep_those_of_the_whole(
 def test_path_limits_are_shared_out_without_remainder_to_spend_twice(
     task: tuple[Graph, Demand, np.random.Generator], size: int, more: int
 ) -> None:
-    """Even if every part takes all that it may."""
+    """Even if every part uses as many edges as its limit allows."""
     graph, demand, draw = task
     tree = tree_by_lot(graph, demand, draw)
     now = depths(graph, tree, demand.roots[0])

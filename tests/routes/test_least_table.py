@@ -1,4 +1,4 @@
-"""Least tables: they say what was asked, with as few entries as any table has."""
+"""Least tables: every event gets its action, with as few entries as any table has."""
 
 from itertools import product
 
@@ -20,7 +20,7 @@ def looked_up(table: list[tuple[Dz, str | None]], point: Dz) -> str | None:
 
 
 def least_by_trying(wanted: dict[Dz, str | None]) -> int:
-    """The least cost of a part, given what comes from above: every action is tried for every prefix."""
+    """The least cost of a part, given the action from above: every action is tried for every prefix."""
     actions = {action for action in wanted.values() if action != ANY} | {None}
 
     def cost(dz: Dz, above: str | None) -> int:

@@ -98,7 +98,7 @@ def test_load_limits_are_called_infeasible_exactly_if_no_choice_of_trees_keeps_t
 
 
 def test_the_program_finds_what_detours_do_not() -> None:
-    """Otherwise nothing above would say that it does."""
+    """Otherwise the tests above would not test it."""
     found = 0
     for seed in range(40):
         network, workload = load_case(seed)
@@ -148,7 +148,7 @@ def out_trees(graph: Graph, root: int) -> set[frozenset[int]]:
 
 
 def flows_can_be_kept(problem: Problem, full: int, most: int) -> bool:
-    """Every table of so many lines at one switch, with any behaviour of the others; for one publisher."""
+    """Every table of this many lines at one switch, whatever the other switches do; for one publisher."""
     graph, (root,) = problem.graph, problem.publisher_at
     out = [edge for edge in graph.edges.tolist() if graph.source_list[edge] == full]
     here = [each for each, at in enumerate(problem.subscriber_at) if at == full]

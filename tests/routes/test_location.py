@@ -12,7 +12,7 @@ from regraft.routes.location import locate
 
 
 def distances(size: int, seed: int) -> np.ndarray:
-    """Of a network whose ways back are longer or shorter than the ways forth."""
+    """The distances of a network whose edges have other weights in the opposite direction."""
     draw = np.random.default_rng(seed)
     graph = nx.gnp_random_graph(size, 0.5, seed=seed, directed=True)
     nx.add_cycle(graph, range(size))

@@ -74,7 +74,7 @@ def test_a_busy_edge_ends_heavier_than_an_idle_one() -> None:
 
 
 def test_total_load_may_swing_where_suggestions_stand_still() -> None:
-    """The whole load always takes the lighter of two edges: the seed's reason for the second way."""
+    """The whole load always takes the lighter of two edges: why Content routes §5.3.4 has `suggestion`."""
 
     def last_choices(way: object) -> list[int]:
         weighting, choices = first(2), []

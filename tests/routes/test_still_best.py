@@ -26,8 +26,8 @@ def without(graph: Graph, cable: int) -> tuple[Graph, list[int]]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_tree_that_is_kept_is_the_least_of_all_in_the_network_of_now(seed: int) -> None:
-    """Least before the cable came back, and kept: then least afterwards. Others are better, or might be."""
+def test_a_tree_that_is_kept_is_minimal_in_the_current_network(seed: int) -> None:
+    """A tree that was minimal before the cable came back and is kept must be minimal afterwards."""
     graph = random_graph(7, 11, seed, WEIGHTS)
     before, returned = without(graph, random.Random(seed).randrange(11))
     cases = [(root, ends) for root in range(7) for ends in ((1, 4), (2, 5, 6), (3,))]

@@ -89,13 +89,13 @@ class _Tables:
         self.own: dict[tuple[str, str], list[tuple[int, Entry]]] = {}
         self.base: dict[str, Points] = {}
         for switch, table in routes.tables.items():
-            everybody = []
+            for_all = []
             for number, entry in sorted(enumerate(table), key=lambda item: len(item[1].dz)):
                 if entry.publisher is None:
-                    everybody.append((number, entry))
+                    for_all.append((number, entry))
                 else:
                     self.own.setdefault((switch, entry.publisher), []).append((number, entry))
-            self.base[switch] = line.paint(np.full(len(line.volumes), -1, dtype=np.int64), everybody)
+            self.base[switch] = line.paint(np.full(len(line.volumes), -1, dtype=np.int64), for_all)
 
     def entries(self, switch: str, publisher: str) -> Points | None:
         """Point -> the place of its entry in the table, -1 for none; a publisher's own entries come first."""

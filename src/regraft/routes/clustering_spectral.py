@@ -43,10 +43,12 @@ def spectral(similar: NDArray[np.float64], count: int, seed: int = 0) -> list[in
     vectors = leading_vectors(similar * scale[:, None] * scale[None, :], count)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     rows = vectors / np.maximum(lengths, 1e-12)
-    lot = np.random.default_rng(seed)
+    random_numbers = np.random.default_rng(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a cluster may become empty: then there are fewer
-        found = [kmeans2(rows, count, minit="++", rng=lot, missing="warn")[1] for _ in range(STARTS)]
+        found = [
+            kmeans2(rows, count, minit="++", rng=random_numbers, missing="warn")[1] for _ in range(STARTS)
+        ]
     best = min(found, key=lambda labels: normalised_cut(similar, labels, count))
     return [int(label) for label in (moved(similar, best, count) if size <= SMALL else best)]
 

@@ -135,8 +135,8 @@ def _cores(graph: Graph, demand: Demand, one: Callable[[Demand], Tree | None]) -
     trees = [one(Demand((root,), terminals)) for root, terminals in _core_keys(demand)]
     cores = [set(tree) for tree in dict.fromkeys(tree for tree in trees if tree is not None)]
     if any(limit is not None for limit in demand.hops):
-        everybody = (*demand.terminals, *demand.roots)
-        cores += [_star(graph, centre, everybody) for centre in range(graph.vertices)]
+        all_ends = (*demand.terminals, *demand.roots)
+        cores += [_star(graph, centre, all_ends) for centre in range(graph.vertices)]
     return cores
 
 
@@ -150,11 +150,11 @@ def _core_keys(demand: Demand) -> list[Key]:
     rates = demand.rates or (demand.rate,) * len(demand.roots)
     loudest = [root for _, root in sorted(zip(rates, demand.roots, strict=True), reverse=True)]
     terminals = demand.terminals
-    everybody = tuple(dict.fromkeys((*terminals, *demand.roots)))
+    all_ends = tuple(dict.fromkeys((*terminals, *demand.roots)))
     return [
         (terminals[0] if terminals else loudest[0], terminals),
         *((root, terminals) for root in loudest[: MOST_CORES - 2]),
-        (loudest[0], everybody),
+        (loudest[0], all_ends),
     ]
 
 

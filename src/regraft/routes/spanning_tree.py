@@ -22,8 +22,8 @@ def spanning_trees(
 def minimum_spanning_tree(graph: Graph, root: int) -> Tree:
     """O_MST (5.26), directed away from the root (Prim); vertices that it does not reach are left out."""
     first, leaving = kernel.by_end(graph.sources, graph.vertices, graph.allowed)
-    everybody = np.ones(graph.vertices, dtype=np.bool_)
-    above = kernel.span(graph.sources, graph.targets, graph.weights, first, leaving, root, everybody)
+    all_vertices = np.ones(graph.vertices, dtype=np.bool_)
+    above = kernel.span(graph.sources, graph.targets, graph.weights, first, leaving, root, all_vertices)
     return frozenset(above[above >= 0].tolist())
 
 
