@@ -64,7 +64,7 @@ class RouteRun:
         return component(kind, getattr(self.settings, kind))
 
     @property
-    def looks_around(self) -> bool:
+    def uses_current_trees(self) -> bool:
         """Whether sub graphs are parts of the network around the current trees, or fragments of it."""
         return self.settings.selection != "all" or self.settings.fragmentation != "none"
 
@@ -112,7 +112,7 @@ def iterate(run: RouteRun, initial: Sequence[ContentTree] | None, start: Weighti
     """
     problem, settings = run.problem, run.settings
     kept, contents = _contents(run)
-    if initial is None and run.looks_around:
+    if initial is None and run.uses_current_trees:
         initial = initialise(run, {publisher for content in contents for publisher in content.publishers})
     current, weighting, best, idle = list(initial or ()), start, None, 0
     rebalance = run.use("rebalancing")
@@ -247,7 +247,7 @@ def _tasks(
     run: RouteRun, wanted: Iterable[tuple[Content, Demand]], current: Sequence[ContentTree]
 ) -> list[TreeTask]:
     """Each demand with the edges that its publishers use now."""
-    if not run.looks_around:
+    if not run.uses_current_trees:
         return [TreeTask(demand) for _, demand in wanted]
     used = _edges_by_publisher(current)
     trees_now = {(one.content.publishers, one.content.region): one.tree for one in current}
