@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from tests.broker.io.peers import at, broker, finish, raw_peer
 
-from regraft.broker.core import Broker, Close, Effect, Store
+from regraft.broker.core import Broker, Close, Effect, Report, Store
 from regraft.broker.io.durable import Durable, Outgoing
 from regraft.broker.io.journal import Journal
 from regraft.client import Unreachable, connect
@@ -21,13 +21,16 @@ class SlowJournal:
 
     def __init__(self) -> None:
         self.written: list[str] = []
+        self.durable: list[str] = []
         self.permissions = asyncio.Semaphore(0)
 
     def append(self, changes: Iterable[tuple[str, bytes | None]]) -> None:
         self.written += [key for key, _ in changes]
 
     async def sync(self) -> None:
+        now = list(self.written)
         await self.permissions.acquire()
+        self.durable = now
 
 
 def out(number: int) -> Outgoing:
@@ -37,6 +40,52 @@ def out(number: int) -> Outgoing:
 async def until(condition: Callable[[], bool]) -> None:
     while not condition():
         await asyncio.sleep(0.005)
+
+
+def test_what_leaving_causes_waits_for_what_was_stored_meanwhile() -> None:
+    """An agent that is told of a change asks for the state at once, which knows of the second change too."""
+
+    async def scenario() -> None:
+        journal = SlowJournal()
+        told: list[list[str]] = []
+
+        def leave(outgoing: Outgoing) -> None:
+            if outgoing.reports:
+                durable.pass_on(Outgoing(calls=[lambda: told.append(list(journal.durable))]), [])
+            for call in outgoing.calls:
+                call()
+
+        durable = Durable(cast(Journal, journal), leave)
+        durable.pass_on(Outgoing(reports=[Report("first", "ready")]), [Store("first", b"")])
+        durable.pass_on(Outgoing(), [Store("second", b"")])
+        journal.permissions.release()
+        await until(lambda: "second" in journal.written)
+        assert told == []
+        journal.permissions.release()
+        await until(lambda: bool(told))
+        assert told == [["first", "second"]]
+
+    finish(scenario())
+
+
+def test_what_is_stored_while_something_leaves_takes_nothing_from_what_waits() -> None:
+    async def scenario() -> None:
+        journal, left = SlowJournal(), []
+
+        def leave(outgoing: Outgoing) -> None:
+            left.extend([report.change for report in outgoing.reports])
+            if left == ["first"]:
+                durable.pass_on(Outgoing(reports=[Report("third", "ready")]), [Store("third", b"")])
+
+        durable = Durable(cast(Journal, journal), leave)
+        for name in ("first", "second"):
+            durable.pass_on(Outgoing(reports=[Report(name, "ready")]), [Store(name, b"")])
+        for _ in range(3):
+            journal.permissions.release()
+        await durable.finish()
+        assert left == journal.durable == ["first", "second", "third"]
+
+    finish(scenario())
 
 
 def test_what_is_sent_waits_for_what_was_stored_before_it() -> None:

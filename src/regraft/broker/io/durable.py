@@ -44,6 +44,10 @@ class Outgoing:
     reports: list[Report] = field(default_factory=list)
     calls: list[Callable[[], None]] = field(default_factory=list)
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.sends or self.closes or self.reports or self.calls)
+
     def add(self, other: "Outgoing") -> None:
         for connection, messages in other.sends.items():
             self.sends.setdefault(connection, []).extend(messages)
@@ -105,12 +109,15 @@ class Durable:
         """No other task waits for this one, so every fault has to be reported."""
         try:
             await memory.sync()
-            self._syncing = None
-            self._leave(self._after_this)
+            # As during a synchronisation: what leaving causes must not overtake what waits for the next one.
+            while not self._after_this.is_empty:
+                out, self._after_this = self._after_this, Outgoing()
+                self._leave(out)
         except Exception as fault:
             self._syncing = None
             self._fail(fault)
             return
+        self._syncing = None
         if self._stores:
             stores, out = self._stores, self._after_next
             self._stores, self._after_next = [], Outgoing()
