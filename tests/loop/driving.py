@@ -21,6 +21,7 @@ class Driven:
         self.said: list[tuple[str, str]] = []
         self.last: tuple[c.Command, ...] = ()
         self.plans = 0
+        self.to_plan: c.MakePlan | c.Repair | None = None
         self.give(e.TopologyChanged(at=self.now, epoch=1, sha256="t1"))
 
     def give(self, event: e.Event) -> tuple[c.Command, ...]:
@@ -28,6 +29,9 @@ class Driven:
         self.said += [
             (each.decision.kind, each.decision.text) for each in self.last if isinstance(each, c.Log)
         ]
+        for each in self.last:
+            if isinstance(each, c.MakePlan | c.Repair):
+                self.to_plan = each
         assert check_state(self.state) is None
         return self.last
 
@@ -83,7 +87,9 @@ class Driven:
         return self.give(e.Designed(at=self.now, ticket=command.ticket, candidate=candidate))
 
     def plan(self, actions: int = 3) -> str:
-        command = next(each for each in self.last if isinstance(each, c.MakePlan | c.Repair))
+        """Answer the last command that asked for a plan."""
+        assert self.to_plan is not None
+        command, self.to_plan = self.to_plan, None
         self.plans += 1
         plan = f"plan{self.plans}"
         planned = Planned(

@@ -71,6 +71,8 @@ def test_a_mesh_is_judged_by_k_links_and_diameter() -> None:
         "diameter": True,
     }
     assert named(ring, Limits(k=3), wanted)["k"] is False
+    line = Topology.of([("a", "b"), ("b", "c"), ("c", "d")], kind="mesh")
+    assert named(line, Limits(), wanted)["validity"] is True  # connected once is connected
     path = Topology.of([("a", "b"), ("b", "c")], ["d"], kind="mesh")
     assert named(path, Limits(), wanted)["validity"] is False
 

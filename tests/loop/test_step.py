@@ -7,6 +7,8 @@ from tests.loop.driving import Driven
 
 from regraft.loop import commands as c
 from regraft.loop import events as e
+from regraft.loop.goals.goal import Verdict
+from regraft.loop.judging import Comparison
 from regraft.loop.maintenance import slot
 from regraft.loop.step import IllegalEvent
 from regraft.loop.values import ProposalState, Window
@@ -284,6 +286,23 @@ def test_a_change_that_gained_nothing_is_logged_as_such() -> None:
     loop.now += 10
     loop.window(cost=5100.0)
     assert "disappointed" in loop.kinds()
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_only_a_hard_goal_that_is_broken_does_not_wait_until_it_has_cooled_down(kept: bool) -> None:
+    loop = Driven("automatic", cool_down_seconds=30.0)
+    loop.proposal()
+    loop.deployed()
+    loop.now = loop.state.due
+    loop.give(e.Tick(at=loop.now))
+    measure = loop.asked(c.Measure)
+    window = Window(id="w", start=measure.start, end=measure.end, publications=1000)
+    loop.give(e.Measured(at=loop.now, ticket=measure.ticket, window=window))
+    degree = Verdict(goal="degree", hard=True, kept=kept, reason="b0 has 9 links", number=9.0, limit=5.0)
+    current = Comparison(now=(degree,), then=(degree,), improves=None, gain=0.0, against=None)
+    ticket = loop.asked(c.Assess).ticket
+    loop.give(e.Judged(at=loop.now, ticket=ticket, window=window, current=current, cost=5000.0))
+    assert loop.state.phase == ("waiting" if kept else "designing")
 
 
 def test_undoing_a_change_needs_twice_the_gain() -> None:
