@@ -3,7 +3,9 @@
 import msgspec
 import pytest
 from tests.broker.core.test_mesh import RING, SOON, Wires
+from tests.diagrams import assert_drawn
 
+from regraft.broker.core import mesh_membership
 from regraft.broker.core.change import Change
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
 from regraft.broker.core.mesh_connected import is_connected
@@ -165,6 +167,10 @@ def test_an_advertisement_need_not_name_topics() -> None:
     assert wires.received("sb") == [b"1"]
     assert wires.saw("pa", Acknowledged) == [Acknowledged(1)]
     assert "c" not in {to for _, to, message in wires.carried if isinstance(message, Flood)}
+
+
+def test_the_states_of_a_topic_are_drawn_as_they_are() -> None:
+    assert_drawn(mesh_membership.__doc__, mesh_membership.TOPIC_STATES)
 
 
 def test_a_link_that_a_topic_needs_is_not_taken_away() -> None:

@@ -1,12 +1,21 @@
 """Our own topics among all brokers that have them: when a topic is in place here, and when we may leave it.
 
-    (none) ── a client wants it ──▶ JOINING ── known, and connected ──▶ PLACED
-    JOINING, PLACED ── no client wants it ──▶ LEAVING, or RELAY if others need us
-    RELAY, LEAVING ── a client wants it ──▶ JOINING
-    RELAY ── others do not need us any more ──▶ LEAVING
-    LEAVING ── known, and connected without us ──▶ (none), otherwise RELAY
+    ● ─┬──a client wants it──▶ JOINING ──known, and connected──▶ PLACED
+       └──it was a relay before a restart──┬──▶ RELAY
+                                           └──the topic has not begun──▶ IDLE
+    JOINING ─┐
+    PLACED ──┴──no client wants it──┬──▶ LEAVING
+                                    └──others need us──▶ RELAY
+    JOINING ──no client wants it, others need us, it has not begun──▶ IDLE ──it begins──▶ RELAY
+    RELAY ───┐
+    IDLE ────┤
+    LEAVING ─┴──a client wants it──▶ JOINING
+    RELAY ─┐
+    IDLE ──┴──others do not need us any more──▶ LEAVING
+    LEAVING ──known, and not connected without us──┬──▶ RELAY
+                                                   └──the topic has not begun──▶ IDLE
 
-(A relay of a topic that has not begun is IDLE.)
+A topic that is connected without a broker that is LEAVING it is no longer the broker's.
 
 To join a topic is to say so (`mesh_roster`), to wait until enough brokers know it, and then to look: the
 topic is in place here when it is connected among all brokers that have it and are not about to leave. To
@@ -27,6 +36,7 @@ from regraft.broker.core.effects import Store
 from regraft.broker.core.mesh_connected import TopicConnectivity
 from regraft.broker.core.mesh_interest import MeshInterest
 from regraft.broker.core.mesh_roster import Rosters, TopicState
+from regraft.model.transitions import Machine, Transitions
 
 TOPIC = "topic/"
 """The prefix of the key under which it is stored that we have a topic."""
@@ -34,6 +44,18 @@ SAY_AGAIN = 1.0
 """Seconds after which a roster that too few brokers know is sent again."""
 
 JOINED, SETTLED, PLACED = b"joined", b"settled", b"placed"
+
+_S = TopicState
+TOPIC_STATES = Transitions(
+    {_S.JOINING, _S.RELAY, _S.IDLE},
+    {
+        _S.JOINING: {_S.PLACED, _S.LEAVING, _S.RELAY, _S.IDLE},
+        _S.PLACED: {_S.LEAVING, _S.RELAY},
+        _S.RELAY: {_S.JOINING, _S.LEAVING},
+        _S.IDLE: {_S.JOINING, _S.LEAVING, _S.RELAY},
+        _S.LEAVING: {_S.JOINING, _S.RELAY, _S.IDLE},
+    },
+)
 
 
 class Membership:
@@ -46,7 +68,7 @@ class Membership:
         self.rosters = rosters
         self.connected = TopicConnectivity(rosters, level)
         self.left = left
-        self.states: dict[str, TopicState] = {}
+        self._machines: dict[str, Machine[TopicState]] = {}
         self._stored: dict[str, bytes] = {}
         self._unstored: set[str] = set()
         self._changed: set[str] = set()
@@ -98,8 +120,17 @@ class Membership:
 
     # What may be said of a topic
 
+    def state_of(self, topic: str) -> TopicState | None:
+        """None if we do not have it."""
+        machine = self._machines.get(topic)
+        return machine.state if machine is not None else None
+
+    @property
+    def states(self) -> dict[str, TopicState]:
+        return {topic: machine.state for topic, machine in self._machines.items()}
+
     def is_placed(self, topic: str) -> bool:
-        return self.states.get(topic) is TopicState.PLACED and self.interest.is_ready(topic)
+        return self.state_of(topic) is TopicState.PLACED and self.interest.is_ready(topic)
 
     def why_not(self, topic: str) -> str:
         """Why a filter on this topic is not in place; empty if nothing is in the way."""
@@ -147,22 +178,22 @@ class Membership:
         changed = {topic: self._named(topic) for topic in sorted(self._changed)}
         number = self.rosters.say(changed)
         for topic in sorted(self._changed):
-            if self.states.get(topic) in (TopicState.JOINING, TopicState.LEAVING):
+            if self.state_of(topic) in (TopicState.JOINING, TopicState.LEAVING):
                 self._said[topic] = number
         self._said_at = now
         self._changed.clear()
         self._relinked = False
 
     def _named(self, topic: str) -> tuple[str, TopicState] | None:
-        state = self.states.get(topic)
+        state = self.state_of(topic)
         return (self.interest.own[topic].mark, state) if state is not None else None
 
     def _decide(self, topic: str) -> None:
-        if self.states[topic] is TopicState.LEAVING:
+        if self.state_of(topic) is TopicState.LEAVING:
             if self.connected.lacking(topic):
                 self._become(topic, self._relaying(topic))
                 return
-            del self.states[topic], self._said[topic]
+            del self._machines[topic], self._said[topic]
             self._unsettled.discard(topic)
             self._changed.add(topic)
             self._unstored.add(topic)
@@ -194,7 +225,10 @@ class Membership:
         return any(not self._is_known(topic) for topic in self._said)
 
     def _become(self, topic: str, state: TopicState) -> None:
-        self.states[topic] = state
+        if (machine := self._machines.get(topic)) is None:
+            self._machines[topic] = Machine(TOPIC_STATES, state, f"topic {topic!r}")
+        else:
+            machine.become(state)
         (self._relays.add if state in (TopicState.RELAY, TopicState.IDLE) else self._relays.discard)(topic)
         if not self.interest.own[topic].settled:
             self._unsettled.add(topic)
@@ -213,7 +247,7 @@ class Membership:
         return settled
 
     def _remembered(self, topic: str) -> bytes | None:
-        state = self.states.get(topic)
+        state = self.state_of(topic)
         if state is None or state is TopicState.PLACED:
             return PLACED if state is not None else None
         return SETTLED if self.interest.own[topic].settled else JOINED
