@@ -11,6 +11,7 @@ from regraft.design.gm import gm
 from regraft.design.gm2 import gm2
 from regraft.design.harary import build_harary, harary
 from regraft.design.matrix import Interests
+from regraft.design.mesh import FIXED_K
 from regraft.design.terms import Terms
 from regraft.model import BadInput, Infeasible, Topology
 from regraft.testing import mesh_oracles
@@ -57,7 +58,7 @@ def test_a_harary_graph_has_the_fewest_links(k: int) -> None:
 def test_every_designer_passes_the_checker(
     interest: dict[str, frozenset[str]], method: str, k: int, faithful: bool, seed: int
 ) -> None:
-    wanted = k if method in ("harary", "greedy-k") else None
+    wanted = None if method in FIXED_K else k
     design = design_mesh(interest, method, MeshOptions(wanted, seed=seed, faithful=faithful))
     assert isinstance(design, MeshDesign)
     topology = design.topology

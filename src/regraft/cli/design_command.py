@@ -4,22 +4,27 @@ There is one command for each method, loaded when it is used: a mesh method need
 tree method does not.
 """
 
+from typing import ClassVar
+
 import click
 
 from regraft.cli.help_headings import LazyGroup
 
-METHODS = {
-    "gm": "design_mesh:gm",
-    "gm2": "design_mesh:gm2",
-    "harary": "design_mesh:harary",
-    "cycle": "design_mesh:cycle",
-    "greedy-k": "design_mesh:greedy_k",
-    "ocbr": "design_ocbr:ocbr",
-}
-
 
 class Methods(LazyGroup):
-    places = METHODS
+    """The methods for meshes (`ABOUT` of `design_mesh`), and those for trees."""
+
+    places: ClassVar[dict[str, str]] = {"ocbr": "design_ocbr:ocbr"}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from regraft.cli.design_mesh import ABOUT
+
+        return [*ABOUT, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from regraft.cli.design_mesh import ABOUT, command
+
+        return command(cmd_name) if cmd_name in ABOUT else super().get_command(ctx, cmd_name)
 
 
 @click.group(cls=Methods)

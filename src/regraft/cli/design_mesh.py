@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 NO_LIMIT = 1e9
 """Seconds. The effort of a design is a number of trials, not a time, so that a seed decides the result."""
-ANY_K = ("harary", "greedy-k")
-ABOUT = {
+ABOUT: dict[str, tuple[int | None, str]] = {
     "gm": (1, "Greedy Merge: the next link joins the most components (k = 1)."),
     "gm2": (2, "GM2: the next link helps the most topics (k = 2)."),
-    "harary": (2, "HararyPT: a Harary graph per topic over one sequence (any k)."),
+    "harary": (None, "HararyPT: a Harary graph per topic over one sequence (any k)."),
     "cycle": (2, "CyclePT: a cycle per topic, nothing shared (k = 2); a yardstick."),
-    "greedy-k": (2, "The most useful link first (any k); the fewest links."),
+    "greedy-k": (None, "The most useful link first (any k); the fewest links."),
 }
+"""Each method, the only k that it designs for (None: any), and its summary. Each is a command."""
+ANY_K = tuple(method for method, (k, _) in ABOUT.items() if k is None)
 MORE = """
 
     Fewer than k failures among the nodes of a topic never cut it; a topic of at most k nodes becomes a
@@ -84,12 +85,12 @@ def command(method: str) -> click.Command:
 
     run_it.__doc__ = summary + MORE.format(method=method)
     decorated: Callable[..., None] = run_it
-    for option in reversed(options_of(method, k)):
+    for option in reversed(options_of(k)):
         decorated = option(decorated)
     return click.command(method, cls=Command)(decorated)
 
 
-def options_of(method: str, k: int) -> list[Callable[..., Any]]:
+def options_of(k: int | None) -> list[Callable[..., Any]]:
     whole = click.IntRange
     return [
         click.option(
@@ -105,7 +106,7 @@ def options_of(method: str, k: int) -> list[Callable[..., Any]]:
             metavar="FILE",
             help="The mesh that runs: brokers that want no topic keep their links.",
         ),
-        _option_k(method, k),
+        _option_k(k),
         click.option("--max-degree", type=whole(1, MOST_LINKS), metavar="N", help="No node has more links."),
         click.option(
             "--network",
@@ -151,17 +152,14 @@ def options_of(method: str, k: int) -> list[Callable[..., Any]]:
     ]
 
 
-def _option_k(method: str, k: int) -> Callable[..., Any]:
-    if method in ANY_K:
+def _option_k(k: int | None) -> Callable[..., Any]:
+    if k is None:
         about = "Fewer than K failures cut no topic."
         return click.option(
-            "-k", "--k", type=click.IntRange(1), default=k, show_default=True, metavar="K", help=about
+            "-k", "--k", type=click.IntRange(1), default=2, show_default=True, metavar="K", help=about
         )
     about = f"{k}, and no other: {' and '.join(ANY_K)} take any K."
     return click.option("-k", "--k", type=int, default=k, metavar=str(k), help=about)
-
-
-gm, gm2, harary, cycle, greedy_k = (command(method) for method in ABOUT)
 
 
 def run(request: MeshRequest) -> int:

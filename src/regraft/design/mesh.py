@@ -155,11 +155,17 @@ def construct(
         links = harary(
             matrix, k, arbitrary_sequence(matrix, random) if faithful else similar_sequence(matrix, k)
         )
-    else:
+    elif method == "greedy-k":
         links = greedy_k(matrix, k, terms)
+    else:
+        raise ValueError(f"no algorithm is called {method!r}")
     if isinstance(links, Infeasible) or terms.max_degree is None:
         return links
     return mended(matrix, fitted(matrix, prune(matrix, links, k, terms), terms), k, terms)
+
+
+def _any_k() -> str:
+    return " and ".join(method for method in METHODS if method not in FIXED_K)
 
 
 def checked_k(method: str, k: int | None) -> int:
@@ -169,7 +175,7 @@ def checked_k(method: str, k: int | None) -> int:
     if k is None:
         return fixed or 2
     if fixed is not None and k != fixed:
-        raise BadInput("k", f"{method} designs for k = {fixed}, not {k}; harary and greedy-k for any k")
+        raise BadInput("k", f"{method} designs for k = {fixed}, not {k}; {_any_k()} for any k")
     if k < 1:
         raise BadInput("k", f"must be at least 1, not {k}")
     return k

@@ -26,6 +26,7 @@ from regraft.broker.io.control import Control
 from regraft.broker.io.dialling import Dialling
 from regraft.broker.io.durable import Durable, Memory, Outgoing
 from regraft.broker.io.endpoint import Endpoint
+from regraft.broker.io.entrance import FRAMES, Entrance
 from regraft.broker.io.fair_queue import FairQueue, prepare
 from regraft.broker.io.journal import Journal, life_by_the_clock
 from regraft.broker.io.metrics import Counters, healthz, metrics
@@ -203,9 +204,10 @@ class BrokerServer(BrokerControl):
 
     # What connections tell
 
-    def _new_connection(self, neighbour: str = "") -> Connection:
+    def _new_connection(self, neighbour: str = "", entrance: Entrance = FRAMES) -> Connection:
         self._next += 1
-        return Connection(self, self._next, self.configuration.allowed, neighbour, self._fair_queue)
+        allowed = self.configuration.allowed
+        return Connection(self, self._next, allowed, neighbour, self._fair_queue, entrance)
 
     def connected(self, connection: Connection) -> None:
         assert self.core is not None

@@ -40,7 +40,7 @@ EARLY_SECONDS = 0.002
 
 
 class HealingShell:
-    """`async with Shell(settings, coord, joined, ended) as shell`; it heals from `start` on.
+    """`async with HealingShell(settings, coord, joined, ended) as shell`; it heals from `start` on.
 
     `joined` is called when the node's own broker is in the overlay, `ended` with why the node has to stop.
     """
