@@ -1,6 +1,6 @@
 """The seed's client experiment (IPITT §VI-C, Figure 6 a-j): both plans on live overlays, in three sweeps.
 
-Into the folder: `runs.csv` with one row a run, the pictures, `seed_figures.csv` with what the seed prints
+Into the folder: `runs.csv` with one row a run, the pictures, `seed_figures.csv` with what IPITT prints
 beside what was measured. A run that stands in `runs.csv` is not repeated, and plans that were found are kept:
 the sweep can be stopped and started again.
 """
@@ -55,7 +55,7 @@ AXES: tuple[Axis, ...] = ("brokers", "change", "subscribers")
 def add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("--part figures", "The seed's client experiment: it takes long.")
     group.add_argument("--quick", action="store_true", help="20 brokers, 100 and 200 subscribers")
-    group.add_argument("--topologies", type=int, default=1, help="how many of the seed's twelve (1)")
+    group.add_argument("--topologies", type=int, default=1, help="how many of IPITT's twelve (1)")
     group.add_argument("--subscribers", type=int, action="append", help="instead of 1,000, 2,500, 5,000")
     group.add_argument("--folder", type=Path, default=Path("out/lab/ipitt-execution"), help="for all results")
 

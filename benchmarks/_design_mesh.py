@@ -1,4 +1,4 @@
-"""Meshes for topics (kTCO): speed and scale, links against the published algorithms, the seed's figures."""
+"""Meshes for topics (kTCO): speed and scale, links against the published algorithms, the printed figures."""
 
 import math
 import multiprocessing

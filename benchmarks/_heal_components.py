@@ -1,4 +1,4 @@
-"""`scripts/bench heal`, migration of components: the seed's four applications between two hosts."""
+"""`scripts/bench heal`, migration of components: Mimosa Pudica's four applications between two hosts."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`scripts/bench heal`, the seed's experiment (Mimosa Pudica §5): random brokers crash under 1,250 events/s.
+"""`scripts/bench heal`, the experiment of Mimosa Pudica §5: random brokers crash under 1,250 events/s.
 
 *Simple*: one path of five brokers. *Bottleneck*: paths of five that cross in one broker, which is the one
 that crashes. After each crash the killed node is started again, and when it has joined the paths are made

@@ -1,8 +1,8 @@
 """The workload of IPITT §VI-A with a hot spot that moves, and what the overlay spent on it.
 
-As in the seed: a balanced tree of maximum degree 6, subscribers at its leaves with one class each (Zipf) and
+As in IPITT §VI: a balanced tree of maximum degree 6, subscribers at its leaves with one class each (Zipf) and
 random ranges, 20 publishers with 5 publications a second each, uniform over the content, all of them at one
-broker. That broker is the hot spot: first the root, as in the seed; then, after every `period` seconds, all
+broker. That broker is the hot spot: first the root, as there; then, after every `period` seconds, all
 publishers go on at a broker drawn from another region (the subtree of another neighbour of the root).
 
 Who is due what follows from the columns of the workload, without the filters. What was spent is counted from

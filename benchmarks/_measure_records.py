@@ -16,7 +16,7 @@ from regraft.measure.windows import published, window_of
 
 ROWS_PER_FILE = 2_500_000
 RATE = 500.0
-"""A hundred times the seed's, so that a window holds as many records as a busy network's."""
+"""A hundred times IPITT's, so that a window holds as many records as a busy network's."""
 
 
 def main() -> None:

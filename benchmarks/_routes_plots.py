@@ -1,4 +1,4 @@
-"""Figures 7.1–7.24 of the seed: time per component, its distribution, reduction of flows and data rate."""
+"""Figures 7.1–7.24 of Content routes: time per component, its distribution, reduction of flows and data rate."""
 
 import csv
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from regraft.model.routes import Matching
 
 
 class Setting(NamedTuple):
-    """One setting of the seed, and the numbers of its figures for time and distribution."""
+    """One setting of Content routes, and the numbers of its figures for time and distribution."""
 
     switches: int
     publishers: int

@@ -1,4 +1,4 @@
-"""Networks and workloads as the seed draws them (Content routes §7.1), and large real ones."""
+"""Networks and workloads as Content routes §7.1 draws them, and large real ones."""
 
 import csv
 import random

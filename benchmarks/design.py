@@ -3,7 +3,7 @@
 Prints one table (Markdown) to standard output: what was promised, what was measured. Progress goes to
 standard error. `--part` picks some, `--quick` runs smaller ones, `--data FOLDER` says where the real
 interest data (`interest`) and the networks of others (`steinlib`, …) are; without it those parts say so.
-The part `mesh-printed` is `regraft lab ktco`: it draws the seed's figures, too.
+The part `mesh-printed` is `regraft lab ktco`: it draws kTCO's figures, too.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def arguments() -> argparse.ArgumentParser:
         type=Path,
         metavar="FOLDER",
         default=_design_ocbr.Bench._field_defaults["pictures"],
-        help="the seed's figures go there, with their tables (default: %(default)s)",
+        help="kTCO's figures go there, with their tables (default: %(default)s)",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write everything measured as JSON")
     return parser

@@ -1,4 +1,4 @@
-"""Planning: speed, scale and quality of the planners, and against the seed's and general ones.
+"""Planning: speed, scale and quality of the planners, and against the published and general ones.
 
 Prints one table (Markdown) to standard output: what was promised, what was measured. Progress goes
 to standard error. The whole run takes hours; `--part` picks some, `--quick` runs fewer topologies

@@ -1,8 +1,8 @@
-"""Content routes: the seed's settings, distance from the optimum, large networks, one publisher joining.
+"""Content routes: the published settings, distance from the optimum, large networks, one publisher joining.
 
 Prints one table (Markdown) to standard output: what was promised, what was measured. `--part` picks some,
 `--quick` runs fewer, `--data FOLDER` says where the Topology Zoo (`topology_zoo`) is, `--plots FOLDER`
-where CSV files and pictures of the seed's Figures 7.1–7.24 go. `--spark MASTER` spreads the networks of that
+where CSV files and pictures of Figures 7.1–7.24 go. `--spark MASTER` spreads the networks of that
 sweep over a Spark cluster; their times are then those of cores that have other work, too.
 """
 
@@ -43,7 +43,7 @@ SEEDS_COMPONENTS = RouteSettings(
     subgraph="combination",
     time_limit=2.0,
 )
-"""Those that the seed chose (§6). Each setting runs on tables that know the publisher, for trees of its own
+"""Those that Content routes chose (§6). Each setting runs on tables that know the publisher, for trees of its own
 as in §6.1, and on tables that do not: several publishers in one program, and cycles that go back into it."""
 
 
@@ -101,7 +101,7 @@ def spread(trials: Sequence[tuple[Setting, int]], spark: "SparkSession") -> list
 
 
 def seed_figures(bench: Bench) -> Iterator[Line]:
-    """Figures 7.1–7.24 with the seed's components."""
+    """Figures 7.1–7.24 with the components of Content routes."""
     seeds = range(1 if bench.quick else 3)
     chosen = [each for each in SETTINGS if bench.matching in (None, each.matching)]
     started = time.perf_counter()

@@ -46,7 +46,7 @@ RATES = click.FloatRange(1.0, 5000.0)
 @click.option("--keep", is_flag=True, help="Leave it running, with the dashboard, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def demo(out: Path, rate: float, window: float, small: bool, keep: bool, as_json: bool) -> int:
-    """DemoView Regraft work, on this machine, in two to three minutes.
+    """Watch Regraft work, on this machine, in one to three minutes.
 
     24 brokers are started, one for each of 24 cities of a European carrier's network, with its distances as
     latencies, joined by the fewest hops to one hub. Clients publish and subscribe by the demands between
