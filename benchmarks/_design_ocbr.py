@@ -1,4 +1,4 @@
-"""Tree designs for traffic (OCBR): the global search against exhaustive search, known optima and the published algorithm.
+"""Tree designs for traffic (OCBR): the global search against exhaustive search, known optima, OCBR itself.
 
 Called by `scripts/bench design`; alone: `python -m benchmarks._design_ocbr --data FOLDER`, where the
 folder holds `steinlib`, `sndlib`, `rocketfuel` and `topology_zoo`. Parts whose data is not there are

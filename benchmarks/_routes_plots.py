@@ -1,4 +1,4 @@
-"""Figures 7.1–7.24 of Content routes: time per component, its distribution, reduction of flows and data rate."""
+"""Figures 7.1–7.24 of Content routes: time per component and its distribution, fewer flows, data rate."""
 
 import csv
 from collections.abc import Sequence

@@ -43,7 +43,7 @@ SEEDS_COMPONENTS = RouteSettings(
     subgraph="combination",
     time_limit=2.0,
 )
-"""Those that Content routes chose (§6). Each setting runs on tables that know the publisher, for trees of its own
+"""Those of Content routes §6. Each setting runs on tables that know the publisher, for trees of its own
 as in §6.1, and on tables that do not: several publishers in one program, and cycles that go back into it."""
 
 
@@ -258,7 +258,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="where the data of others is")
     parser.add_argument("--plots", type=Path, metavar="FOLDER", default=Path("out/routes"))
     parser.add_argument(
-        "--matching", choices=("publisher", "filter"), help="only these of the seed's figures"
+        "--matching", choices=("publisher", "filter"), help="only these figures"
     )
     parser.add_argument("--spark", metavar="MASTER", help="such as local[2] or spark://HOST:PORT")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write everything measured as JSON")
