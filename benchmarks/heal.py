@@ -1,4 +1,4 @@
-"""Healing: crashes under load (Mimosa Pudica §5), the repair decision, components that move, and a soak of kills.
+"""Healing: crashes under load (Mimosa Pudica §5), the repair decision, moving components, a soak of kills.
 
 scripts/bench heal                     everything but the soak
 scripts/bench heal --part soak         15 nodes, kill -9 every 3 s for 5 minutes at 500 messages/s

@@ -257,9 +257,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="fewer networks")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="where the data of others is")
     parser.add_argument("--plots", type=Path, metavar="FOLDER", default=Path("out/routes"))
-    parser.add_argument(
-        "--matching", choices=("publisher", "filter"), help="only these figures"
-    )
+    parser.add_argument("--matching", choices=("publisher", "filter"), help="only these figures")
     parser.add_argument("--spark", metavar="MASTER", help="such as local[2] or spark://HOST:PORT")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write everything measured as JSON")
     return parser
