@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from regraft.broker.io.connection import Connection
+from regraft.broker.io.entrance import FRAMES, Entrance
 from regraft.broker.io.server import BrokerServer
 from regraft.model import Ends, ends
 
@@ -119,10 +120,10 @@ def delayed_server(seconds: Mapping[Ends, float]) -> type[BrokerServer]:
     """A class of brokers whose links have these latencies, in seconds one way."""
 
     class DelayedServer(BrokerServer):
-        def _new_connection(self, neighbour: str = "") -> Connection:
+        def _new_connection(self, neighbour: str = "", entrance: Entrance = FRAMES) -> Connection:
             delay = seconds.get(ends(self.id, neighbour), 0.0) if neighbour else 0.0
             if not delay:
-                return super()._new_connection(neighbour)
+                return super()._new_connection(neighbour, entrance)
             self._next += 1
             return DelayedConnection(
                 delay, self, self._next, self.configuration.allowed, neighbour, self._fair_queue
