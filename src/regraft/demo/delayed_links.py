@@ -125,8 +125,7 @@ def delayed_server(seconds: Mapping[Ends, float]) -> type[BrokerServer]:
             if not delay:
                 return super()._new_connection(neighbour, entrance)
             self._next += 1
-            return DelayedConnection(
-                delay, self, self._next, self.configuration.allowed, neighbour, self._fair_queue
-            )
+            allowed = self.configuration.allowed
+            return DelayedConnection(delay, self, self._next, allowed, neighbour, self._fair_queue, entrance)
 
     return DelayedServer

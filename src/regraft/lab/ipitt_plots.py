@@ -38,9 +38,9 @@ def draw(name: str, axis: Axis, quantity: Quantity, rows: Rows, planners: Sequen
         means = {point: mean_at(rows, axis, point, planner, quantity) for point in on(axis, rows, planner)}
         curve = [(point, mean) for point, mean in means.items() if mean is not None]
         colour, marker = MARKS.get(planner, ("black", "x"))
-        name = f"{planner} ({APPROACH[planner]})" if planner in APPROACH else planner
+        label = f"{planner} ({APPROACH[planner]})" if planner in APPROACH else planner
         if curve:
-            axes.plot(*zip(*curve, strict=True), color=colour, marker=marker, label=name)
+            axes.plot(*zip(*curve, strict=True), color=colour, marker=marker, label=label)
         if printed := PLOTTED.get(name, {}).get(planner):
             axes.plot(
                 *zip(*printed, strict=True),

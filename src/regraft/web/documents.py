@@ -114,7 +114,7 @@ REFUSALS = {
     404: "There is no such thing.",
     409: "The time for it has passed, or something else is under way.",
     413: "The body is too large.",
-    421: "RequestHead by a name that is not the server's.",
+    421: "Asked by a name that is not the server's.",
     422: "The request breaks a rule.",
     429: "Too often, or too many event streams of one user; `Retry-After` says when.",
     500: "A fault of ours; the log has the request id.",
