@@ -64,4 +64,4 @@ def test_children_and_what_they_use_are_counted() -> None:
     with subprocess.Popen([sys.executable, "-c", busy], stdin=subprocess.PIPE) as child:
         assert child.pid in family(os.getpid())
         child.communicate(b"\n")
-    assert cpu_seconds(os.getpid()) - before >= 0.2  # the system counts in hundredths, and not at once
+    assert cpu_seconds(os.getpid()) - before >= 0.27  # of 0.3: the system counts in hundredths
