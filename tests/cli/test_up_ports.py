@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,24 @@ def test_a_port_of_the_last_start_that_is_taken_is_replaced_and_named(folder: Pa
             f"regraft: broker 'b': port {before['b']} of the last start is taken, it gets another\n"
         )
     assert {id for id in "abc" if before[id] == after[id]} == {"a", "c"}
+
+
+def test_after_a_kill_every_port_is_waited_for_that_a_dying_process_may_still_hold(folder: Path) -> None:
+    def metrics(up: dict[str, Any]) -> str:
+        return str(up["brokers"]["b"]["metrics"])
+
+    with running(folder, "--state", "state") as up:
+        before = metrics(up)
+        up["process"].kill()
+        up["process"].wait()
+    port = int(before.rpartition(":")[2].partition("/")[0])
+    with socket.create_server((LOOPBACK, port)) as held:
+        release = threading.Timer(3.0, held.close)
+        release.start()
+        with running(folder, "--state", "state") as up:
+            after = metrics(up)
+        release.join()
+    assert after == before
 
 
 def test_ports_that_can_not_be_read_are_named_and_kept(regraft: Run, folder: Path) -> None:

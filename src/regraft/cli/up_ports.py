@@ -36,6 +36,9 @@ class BrokerPorts(msgspec.Struct, frozen=True):
     metrics: int = 0
 
 
+_NO_PORTS = BrokerPorts(0)
+
+
 class _PortChoice:
     """Chooses ports, and knows which of them this overlay uses already."""
 
@@ -79,15 +82,16 @@ async def with_ports(
     ports = {id: given[id].port or 0 for id in hosts if id in given}
     last = _last(options["state"])
     if was_killed:
-        before = {id: each.port for id, each in last.items()}
-        known = [(host, ports.get(id) or before.get(id, 0)) for id, host in hosts.items()]
+        known = [(host, ports.get(id) or last.get(id, _NO_PORTS).port) for id, host in hosts.items()]
+        # A process that ends closes its sockets one after the other, so each is waited for.
+        known += [(LOCAL, last.get(id, _NO_PORTS).metrics) for id in hosts]
         await _wait_for_killed(options["state"], [each for each in known if each[1]])
     _check(hosts, {id: port for id, port in ports.items() if port})
     choice = _PortChoice(filter(None, ports.values()), options["state"] is not None)
     chosen: dict[str, BrokerPorts] = {}
 
     def choose(id: str) -> None:
-        port, metrics = msgspec.structs.astuple(last.get(id, BrokerPorts(0)))
+        port, metrics = msgspec.structs.astuple(last.get(id, _NO_PORTS))
         port = ports.get(id) or choice.same_or_new(f"broker {id!r}", hosts[id], port)
         if not options["no_metrics"]:
             metrics = choice.same_or_new(f"metrics of broker {id!r}", LOCAL, metrics)
