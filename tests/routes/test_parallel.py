@@ -14,7 +14,7 @@ import pytest
 from tests.routes.networks import random_graph, random_network, random_workload
 
 from regraft.routes import RouteSettings, RouteState, compute_routes, update_routes
-from regraft.routes.parallel import map_over_pool
+from regraft.routes.parallel import PRELOADED, map_over_pool
 from regraft.routes.stopwatch import Stopwatch
 
 
@@ -30,7 +30,9 @@ class Counting(ProcessPoolExecutor):
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Counting]:
-    with Counting(2, mp_context=get_context("forkserver")) as both:
+    context = get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    with Counting(2, mp_context=context) as both:
         yield both
 
 

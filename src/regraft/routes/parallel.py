@@ -28,14 +28,18 @@ FEWEST_TO_SEND = 64
 """Fewer items than this are computed here faster than they are sent."""
 PROGRAMS = ("combination", "steiner-program", "spanning-tree-cut")
 """Components that take so long for one item that two are worth sending."""
+PRELOADED = ["__main__", "regraft.routes"]
 CHUNK = 16
 """How many items are computed between two reports of progress."""
 
 
 def process_pool(processes: int) -> ProcessPoolExecutor:
     """A pool of processes that are not forked from this one: a solver that has run here has threads, which a
-    forked process does not have but would wait for forever. They end with this process, however it ends."""
+    forked process does not have but would wait for forever. They end with this process, however it ends.
+
+    The process that forks them has loaded the modules for all of them."""
     context = get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
     return ProcessPoolExecutor(processes, context, initializer=end_with_parent, initargs=(0.0,))
 
 
