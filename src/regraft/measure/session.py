@@ -58,8 +58,14 @@ STATIC = {
     "spark.python.authenticate.socketTimeout": "120s",
 }
 """Settings of a driver that is started here."""
-LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-"""A driver without a cluster is reached by no other machine."""
+HERE = {
+    # A driver without a cluster is reached by no other machine.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    # Its workers have the same PySpark as this process.
+    "spark.python.daemon.module": "regraft.measure.daemon",
+}
+"""Settings of a driver without a cluster."""
 
 JAVA = "spark.driver.extraJavaOptions"
 ARCHIVE = Path(sys.prefix) / "share" / "regraft" / "spark.jsa"
@@ -165,7 +171,7 @@ def _drive(master: str, memory: str | None, more: Mapping[str, str], low_priorit
     builder = SparkSession.builder.appName(NAME).master(master)
     settings = SETTINGS | STATIC | WORKERS
     if master.startswith("local"):
-        settings |= LOOPBACK | {"spark.sql.shuffle.partitions": str(_cores(master))}
+        settings |= HERE | {"spark.sql.shuffle.partitions": str(_cores(master))}
     # PySpark reads this when it starts a context; otherwise its workers run whatever `python3` is.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if memory:
