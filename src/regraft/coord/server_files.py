@@ -114,6 +114,7 @@ def write_files(
         properties["java.security.auth.login.config"] = place / "jaas.conf"
     return [
         *(java(), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
+        "-XX:CompileThresholdScaling=5",  # compiling sooner takes a sixth of the start's processor time
         *_archive(writing),
         *(f"-D{name}={value}" for name, value in properties.items()),
         *("-cp", class_path(), MAIN, str(place / "zoo.cfg")),
