@@ -120,9 +120,10 @@ class Agent:
                 changes[change.id] = self._timed(stage, mine, change.id, now)
             out += self._decide(path, known, view, changes, now)
         out += self._strays(view)
-        ids = {_id(view, path) for path in view.actions}
-        self.since = {id: at for id, at in self.since.items() if id in ids}
-        self._all_ready = {id: at for id, at in self._all_ready.items() if id in ids}
+        if self.since:  # every change that all are ready for is in it
+            ids = {known.doing.change.id for known in view.actions.values()}
+            self.since = {id: at for id, at in self.since.items() if id in ids}
+            self._all_ready = {id: at for id, at in self._all_ready.items() if id in ids}
         if changes != mine.changes:
             out.append(Report(msgspec.structs.replace(mine, changes=changes)))
         return out
@@ -207,10 +208,12 @@ class Agent:
     def _strays(self, view: AgentView) -> list[Do]:
         """Abort changes that are over, but that the broker was told too late. That is safe: the journal
         continues only when all participants have reported that they have finished a change."""
+        if not view.stages:
+            return []
         commanded = {_id(view, path) for path in view.command.actions if path in view.actions}
         by_name = {known.doing.name: known.doing for known in view.actions.values()}
         out: list[Do] = []
-        for id, stage in (view.stages or {}).items():
+        for id, stage in view.stages.items():
             if id in commanded or stage == Reported.COMMITTED:
                 continue
             run, name, at, attempt = id.split(":")

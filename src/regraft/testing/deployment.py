@@ -4,6 +4,7 @@ Each looks at the ensemble now and then, decides a little later by what it saw, 
 still, so everything that it acts on may be outdated by then.
 """
 
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from regraft.broker.core.change import Change
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Record)
 LAYOUT = Layout()
+PLAN, TOPOLOGY = LAYOUT.plan, LAYOUT.topology
+command_path, status_path = cache(LAYOUT.command), cache(LAYOUT.status)
 
 
 def of_type(held: StoredRecord | None, kind: type[R]) -> R | None:
@@ -54,8 +57,9 @@ class Shell:
 
     def _later(self, action: object, slow: float = 0.04) -> None:
         assert callable(action)
-        life, delay = self.life, self.world.rng.uniform(0.001, slow)
-        if self.world.rng.random() < 0.01:
+        draw = self.world.rng.random
+        life, delay = self.life, 0.001 + (slow - 0.001) * draw()
+        if draw() < 0.01:
             delay += self.world.rng.uniform(0.5, 3.0)
         self.world.clock.after(delay, lambda: action() if self.up and self.life == life else None)
 
@@ -73,14 +77,15 @@ class AgentNode(Shell):
 
     def look(self) -> None:
         if not self.ensemble.away and (self._at_rest != self.ensemble.writes or self.broker.stages() != {}):
-            seen, writes = dict(self.ensemble.nodes), self.ensemble.writes
+            seen, writes = self.ensemble.seen(), self.ensemble.writes
             self._later(lambda: self._decide(seen, writes))
         self._later(self.look, 0.1)
 
     def _decide(self, seen: "Mapping[str, StoredRecord]", writes: int) -> None:
         name = self.broker.name
-        command = of_type(seen.get(LAYOUT.command(name)), Command) or Command()
-        run = of_type(seen.get(LAYOUT.plan), Run)
+        own = seen.get(command_path(name))
+        command = of_type(own, Command) or Command()
+        run = of_type(seen.get(PLAN), Run)
         stages = self.broker.stages()
         named = [LAYOUT.action(*map(int, id.split(":")[1].split("."))) for id in stages or {}]
         actions = {
@@ -89,8 +94,7 @@ class AgentNode(Shell):
             if (doing := of_type(seen.get(path), Doing)) is not None
         }
         near = {each for known in actions.values() for each in known.doing.change.brokers} | {name}
-        statuses = {each: of_type(seen.get(LAYOUT.status(each)), Status) or Status() for each in near}
-        own = seen.get(LAYOUT.command(name))
+        statuses = {each: of_type(seen.get(status_path(each)), Status) or Status() for each in near}
         version = own.version if own is not None else -1
         id = run.id if run else ""
         view = agent_core.AgentView(command, actions, statuses, stages, self.refused, id, version)
@@ -101,11 +105,11 @@ class AgentNode(Shell):
 
     def _do(self, do: Do, seen: "Mapping[str, StoredRecord]") -> None:
         if isinstance(do, Report):
-            path = LAYOUT.status(self.broker.name)
+            path = status_path(self.broker.name)
             version = seen[path].version if path in seen else -1
             self.ensemble.commit([Put(path, do.status, version)])
         elif isinstance(do, Decide):
-            same = Same(LAYOUT.command(self.broker.name), do.command)
+            same = Same(command_path(self.broker.name), do.command)
             if self.ensemble.commit([same, Put(do.path, do.doing, do.version)]):
                 self.world.trace.note(self.name, f"{do.doing.change.id} {do.doing.state} {do.doing.reason}")
         elif self.broker.up:
@@ -144,7 +148,7 @@ class DeployerNode(Shell):
             if (
                 self.ensemble.holder == self.lease or self.world.rng.random() < 0.2
             ):  # without the lease it may not know that yet
-                seen = dict(self.ensemble.nodes)
+                seen = self.ensemble.seen()
                 self._later(lambda: self._decide(seen))
         self._later(self.look, 0.1)
 
@@ -163,20 +167,20 @@ class DeployerNode(Shell):
             self.ensemble.holder = ""
 
     def _decide(self, seen: "Mapping[str, StoredRecord]") -> None:
-        run, topology = of_type(seen.get(LAYOUT.plan), Run), of_type(seen.get(LAYOUT.topology), Current)
+        run, topology = of_type(seen.get(PLAN), Run), of_type(seen.get(TOPOLOGY), Current)
         if run is None or topology is None:
             return
         prefix = LAYOUT.actions(run.step) + "/"
         view = deployer_core.RunView(
-            KnownRecord(run, seen[LAYOUT.plan].version),
-            KnownRecord(topology, seen[LAYOUT.topology].version),
+            KnownRecord(run, seen[PLAN].version),
+            KnownRecord(topology, seen[TOPOLOGY].version),
             {
                 path: KnownRecord(held.record, held.version)
                 for path, held in seen.items()
                 if path.startswith(prefix) and isinstance(held.record, Doing)
             },
-            self._of(seen, LAYOUT.command),
-            {name: known.value for name, known in self._of(seen, LAYOUT.status, Status).items()},
+            self._of(seen, command_path),
+            {name: known.value for name, known in self._of(seen, status_path, Status).items()},
         )
         for transaction in self.core.next(view, self.world.clock.now):
             self._later(lambda t=transaction: self.ensemble.commit(t, self.lease), 0.02)

@@ -4,6 +4,7 @@ All writes are conditional, as they are in `deploy`. While the leader is lost no
 that is under way then may happen or not, and its writer does not learn which.
 """
 
+from collections.abc import Mapping
 from random import Random
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ class SimulatedEnsemble:
         self.holder = ""
         """The deployer that holds the lease; empty if none does."""
         self.writes = 0
+        self._seen: dict[str, StoredRecord] = {}
+        self._seen_at = -1
 
     @property
     def away(self) -> bool:
@@ -50,6 +53,12 @@ class SimulatedEnsemble:
             self.nodes[put.path] = StoredRecord(put.record, put.version + 1)
         self.writes += 1
         return True
+
+    def seen(self) -> Mapping[str, StoredRecord]:
+        """All nodes as they are now; what is written later does not change it."""
+        if self._seen_at != self.writes:
+            self._seen, self._seen_at = dict(self.nodes), self.writes
+        return self._seen
 
     def _version(self, path: str) -> int:
         return self.nodes[path].version if path in self.nodes else -1

@@ -22,7 +22,7 @@ from regraft.filters import parse
 from regraft.heal.core import events as heal_events
 from regraft.heal.core.requests import ExecutionLimits
 from regraft.heal.database.grants import QueuedRequest
-from regraft.model import Ends, ends
+from regraft.model import Ends, Topology, ends
 from regraft.protocol import events
 from regraft.testing.broker_node import BrokerNode, World
 from regraft.testing.checker import Violation
@@ -31,7 +31,7 @@ from regraft.testing.deployment import LAYOUT, AgentNode, of_type
 from regraft.testing.ensemble import SimulatedEnsemble
 from regraft.testing.final_state import remains
 from regraft.testing.healing_database import NO_DELETION, RULES, HealingDatabase
-from regraft.testing.healing_node import HealingNode
+from regraft.testing.healing_node import HealingNode, topology_of
 from regraft.testing.network import CALM
 from regraft.testing.owned_node import OwnedNode, OwnedWorld
 from regraft.testing.script import DURATION, Script, random_event, random_filter, random_script
@@ -74,6 +74,7 @@ class HealingSimulation(Transformation):
         self.lawless = self.fate.random() < 0.1
         """Whether no rule deletes brokers before the last fault, so that no broker may be replaced."""
         self.database = HealingDatabase(self.world.clock, self.current, self._not_given_back)
+        self._made: tuple[Current, Topology] | None = None
         self.used: set[str] = set()
         """Grants that elections were held for."""
         self._apart: set[OwnedNode] = set()
@@ -85,6 +86,13 @@ class HealingSimulation(Transformation):
         current = of_type(self.ensemble.nodes.get(LAYOUT.topology), Current)
         assert current is not None
         return current
+
+    def topology(self) -> Topology:
+        """The same as `current`, and made once: every node asks for it again and again."""
+        current = self.current()
+        if self._made is None or self._made[0] is not current:
+            self._made = current, topology_of(current)
+        return self._made[1]
 
     def new_world(self, world: World) -> World:
         world.settings = replace(world.settings, fenced=True)

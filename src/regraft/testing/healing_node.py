@@ -53,6 +53,8 @@ class HealingNode:
         self.connected: dict[str, HealingNode] = {}
         self._kept: set[str] = set()
         self._followed: set[str] = set()
+        self._lives: dict[str, int] = {}
+        """The life of each owner that the core was last told of."""
         self._epoch = -1
         self._rules: object = None
         self._due: float | None = None
@@ -69,7 +71,7 @@ class HealingNode:
         here = LocalBroker(value_of(self.world, node.name), frozenset(self._near(node)))
         owners = {name: value_of(self.world, name) for name in self.world.owners}
         random = Random(f"{node.name}/{node.owner.life}")
-        self.core = Healing(settings, here, random, topology_of(director.current()), owners)
+        self.core = Healing(settings, here, random, director.topology(), owners)
         self._followed.update(owners)
 
     def start(self) -> None:
@@ -108,12 +110,14 @@ class HealingNode:
         current = self.director.current()
         if current.epoch != self._epoch:
             self._epoch = current.epoch
-            self.tell(events.TopologySeen(topology_of(current)))
+            self.tell(events.TopologySeen(self.director.topology()))
         if self._rules is not self.director.database.rules:
             self._rules = rules = self.director.database.rules
             self.tell(events.RulesSeen(rules))
         for broker in sorted(self._followed & self.world.owners.keys()):
-            if self.world.owners[broker].holder is not None:
+            owner = self.world.owners[broker]
+            if owner.holder is not None and self._lives.get(broker) != owner.life:
+                self._lives[broker] = owner.life
                 self.tell(events.OwnerSeen(broker, value_of(self.world, broker)))
 
     def _near(self, node: OwnedNode) -> list[str]:
@@ -272,12 +276,10 @@ class HealingNode:
 
     def execute(self, request: requests.Execute) -> "LaterAnswer":
         run = of_type(self.world.ensemble.nodes.get(LAYOUT.plan), Run)
-        current = of_type(self.world.ensemble.nodes.get(LAYOUT.topology), Current)
         assert run is not None
-        assert current is not None
         if run.state == RunState.RUNNING:
             raise BadInput("plan", f"the run {run.id} is under way")
-        if topology_of(current).sha256 != request.plan.initial:
+        if self.director.topology().sha256 != request.plan.initial:
             raise BadInput("plan", "it begins with another topology")
         changes = [[(operation, *brokers) for operation, brokers in step] for step in request.plan.steps]
         id = self.director.begin_run(changes, request.limits)
@@ -308,8 +310,7 @@ class HealingNode:
         return "" if node is not None and node.up else f"{request.broker} does not run"
 
     def read_topology(self, request: requests.ReadTopology) -> Topology:
-        current = self.director.current()
-        return topology_of(current)
+        return self.director.topology()
 
     @property
     def database(self) -> HealingDatabase:

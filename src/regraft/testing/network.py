@@ -37,8 +37,9 @@ class Clock:
         heappush(self._due, (self.now + delay, self._asked, action))
 
     def run(self, until: float) -> None:
-        while self._due and self._due[0][0] <= until:
-            self.now, _, action = heappop(self._due)
+        due = self._due
+        while due and due[0][0] <= until:
+            self.now, _, action = heappop(due)
             action()
         self.now = until
 

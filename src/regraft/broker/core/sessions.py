@@ -229,6 +229,8 @@ class Sessions:
 
     def placed(self) -> None:
         """Tell clients which of their filters are in place."""
+        if not self.tables.placed_here:
+            return
         placed, self.tables.placed_here = self.tables.placed_here, []
         for entry in dict.fromkeys(placed):
             session = self.all.get(entry.origin)
@@ -316,6 +318,8 @@ class Sessions:
         self.dirty[session.target] = session
 
     def stores(self) -> list[Effect]:
+        if not self.dirty:
+            return []
         dirty, self.dirty = self.dirty, {}
         return [self._stored(session) for target, session in dirty.items() if target in self.all]
 

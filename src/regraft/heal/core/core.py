@@ -109,8 +109,11 @@ class Healing:
         return self._effects(now)
 
     def next_due(self) -> float | None:
-        dues = (self.known.tasks.next_due(), self.watching.next_due(), self.leading.next_due())
-        return min((due for due in dues if due is not None), default=None)
+        first = self.known.tasks.next_due()
+        for due in (self.watching.next_due(), self.leading.next_due()):
+            if due is not None and (first is None or due < first):
+                first = due
+        return first
 
     def _effects(self, now: float) -> list[Effect]:
         self.known.tasks.run(now)

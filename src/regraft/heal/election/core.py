@@ -100,4 +100,4 @@ class Elections:
 
     def next_due(self) -> float | None:
         """When `tick` has something to do."""
-        return min((ballot.due for ballot in self.open.values()), default=None)
+        return min([ballot.due for ballot in self.open.values()]) if self.open else None
