@@ -3,11 +3,14 @@
 from itertools import product
 from random import Random
 
+import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 
 from regraft.model import Limits
 from regraft.plan.bounds import action_bound, lower_bounds, path_bound, reach_bound
 from regraft.plan.exact import exact
+from regraft.plan.kernel_assign import least_assignment
 from regraft.plan.problem import Found, Problem, pair
 from regraft.plan.reach import Ground
 from regraft.plan.watch import Watch
@@ -87,3 +90,12 @@ def test_a_star_to_a_line_is_bounded_by_halving_as_well() -> None:
     line = frozenset(pair(at, at + 1) for at in range(99))
     star = frozenset(pair(0, at) for at in range(1, 100))
     assert path_bound(Problem(tuple(map(str, range(100))), star, line)) == 7
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 40])
+@pytest.mark.parametrize("dearest", [1, 2, 5, 1000])
+def test_the_compiled_assignment_is_as_cheap_as_scipys(size: int, dearest: int) -> None:
+    rng = np.random.default_rng(size)
+    for _ in range(10):
+        cost = rng.integers(0, dearest + 1, (size, size))
+        assert least_assignment(cost) == cost[linear_sum_assignment(cost)].sum()

@@ -1,5 +1,8 @@
 """Both solvers on small programs whose answer is known."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -65,3 +68,21 @@ def test_the_number_of_threads_may_change_between_two_programs(solver: str) -> N
 @pytest.mark.parametrize(("bound", "rounded"), [(2.0000001, 2), (2.1, 3), (-np.inf, 0), (-1e-9, 0)])
 def test_a_bound_on_whole_numbers_is_rounded_up(bound: float, rounded: int) -> None:
     assert whole(bound) == rounded
+
+
+SMALL_PLAN = """
+import sys
+from regraft.model import Topology
+from regraft.plan import make_plan
+
+line = Topology.of([("a", "b"), ("b", "c"), ("c", "d")])
+plan = make_plan(line, Topology.of([("a", "c"), ("b", "c"), ("c", "d")]))
+solvers = {"highspy", "ortools", "pandas", "scipy.optimize", "scipy.sparse"}
+print(plan.optimal, sorted(solvers & sys.modules.keys()))
+"""
+
+
+def test_a_small_plan_loads_no_solver() -> None:
+    """Loading them takes longer than making the plan."""
+    said = subprocess.run([sys.executable, "-c", SMALL_PLAN], capture_output=True, text=True, check=True)
+    assert said.stdout == "True []\n"

@@ -18,15 +18,17 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from regraft.model import Bounds, Limits
+from regraft.plan.kernel_assign import least_assignment
 from regraft.plan.kernel_tree import Flags, Ints, hang, new_tree, walk
 from regraft.plan.problem import Pair, Problem
 from regraft.plan.reach import Ground, windows
 
 ASSIGNED = 1500
 """The most changed links for which the assignment is solved; for more, their number is the bound."""
+COMPILED = 150
+"""Up to this number of changed links our own assignment is used; scipy's is faster for more."""
 REACHED = 400
 """The most brokers for which reachability is tried."""
 TABLE = 60_000
@@ -112,6 +114,10 @@ def action_bound(problem: Problem) -> int:
     straight = _end_bound(ground, a, u) + _end_bound(ground, b, v)
     crossed = _end_bound(ground, a, v) + _end_bound(ground, b, u)
     least = np.maximum(np.minimum(straight, crossed), 1)
+    if len(least) <= COMPILED:
+        return int(least_assignment(least))
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 (takes longer to load than a small plan)
+
     rows, columns = linear_sum_assignment(least)
     return int(least[rows, columns].sum())
 

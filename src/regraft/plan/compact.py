@@ -10,19 +10,26 @@
 `reach.windows` has already struck out every (link, step) and (action, step) that cannot be part of a
 plan; links in both trees need no variable at all. Limits of IPITT §V: degree before the step plus links
 added in it at most D_max, and at most one action per broker and step if asked.
+
+CP-SAT is imported when the first model is made: it takes longer to load than most plans take to make.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-
-from ortools.sat.python import cp_model
+from typing import TYPE_CHECKING
 
 from regraft.model import Limits
 from regraft.plan.problem import Problem, Shift
 from regraft.plan.reach import Windows
 from regraft.plan.watch import Watch
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+
+    Links = list[dict[int, cp_model.IntVar | int]]
+    Chosen = list[dict[int, cp_model.IntVar]]
 
 SMALL = 600
 """Up to this number of action variables one worker is faster than several."""
@@ -65,6 +72,8 @@ def solve(
     hint: Sequence[Iterable[Shift]] = (),
 ) -> CompactAnswer:
     """Find the best plan of `table.steps` steps (empty ones allowed), or prove that there is none."""
+    from ortools.sat.python import cp_model  # noqa: PLC0415
+
     model = cp_model.CpModel()
     links = _link_variables(model, problem, table)
     chosen: Chosen = []
@@ -86,11 +95,7 @@ def solve(
     return _run(model, table, chosen, limits, aim, watch)
 
 
-Links = list[dict[int, cp_model.IntVar | int]]
-Chosen = list[dict[int, cp_model.IntVar]]
-
-
-def _link_variables(model: cp_model.CpModel, problem: Problem, table: Windows) -> Links:
+def _link_variables(model: "cp_model.CpModel", problem: Problem, table: Windows) -> "Links":
     """c[e, t], a variable where it is open; at t = 0 and t = T the trees are given."""
     states: Links = []
     for step, live in enumerate(table.live):
@@ -100,7 +105,11 @@ def _link_variables(model: cp_model.CpModel, problem: Problem, table: Windows) -
 
 
 def _state_change(
-    model: cp_model.CpModel, table: Windows, links: Links, step: int, actions: dict[int, cp_model.IntVar]
+    model: "cp_model.CpModel",
+    table: Windows,
+    links: "Links",
+    step: int,
+    actions: "dict[int, cp_model.IntVar]",
 ) -> None:
     adding, removing = defaultdict(list), defaultdict(list)
     for act, variable in actions.items():
@@ -129,7 +138,7 @@ def _state_change(
 
 
 def _degree(
-    model: cp_model.CpModel, problem: Problem, table: Windows, links: Links, chosen: Chosen, most: int
+    model: "cp_model.CpModel", problem: Problem, table: Windows, links: "Links", chosen: "Chosen", most: int
 ) -> None:
     """Degree before the step + links added in the step <= D_max, for every broker and step."""
     staying = [0] * problem.size
@@ -149,7 +158,7 @@ def _degree(
                 model.add(sum(some) <= most - staying[broker])
 
 
-def _exclusive(model: cp_model.CpModel, table: Windows, chosen: Chosen) -> None:
+def _exclusive(model: "cp_model.CpModel", table: Windows, chosen: "Chosen") -> None:
     for actions in chosen:
         taking_part = defaultdict(list)
         for act, variable in actions.items():
@@ -159,9 +168,11 @@ def _exclusive(model: cp_model.CpModel, table: Windows, chosen: Chosen) -> None:
             model.add_at_most_one(variables)
 
 
-def _objective(model: cp_model.CpModel, table: Windows, chosen: Chosen, aim: Aim) -> None:
+def _objective(model: "cp_model.CpModel", table: Windows, chosen: "Chosen", aim: Aim) -> None:
     if aim.cost is None:
         return
+    from ortools.sat.python import cp_model  # noqa: PLC0415
+
     if aim.slowest:
         most = max((aim.cost(act) for act in table.acts), default=0)
         times = []
@@ -180,8 +191,10 @@ def _objective(model: cp_model.CpModel, table: Windows, chosen: Chosen, aim: Aim
 
 
 def _run(
-    model: cp_model.CpModel, table: Windows, chosen: Chosen, limits: Limits, aim: Aim, watch: Watch
+    model: "cp_model.CpModel", table: Windows, chosen: "Chosen", limits: Limits, aim: Aim, watch: Watch
 ) -> CompactAnswer:
+    from ortools.sat.python import cp_model  # noqa: PLC0415
+
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = max(min(watch.left, aim.seconds), 0.01)
     solver.parameters.num_workers = limits.threads if table.choices > SMALL else 1

@@ -141,3 +141,26 @@ def happening(live: Flags, removed: Ints, added: Ints, guards: Ints) -> Flags:
         for act in range(acts):
             can[step, act] = possible(act, step, live, removed, added, guards)
     return can
+
+
+@njit(cache=True, nogil=True)
+def components(size: int, one: Ints, other: Ints) -> Ints:
+    """The component of each node in the graph with the edges one[e]-other[e], numbered by first nodes."""
+    above = np.arange(size)
+    for edge in range(one.size):
+        a, b = one[edge], other[edge]
+        while above[a] != a:
+            above[a] = above[above[a]]
+            a = above[a]
+        while above[b] != b:
+            above[b] = above[above[b]]
+            b = above[b]
+        above[max(a, b)] = min(a, b)
+    label, count = np.empty(size, np.int64), 0
+    for node in range(size):
+        if above[node] == node:
+            label[node] = count
+            count += 1
+        else:
+            label[node] = label[above[node]]
+    return label

@@ -20,7 +20,7 @@ import numpy as np
 from regraft.model import Bounds, Infeasible, Limits, Proof
 from regraft.plan.action_sets import ACTION_SETS
 from regraft.plan.compact import Aim, CompactAnswer, solve
-from regraft.plan.improve import improve
+from regraft.plan.improve import improve, meets
 from regraft.plan.kernel_tree import Ints
 from regraft.plan.objective import COORDINATION, cost_of
 from regraft.plan.problem import Found, Problem, Shift
@@ -169,6 +169,8 @@ def _dense(steps: Sequence[Sequence[Shift]]) -> Steps:
 
 def prove(search: Search, over: str = "naive") -> Found | Infeasible:
     """The optimum over the action set if time allows; else the best plan found, with the bounds reached."""
+    if over == "naive" and search.best is not None and meets(search):
+        return Found(search.best, search.bounds)
     general = search.bounds
     solver = ExactSolver(search.problem, search.limits, search.watch, over)
     found = (steps_first if search.limits.minimise == "steps" else total_first)(solver, search)

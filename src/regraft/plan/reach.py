@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from regraft.plan import kernel_reach as kernel
 from regraft.plan.kernel_tree import Flags, Ints
@@ -28,9 +26,8 @@ class Ground:
         self.problem = problem
         self.size = problem.size
         self.kept = np.array(sorted(problem.initial & problem.goal), np.int64).reshape(-1, 2)
-        ones = np.ones(len(self.kept))
-        graph = coo_array((ones, (self.kept[:, 0], self.kept[:, 1])), shape=(self.size, self.size))
-        self.island: Ints = connected_components(graph, directed=False)[1].astype(np.int64)
+        one, other = np.ascontiguousarray(self.kept.T)
+        self.island: Ints = kernel.components(self.size, one, other)
         self.kept_keys = self.keys(self.kept[:, 0], self.kept[:, 1])
         self.goal_keys = self.keys(*np.array(sorted(problem.goal), np.int64).reshape(-1, 2).T)
 
@@ -124,12 +121,10 @@ def windows(ground: Ground, steps: int, shifts: Ints) -> Windows | None:
 def regions(table: Windows) -> list[Windows]:
     """The parts of a table that share no link: each can be planned alone."""
     acts = np.unique(np.concatenate([np.array(some, np.int64) for some in table.possible]))
-    count = len(table.links)
     guarded = acts[table.guards[acts] >= 0]
     one = np.concatenate((table.removed[acts], table.removed[guarded]))
     other = np.concatenate((table.added[acts], table.guards[guarded]))
-    graph = coo_array((np.ones(len(one)), (one, other)), shape=(count, count))
-    part = connected_components(graph, directed=False)[1]
+    part = kernel.components(len(table.links), one, other)
     found = []
     for label in np.unique(part[table.removed[acts]]).tolist():
         possible = [[act for act in some if part[table.removed[act]] == label] for some in table.possible]
