@@ -10,11 +10,11 @@ from regraft.model import BadInput, Bounds, Infeasible, Limits, Plan, Topology
 from regraft.plan.bounds import lower_bounds
 from regraft.plan.compact import Aim
 from regraft.plan.fast import TRIES
-from regraft.plan.improve import improve
+from regraft.plan.improve import improve, small
 from regraft.plan.make import admit, framed
 from regraft.plan.objective import Key
 from regraft.plan.problem import Found, Problem, Shift
-from regraft.plan.prove import ExactSolver
+from regraft.plan.prove import ExactSolver, prove
 from regraft.plan.search import Search
 from regraft.plan.verify import verify
 from regraft.plan.watch import Watch
@@ -51,7 +51,10 @@ def _front(problem: Problem, limits: Limits, over: str | None, watch: Watch) -> 
     few = Search(problem, replace(limits, minimise="actions"), watch, bounds)
     for search, share in ((short, 0.5), (few, 0.7)):
         search.first(TRIES)
-        improve(search, share)
+        if small(search):
+            _settle(search, share)
+        else:
+            improve(search, share)
     plans = [*short.archive, *few.archive]
     if short.best is not None and few.best is not None:
         plans += _between(short, few, over)
@@ -64,6 +67,18 @@ def _front(problem: Problem, limits: Limits, over: str | None, watch: Watch) -> 
     # something other than steps is minimised first.
     shortest = short.bounds if limits.minimise == "steps" else general
     return [Found(steps, general if at else shortest) for at, steps in enumerate(front)]
+
+
+def _settle(search: Search, share: float) -> None:
+    """Where the model of all actions is small: the optimum, by a proof that takes at most this share of the
+    time left. Sampling would use up its time, because the ends of a trade-off do not meet both bounds."""
+    whole = search.watch
+    search.watch = Watch(share * whole.left, whole.clock, whole.report)
+    with whole.on_stop(search.watch.stop):
+        found = prove(search)
+    search.watch = whole
+    if isinstance(found, Found):
+        search.bounds = found.bounds
 
 
 def _between(short: Search, few: Search, over: str | None) -> list[tuple[Key, Steps]]:
