@@ -9,7 +9,6 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from ortools.graph.python.max_flow import SimpleMaxFlow
 
 from regraft.heal.gap import Gap, Ints
 
@@ -71,6 +70,9 @@ class FlowCuts:
         heavy = larger[np.argsort(-gap.demand[larger], kind="stable")[:most]]
         self.exact = whole and len(heavy) == len(larger)
         others = np.setdiff1d(np.arange(len(sizes)), heavy)
+        # Few gaps have so many neighbours, and every broker would have to load it.
+        from ortools.graph.python.max_flow import SimpleMaxFlow  # noqa: PLC0415
+
         self._flow = SimpleMaxFlow()
         for arcs in (_pairwise(gap, others, scale), _through_points(gap, heavy, scale)):
             self._flow.add_arcs_with_capacity(*arcs)
