@@ -33,6 +33,8 @@ class Outbox:
 
     def take_sends(self) -> list[Send]:
         """What has to be sent: publications first, then answers to those that came."""
+        if not (self._copies or self._received or self._confirmed):
+            return []
         sends: list[Send] = []
         for link in self.interest.links.values():
             if link.connection is None:
