@@ -211,21 +211,26 @@ async def _watch(overlay: "AnyOverlay", stop: Any) -> int:
     """Waits until told to stop. A broker that ends is reported, and makes the exit code 1."""
     import asyncio
 
-    waiting: dict[asyncio.Task[Any], str] = {
+    waiting: dict[asyncio.Future[Any], str] = {
         asyncio.create_task(overlay.ended(id)): id for id in overlay.topology.ids
     }
     stopped = asyncio.create_task(stop.wait())
+    failed = getattr(overlay, "failed", None)  # of a healing overlay, which watches added nodes by itself
+    faults = set() if failed is None else {failed}
     code = 0
-    while not stopped.done():
-        ended, _ = await asyncio.wait({stopped, *waiting}, return_when=asyncio.FIRST_COMPLETED)
-        for task in ended - {stopped}:
-            if not stopped.done():
-                click.echo(f"broker {waiting[task]} has ended ({task.result()})", err=True)
+    try:
+        while True:
+            ended, _ = await asyncio.wait({stopped, *faults, *waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if stopped.done():
+                return code
+            for task in ended:
+                how = task.result()
+                click.echo(f"broker {waiting.pop(task)} has ended ({how})", err=True)
                 code = 1
-            del waiting[task]
-    for task in waiting:
-        task.cancel()
-    return code
+    finally:
+        for task in (stopped, *waiting):
+            task.cancel()
+        await asyncio.gather(stopped, *waiting, return_exceptions=True)
 
 
 def _rows(overlay: "AnyOverlay") -> dict[str, dict[str, Any]]:

@@ -105,6 +105,8 @@ class HealingOverlay:
         """Brokers for which a task runs `ended`."""
         self._started: dict[str, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.failed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        """Raises what has ended one of the tasks here, such as a restart that is impossible."""
 
     async def __aenter__(self) -> "HealingOverlay":
         self._run_task(self._follow_wanted())
@@ -118,7 +120,12 @@ class HealingOverlay:
     def _run_task(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._task_ended)
+
+    def _task_ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (fault := task.exception()) is not None and not self.failed.done():
+            self.failed.set_exception(fault)
 
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
@@ -166,7 +173,12 @@ class HealingOverlay:
         while True:
             with contextlib.suppress(CoordError):
                 async for id, beside in wanted(self._coord, self._layout):
-                    await self._start(id, beside)
+                    try:
+                        await self._start(id, beside)
+                    except CoordError:
+                        raise
+                    except RegraftError as fault:
+                        click.echo(f"broker {id} cannot be started: {fault}", err=True)
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _start(self, id: str, beside: tuple[str, ...]) -> None:
