@@ -441,6 +441,24 @@ def test_while_zookeeper_is_away_nothing_is_approved_and_it_is_probed() -> None:
     loop.asked(c.Deploy)
 
 
+def test_what_fails_is_not_probed_before_its_time() -> None:
+    loop = Driven("propose", back_off_seconds=5.0)
+    loop.give(e.Failed(at=loop.now, part="coordination", reason="no answer"))
+    assert not [each for each in loop.wait(4.9) if isinstance(each, c.Probe)]
+    assert [each for each in loop.wait(0.1) if isinstance(each, c.Probe)]
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_loop_that_only_observes_refuses_what_healing_wants(paused: bool) -> None:
+    loop = Driven("automatic" if paused else "observe")
+    if paused:
+        loop.give(e.Paused(at=loop.now, by="ann", reason="a holiday"))
+    loop.give(e.IntentRaised(at=loop.now, id="i1", intent=Delete(broker="c")))
+    why = "the loop is paused" if paused else "the loop only observes"
+    assert loop.asked(c.AnswerIntents) == c.AnswerIntents(intents=("i1",), done=False, reason=why)
+    assert not loop.state.wanted
+
+
 def test_a_run_that_lost_zookeeper_continues_when_it_is_back() -> None:
     loop = Driven("automatic")
     plan = loop.proposal()
