@@ -55,7 +55,9 @@ def test_capacity_reports_the_fuller_of_brokers_and_links() -> None:
 
 
 def test_a_latency_that_is_not_known_is_neither_kept_nor_broken() -> None:
-    assert named(CHAIN, Limits(latency_ms=5))["latency"] is None
+    unknown = next(each for each in judge(seen(CHAIN), Limits(latency_ms=5)) if each.goal == "latency")
+    assert (unknown.kept, unknown.hard) == (None, True)
+    assert unknown.reason.endswith("cannot be said (at most 5 ms)")
     timed = Topology(CHAIN.brokers, tuple(Link(link.ends, latency_ms=2.0) for link in CHAIN.links))
     assert named(timed, Limits(latency_ms=5))["latency"] is False
     assert named(timed, Limits(latency_ms=6))["latency"] is True
@@ -75,6 +77,15 @@ def test_a_mesh_is_judged_by_k_links_and_diameter() -> None:
     assert named(line, Limits(), wanted)["validity"] is True  # connected once is connected
     path = Topology.of([("a", "b"), ("b", "c")], ["d"], kind="mesh")
     assert named(path, Limits(), wanted)["validity"] is False
+
+
+def test_a_mesh_says_how_many_topics_are_not_connected() -> None:
+    wanted = Workload(interest={"t": frozenset("abcd"), "u": frozenset("ad"), "v": frozenset("ab")})
+    reasons = []
+    for links in ([("a", "b"), ("b", "c")], [("a", "b"), ("b", "c"), ("a", "d")]):
+        verdicts = judge(seen(Topology.of(links, "abcd", kind="mesh"), wanted), Limits())
+        reasons += [each.reason for each in verdicts if each.goal == "validity"]
+    assert reasons == ["2 topics are not connected", "every topic is connected"]
 
 
 def test_a_candidate_is_taken_for_the_first_goal_that_it_improves() -> None:

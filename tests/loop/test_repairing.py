@@ -24,6 +24,12 @@ def test_what_healing_wants_becomes_a_topology() -> None:
     assert ("a", "c") in shifted.by_ends
 
 
+def test_a_broker_that_leaves_a_mesh_takes_only_its_own_links_along() -> None:
+    ring = Topology.of([*pairwise("abcdef"), ("a", "f")], kind="mesh")
+    gone = wanted_topology(ring, [Delete(broker="c")], (), None)
+    assert gone == Topology.of([("a", "b"), ("d", "e"), ("e", "f"), ("a", "f")], kind="mesh")
+
+
 def test_an_intent_that_cannot_be_carried_out_is_refused_with_a_reason() -> None:
     def after(intent: object) -> Topology | str:
         return wanted_topology(CHAIN, [intent], (), None)  # type: ignore[list-item]

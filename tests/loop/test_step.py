@@ -346,6 +346,27 @@ def test_the_budget_of_an_hour_makes_a_plan_wait_for_a_person() -> None:
     assert loop.asked(c.Deploy).running.plan == plan
 
 
+def test_a_budget_that_a_person_has_overdrawn_has_nothing_left() -> None:
+    loop = Driven("automatic", actions_per_hour=5, cool_down_seconds=0.0)
+    loop.give(e.Approved(at=loop.now, plan=loop.proposal(actions=9), by="ann"))
+    loop.deployed(actions=9)
+    loop.proposal(actions=1)
+    assert "has 0 left" in loop.said[-1][1]
+
+
+def test_a_design_that_succeeds_after_failures_ends_the_trouble() -> None:
+    """Only using it shows that it works: after the wait it is used once, and not when it fails again."""
+    loop = Driven("automatic", back_off_seconds=5.0)
+    loop.window()
+    loop.give(e.Failed(at=loop.now, part="design", reason="no memory", ticket=loop.asked(c.Design).ticket))
+    assert loop.state.only_observes is not None
+    loop.wait(5)
+    loop.window()
+    loop.design(0.001)
+    assert loop.state.troubles == {}
+    assert "recovered" in loop.kinds()
+
+
 def test_outside_the_maintenance_windows_a_plan_waits_until_one_begins() -> None:
     loop = Driven("automatic", maintenance=(slot("01:00-02:00"),))
     loop.proposal()

@@ -25,12 +25,10 @@ def raised(draft: StepDraft, event: events.IntentRaised) -> None:
     if any(each.id == event.id for each in known):
         return
     draft.set(wanted=(*draft.state.wanted, Wanted(id=event.id, intent=event.intent, at=event.at)))
-    if (why := _only_observes(draft.state)) is not None:
-        _give_up(draft, why)
-        return
-    draft.log("healing", f"{describe(event.intent)}: taken up", acted=True)
-    _stop_run_for_traffic(draft)
-    repair_if_wanted(draft)
+    if _only_observes(draft.state) is None:
+        draft.log("healing", f"{describe(event.intent)}: taken up", acted=True)
+        _stop_run_for_traffic(draft)
+    # After every event `step` plans what is wanted, or gives it up: `repair_if_wanted`.
 
 
 def _only_observes(state: State) -> str | None:
