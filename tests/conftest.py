@@ -5,7 +5,7 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -46,6 +46,16 @@ def pytest_configure(config: pytest.Config) -> None:
         guard.communicate()
 
     config.add_cleanup(end)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Whatever collecting loads is kept, so to look for garbage meanwhile took a fifth of its time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
