@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from tests.web.asking import TOKENS
 
 from regraft.testing import web_overlay as made
-from regraft.testing.web_server import Background, background, browser
+from regraft.testing.web_server import ARGUMENTS, Background, background, browser
 from regraft.testing.web_service import MemoryService
 from regraft.web.settings import WebSettings
 from regraft.web.users import Role, Users
@@ -28,7 +28,7 @@ GRAPH = "document.querySelector('main:not([hidden]) .graph')?.graph"
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield running
         running.close()
 

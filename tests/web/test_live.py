@@ -21,7 +21,7 @@ from regraft.model.workload import Workload
 from regraft.serve.running import running_service
 from regraft.serve.service import Service
 from regraft.testing.healing_overlay import HealingOverlay, healing_overlay
-from regraft.testing.web_server import browser
+from regraft.testing.web_server import ARGUMENTS, browser
 from regraft.web.serving import serving
 
 CHROMIUM = browser()
@@ -95,7 +95,7 @@ async def on_a_page(folder: Path, *steps: Steps) -> None:
             serving(service, configuration.web) as here,
             async_playwright() as playwright,
         ):
-            chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
             page = await chromium.new_page(viewport={"width": 1440, "height": 900})
             faults: list[str] = []
             page.on("pageerror", lambda fault: faults.append(str(fault)))

@@ -10,7 +10,7 @@ from tests.web.asking import TOKENS
 from tests.web.test_dashboard import CHROMIUM, WIDE, Watched, links_shown, until, until_brokers
 
 from regraft.serve import views as v
-from regraft.testing.web_server import Background, background
+from regraft.testing.web_server import ARGUMENTS, Background, background
 from regraft.testing.web_service import MemoryService
 from regraft.web.settings import WebSettings
 from regraft.web.users import Role, Users
@@ -35,7 +35,7 @@ CROSSED = """(graph) => graph.nodes().map((node) => {
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield running
         running.close()
 

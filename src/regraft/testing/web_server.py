@@ -13,6 +13,30 @@ from regraft.web.serving import serving
 from regraft.web.settings import WebSettings
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+UNUSED = (
+    # A window of Chromium loads two pages of its own for the list below its address bar, and keeps a process
+    # ready for the next site: for tests that open many windows that is more work than the page under test.
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxAimPopup",
+    "WebUIOmniboxFullPopup",
+    "SpareRendererForSitePerProcess",
+    # What Playwright switches off: Chromium obeys only the last of several lists.
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay",
+    "MediaRouter",
+    "PaintHolding",
+    "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "OptimizationHints",
+    "NetworkTimeServiceQuerying",
+    "AimEnabled",
+    "PreconnectToSearch",
+)
+ARGUMENTS = ("--no-sandbox", f"--disable-features={','.join(UNUSED)}")
+"""With which tests start the browser."""
 T = TypeVar("T")
 
 
