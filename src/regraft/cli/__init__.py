@@ -8,6 +8,9 @@ __all__ = ["main"]
 def main() -> None:
     """The console script. Imports inside the `try`, so that Ctrl-C while loading ends without a traceback."""
     try:
+        from regraft.processes.collecting import collect_seldom
+
+        collect_seldom()
         from regraft.cli.entry import main as group
 
         group()

@@ -16,6 +16,7 @@ IDLE = 0.02
 IDLE_ROUNDS = 8
 GROWTH = 1.5
 """Everything is looked at again when it has grown by this factor."""
+NEW_OBJECTS = 700
 NEVER = 1_000_000_000
 
 
@@ -30,7 +31,7 @@ class SetAside:
     def begin(self) -> None:
         gc.collect()
         gc.freeze()
-        gc.set_threshold(gc.get_threshold()[0], NEVER, NEVER)
+        gc.set_threshold(NEW_OBJECTS, NEVER, NEVER)
         self._looked_at = gc.get_freeze_count()
 
     def round(self, used: float) -> bool:
