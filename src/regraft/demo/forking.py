@@ -18,7 +18,7 @@ from typing import Any
 from regraft.processes.children import end_all
 from regraft.processes.orphans import end_with_parent
 
-PRELOADED = ["__main__", "regraft.demo.children"]
+PRELOADED = ["__main__", "regraft.demo.children", "regraft.demo.preloaded"]
 LOOK_SECONDS = 0.05
 LINE_BYTES = 2**24
 
