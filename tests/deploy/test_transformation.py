@@ -6,7 +6,6 @@ reordered, and the links are those that the journal names.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -74,9 +73,10 @@ def commits_alone(patch: pytest.MonkeyPatch) -> None:
     """An agent that is ready does not ask the others."""
     decide = Agent._decide
 
-    def alone(self: Agent, path, known, change, view, now):  # type: ignore[no-untyped-def]
-        own = dict.fromkeys(change.brokers, view.statuses[self.broker])
-        return decide(self, path, known, change, replace(view, statuses={**view.statuses, **own}), now)
+    def alone(self: Agent, path, known, view, changes, now):  # type: ignore[no-untyped-def]
+        for name in known.doing.change.brokers:
+            view.statuses = {**view.statuses, name: view.statuses[self.broker]}
+        return decide(self, path, known, view, changes, now)
 
     patch.setattr(Agent, "_decide", alone)
 

@@ -64,8 +64,6 @@ class Decide(NamedTuple):
 Do: TypeAlias = Prepare | Commit | Abort | Report | Decide
 
 
-NO_STATUS = Status()
-NO_STAGE = Stage(stage=Reported.NOTHING)
 RANK_SECONDS = 0.1
 """Seconds that the second broker of a change waits for the first one to decide; the third waits twice as
 long."""
@@ -107,22 +105,20 @@ class Agent:
         """When all participants were first known to be ready."""
 
     def react(self, view: AgentView, now: float) -> list[Do]:
-        mine = view.statuses.get(self.broker, NO_STATUS)
+        mine = view.statuses.get(self.broker, Status())
         out: list[Do] = []
         changes: dict[str, Stage] = {}
         for path in view.command.actions:
             known = view.actions.get(path)
-            if known is None:
+            if known is None or self.broker not in known.doing.change.brokers:
                 continue
             change = known.doing.change
-            if self.broker not in change.brokers:
-                continue
             self.since.setdefault(change.id, now)
-            out += self._tell_broker(known.doing, change, view, mine)
-            stage = self._stage(known.doing, change.id, view, mine)
+            out += self._tell_broker(known.doing, view, mine)
+            stage = self._stage(known.doing, view, mine)
             if stage.stage:
                 changes[change.id] = self._timed(stage, mine, change.id, now)
-            out += self._decide(path, known, change, view, now)
+            out += self._decide(path, known, view, changes, now)
         out += self._strays(view)
         if self.since:  # every change that all are ready for is in it
             ids = {known.doing.change.id for known in view.actions.values()}
@@ -132,24 +128,25 @@ class Agent:
             out.append(Report(msgspec.structs.replace(mine, changes=changes)))
         return out
 
-    def _tell_broker(self, doing: Doing, change: LinkChange, view: AgentView, mine: Status) -> list[Do]:
+    def _tell_broker(self, doing: Doing, view: AgentView, mine: Status) -> list[Do]:
         """What the broker has to be told about this action."""
-        id = change.id
+        id = doing.change.id
         if view.stages is None:
             return []
         stage = view.stages.get(id, "")
         is_told = stage or mine.stage(id) or id in view.refused
         if doing.state == ActionState.PREPARING and not is_told:
-            return [Prepare(change)]
+            return [Prepare(doing.change)]
         if doing.state == ActionState.COMMITTED and stage in (Reported.READY, IN_DOUBT):
             return [Commit(id)]
         if doing.state == ActionState.ABORTED and stage and stage != Reported.COMMITTED:
             return [Abort(id)]
         return []
 
-    def _stage(self, doing: Doing, id: str, view: AgentView, mine: Status) -> Stage:
-        """What is to be reported about this action, whose change under way has this id."""
-        before = mine.changes.get(id, NO_STAGE)
+    def _stage(self, doing: Doing, view: AgentView, mine: Status) -> Stage:
+        """What is to be reported about this action."""
+        id = doing.change.id
+        before = mine.changes.get(id, Stage(stage=Reported.NOTHING))
         if view.stages is None:
             return before
         stage = view.stages.get(id, "")
@@ -178,16 +175,17 @@ class Agent:
         return msgspec.structs.replace(stage, milliseconds=round(1000 * (now - self.since[id]), 3))
 
     def _decide(
-        self, path: str, known: KnownAction, change: LinkChange, view: AgentView, now: float
+        self, path: str, known: KnownAction, view: AgentView, changes: Mapping[str, Stage], now: float
     ) -> list[Do]:
         doing, version = known
         if doing.state != ActionState.PREPARING or version < 0:
             return []
-        id = change.id
-        others = {name: view.statuses.get(name, NO_STATUS) for name in change.brokers}
-        stages = {name: status.changes.get(id, NO_STAGE) for name, status in others.items()}
+        id = doing.change.id
+        others = {name: view.statuses.get(name, Status()) for name in doing.change.brokers}
+        nothing = Stage(stage=Reported.NOTHING)
+        stages = {name: status.changes.get(id, nothing) for name, status in others.items()}
         if all(stage.stage == Reported.READY for stage in stages.values()):
-            rank = change.brokers.index(self.broker)
+            rank = doing.change.brokers.index(self.broker)
             waited = now - self._all_ready.setdefault(id, now)
             if waited < rank * RANK_SECONDS:
                 return []  # one decision is enough; those of the others would only fail

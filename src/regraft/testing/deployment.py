@@ -23,15 +23,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Record)
 LAYOUT = Layout()
-NO_COMMAND = Command()
 PLAN, TOPOLOGY = LAYOUT.plan, LAYOUT.topology
 command_path, status_path = cache(LAYOUT.command), cache(LAYOUT.status)
-
-
-@cache
-def action_path(id: str) -> str:
-    """The node of the action that a change belongs to."""
-    return LAYOUT.action(*map(int, id.split(":")[1].split(".")))
 
 
 def of_type(held: StoredRecord | None, kind: type[R]) -> R | None:
@@ -47,7 +40,6 @@ class Shell:
         self.name = name
         self.up = False
         self.life = 0
-        self._draw = world.rng.random
 
     def start(self) -> None:
         self.up = True
@@ -65,7 +57,7 @@ class Shell:
 
     def _later(self, action: object, slow: float = 0.04) -> None:
         assert callable(action)
-        draw = self._draw
+        draw = self.world.rng.random
         life, delay = self.life, 0.001 + (slow - 0.001) * draw()
         if draw() < 0.01:
             delay += self.world.rng.uniform(0.5, 3.0)
@@ -82,9 +74,6 @@ class AgentNode(Shell):
         self.refused: dict[str, str] = {}
         self._at_rest = -1
         """How many writes there had been when the agent last had nothing to do and nothing to wait for."""
-        self._looked: tuple[Mapping[str, StoredRecord], dict[str, str] | None, agent_core.AgentView] | None
-        self._looked = None
-        """What the last view was made from, and the view: often nothing has changed since."""
 
     def look(self) -> None:
         if not self.ensemble.away and (self._at_rest != self.ensemble.writes or self.broker.stages() != {}):
@@ -93,37 +82,26 @@ class AgentNode(Shell):
         self._later(self.look, 0.1)
 
     def _decide(self, seen: "Mapping[str, StoredRecord]", writes: int) -> None:
-        stages = self.broker.stages()
-        view = self._view(seen, stages)
-        todo = self.core.react(view, self.world.clock.now)
-        self._at_rest = -1 if todo or view.actions or stages != {} else writes
-        for do in todo:
-            self._later(lambda do=do: self._do(do, seen), 0.02)
-
-    def _view(
-        self, seen: "Mapping[str, StoredRecord]", stages: dict[str, str] | None
-    ) -> agent_core.AgentView:
-        if self._looked is not None and self._looked[0] is seen and self._looked[1] == stages:
-            return self._looked[2]
         name = self.broker.name
         own = seen.get(command_path(name))
-        command = of_type(own, Command) or NO_COMMAND
+        command = of_type(own, Command) or Command()
         run = of_type(seen.get(PLAN), Run)
-        named = [action_path(id) for id in stages or {}]
+        stages = self.broker.stages()
+        named = [LAYOUT.action(*map(int, id.split(":")[1].split("."))) for id in stages or {}]
         actions = {
             path: agent_core.KnownAction(doing, seen[path].version)
             for path in dict.fromkeys((*command.actions, *named))
             if (doing := of_type(seen.get(path), Doing)) is not None
         }
         near = {each for known in actions.values() for each in known.doing.change.brokers} | {name}
-        statuses = {
-            each: of_type(seen.get(status_path(each)), Status) or agent_core.NO_STATUS for each in near
-        }
+        statuses = {each: of_type(seen.get(status_path(each)), Status) or Status() for each in near}
         version = own.version if own is not None else -1
         id = run.id if run else ""
         view = agent_core.AgentView(command, actions, statuses, stages, self.refused, id, version)
-        self._looked = seen, stages, view
-        return view
+        todo = self.core.react(view, self.world.clock.now)
+        self._at_rest = -1 if todo or actions or stages != {} else writes
+        for do in todo:
+            self._later(lambda do=do: self._do(do, seen), 0.02)
 
     def _do(self, do: Do, seen: "Mapping[str, StoredRecord]") -> None:
         if isinstance(do, Report):
@@ -158,8 +136,6 @@ class DeployerNode(Shell):
 
     def begin(self) -> None:
         self.core = Deployer(LAYOUT)
-        self._looked: tuple[Mapping[str, StoredRecord], int, deployer_core.RunView] | None = None
-        """What the last view was made from, and the view: often nothing has changed since."""
 
     @property
     def lease(self) -> str:
@@ -191,19 +167,9 @@ class DeployerNode(Shell):
             self.ensemble.holder = ""
 
     def _decide(self, seen: "Mapping[str, StoredRecord]") -> None:
-        view = self._view(seen)
-        if view is None:
-            return
-        for transaction in self.core.next(view, self.world.clock.now):
-            self._later(lambda t=transaction: self.ensemble.commit(t, self.lease), 0.02)
-
-    def _view(self, seen: "Mapping[str, StoredRecord]") -> deployer_core.RunView | None:
-        brokers = len(self.world.brokers)
-        if self._looked is not None and self._looked[0] is seen and self._looked[1] == brokers:
-            return self._looked[2]
         run, topology = of_type(seen.get(PLAN), Run), of_type(seen.get(TOPOLOGY), Current)
         if run is None or topology is None:
-            return None
+            return
         prefix = LAYOUT.actions(run.step) + "/"
         view = deployer_core.RunView(
             KnownRecord(run, seen[PLAN].version),
@@ -216,8 +182,8 @@ class DeployerNode(Shell):
             self._of(seen, command_path),
             {name: known.value for name, known in self._of(seen, status_path, Status).items()},
         )
-        self._looked = seen, brokers, view
-        return view
+        for transaction in self.core.next(view, self.world.clock.now):
+            self._later(lambda t=transaction: self.ensemble.commit(t, self.lease), 0.02)
 
     def _of(
         self, seen: "Mapping[str, StoredRecord]", path: object, kind: type = Command

@@ -114,15 +114,11 @@ class HealingNode:
         if self._rules is not self.director.database.rules:
             self._rules = rules = self.director.database.rules
             self.tell(events.RulesSeen(rules))
-        owners, lives = self.world.owners, self._lives
-        others = [
-            broker
-            for broker, owner in owners.items()
-            if lives.get(broker) != owner.life and owner.holder is not None and broker in self._followed
-        ]
-        for broker in sorted(others):
-            lives[broker] = owners[broker].life
-            self.tell(events.OwnerSeen(broker, value_of(self.world, broker)))
+        for broker in sorted(self._followed & self.world.owners.keys()):
+            owner = self.world.owners[broker]
+            if owner.holder is not None and self._lives.get(broker) != owner.life:
+                self._lives[broker] = owner.life
+                self.tell(events.OwnerSeen(broker, value_of(self.world, broker)))
 
     def _near(self, node: OwnedNode) -> list[str]:
         return sorted(node.core.tables.sides) if node.up else []

@@ -10,7 +10,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from heapq import heappop, heappush
 from random import Random
 from typing import Protocol
@@ -56,7 +55,8 @@ class Trace:
         self._hash = hashlib.blake2b(digest_size=16)
 
     def frame(self, end: "End", body: bytes, messages: Sequence[AnyMessage]) -> None:
-        self._hash.update(b"%.6f %b%b" % (self.clock.now, end.label, body))
+        self._hash.update(b"%.6f %d %s" % (self.clock.now, end.number, end.node.name.encode()))
+        self._hash.update(body)
         if self.keep and messages:
             self.lines += [
                 f"{self.clock.now:9.4f} {end.peer.node.name} -> {end.node.name} [{end.number}] {message}"
@@ -110,7 +110,6 @@ class End:
     def __init__(self, number: int, node: Node, now: float) -> None:
         self.number = number
         self.node = node
-        self.label = f"{number} {node.name}".encode()
         self.wire = Wire()
         self.open = True
         self.cut = False
@@ -134,8 +133,7 @@ class Network:
         self._next = 0
 
     def delay(self) -> float:
-        weather = self.weather
-        return weather.fastest + (weather.slowest - weather.fastest) * self.rng.random()
+        return self.rng.uniform(self.weather.fastest, self.weather.slowest)
 
     def connect(self, caller: Node, called: Node) -> tuple[End, End]:
         self._next += 1
@@ -181,7 +179,7 @@ class Network:
         return None
 
     def _carry(self, to: End, data: bytes, delay: float) -> None:
-        self.clock.after(delay, partial(self._arrive, to, data))
+        self.clock.after(delay, lambda: self._arrive(to, data))
 
     def _arrive(self, end: End, data: bytes) -> None:
         if not end.open or end.cut:

@@ -280,35 +280,6 @@ class Broker(Conversing):
     def _flush(self) -> list[Effect]:
         """Everything that the last event caused."""
         self.claims.now = self.now
-        relink, sessions, claims = self.relink, self.sessions, self.claims
-        if relink.changed or relink.adopted:
-            self._follow_relink()
-        if self.tables.has_news:
-            self._open_links()
-        relink.advance()
-        if sessions.held_back:
-            sessions.admit()
-        if claims.waiting:
-            claims.ask(self._filters_in_place)
-        if claims.asked:
-            claims.answer()
-        out: list[Effect] = [*relink.stores, *sessions.stores(), *self._out]
-        self._out, relink.stores = [], []
-        if self.tables.has_news:
-            out += self._updates()
-        sessions.placed()
-        for part in (sessions, claims, relink):
-            if part.out:
-                out += part.out
-                part.out = []
-        if relink.after:
-            out += relink.after
-            relink.after = []
-        out += self.forwarding.take_sends()
-        return out
-
-    def _follow_relink(self) -> None:
-        """Links have changed, or connections have become links."""
         changed = self._relinked()
         adopted, self.relink.adopted = self.relink.adopted, []
         for connection, link, early in adopted:
@@ -318,6 +289,25 @@ class Broker(Conversing):
         if self._relinked() or changed:
             links = encode_neighbours(self.configured, self.tables.sides)
             self.relink.stores.insert(0, Store(NEIGHBOURS, links))
+        if self.tables.has_news:
+            self._open_links()
+        self.relink.advance()
+        if self.sessions.held_back:
+            self.sessions.admit()
+        self.claims.ask(self._filters_in_place)
+        self.claims.answer()
+        out: list[Effect] = [*self.relink.stores, *self.sessions.stores(), *self._out]
+        self._out, self.relink.stores = [], []
+        if self.tables.has_news:
+            out += self._updates()
+        self.sessions.placed()
+        for part in (self.sessions, self.claims, self.relink):
+            out += part.out
+            part.out = []
+        out += self.relink.after
+        self.relink.after = []
+        out += self.forwarding.take_sends()
+        return out
 
     def _updates(self) -> Iterator[Send]:
         self.tables.has_news = False

@@ -78,7 +78,7 @@ class Watching:
     def seen(self, busy: Iterable[str]) -> None:
         """Messages go to these neighbours. Now and then the watches are brought up to date."""
         there = set(busy)
-        for name in self.detector.peers:
+        for name in sorted(self.detector.peers):
             self.detector.busy(name, name in there)
         if self._known.now > self._looked + LOOK_SECONDS:
             self.watch()

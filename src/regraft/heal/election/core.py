@@ -37,16 +37,12 @@ class Elections:
         self.suspected: set[str] = set()
         self._over: OrderedDict[str, None] = OrderedDict()
         self._early: deque[_Early] = deque(maxlen=EARLY)
-        self._due: float | None = None
-        self._is_due_known = True
-        """Whether no ballot has changed since `_due` was found."""
 
     def begin(self, grant: Grant, now: float) -> list[Effect]:
         """The database's answer, from itself or through another member."""
         own = grant.member(self.me)
         if grant.id in self.open or grant.id in self._over or own is None or own.life != self.life:
             return []
-        self._is_due_known = False
         ballot = self.open[grant.id] = self.ballot(self.me, grant, self.settings, self.suspected)
         effects = ballot.begin(now)
         early = [each for each in self._early if each.message.election == grant.id]
@@ -68,7 +64,6 @@ class Elections:
             return []
         if not self.belongs(ballot.grant, sender, message):
             return []
-        self._is_due_known = False
         return ballot.receive(sender, message, now)
 
     def belongs(self, grant: Grant, sender: str, message: Message) -> bool:
@@ -77,14 +72,12 @@ class Elections:
 
     def chosen(self, election: str, view: int, decision: Decision, now: float) -> list[Effect]:
         """The answer to `Choose`."""
-        self._is_due_known = False
         ballot = self.open.get(election)
         return ballot.chosen(view, decision, now) if ballot else []
 
     def suspect(self, broker: str, now: float) -> list[Effect]:
         """The failure detector suspects this broker: no election waits for it as a leader."""
         self.suspected.add(broker)
-        self._is_due_known = False
         return [effect for ballot in list(self.open.values()) for effect in ballot.suspected(broker, now)]
 
     def carried_out(self, election: str) -> None:
@@ -97,9 +90,6 @@ class Elections:
         self.suspected.discard(broker)
 
     def tick(self, now: float) -> list[Effect]:
-        if not self.open:
-            return []
-        self._is_due_known = False
         effects = [effect for ballot in list(self.open.values()) for effect in ballot.tick(now)]
         for id in [id for id, ballot in self.open.items() if ballot.forgettable(now)]:
             del self.open[id]
@@ -110,7 +100,4 @@ class Elections:
 
     def next_due(self) -> float | None:
         """When `tick` has something to do."""
-        if not self._is_due_known:
-            self._due = min([ballot.due for ballot in self.open.values()], default=None)
-            self._is_due_known = True
-        return self._due
+        return min([ballot.due for ballot in self.open.values()]) if self.open else None
