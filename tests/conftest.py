@@ -74,11 +74,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 QUICK = {
     # Tables of a few rows: compiling for them takes longer than reading them. Whoever starts the command,
     # or a cluster, has what users have.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:NewSize=400m "
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms1800m -Xmn1200m "
     "-XX:CompileThresholdScaling=3",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+    # By default each sum of a few rows takes tens of megabytes, and Java collects garbage for them.
+    "spark.buffer.pageSize": "1m",
 }
 
 

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regraft.measure.java_names import remember_classes
 from regraft.model import BadInput, RegraftError
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ SETTINGS = {
 STATIC = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Nobody looks at descriptions of earlier plans, so they are short, and few are kept.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.ui.retainedExecutions": "10",
     "spark.log.level": "ERROR",
     "spark.sql.streaming.stopTimeout": "60s",
     # On a busy machine a worker may need longer than the default of 15 s to authenticate.
@@ -93,7 +97,13 @@ QUICK = {JAVA: f"{_ONCE} -XX:CompileThresholdScaling=3 -XX:NewSize=400m -XX:Init
 it would take longer than it saves. Also for a stream, in which workers read and count, and Java does little
 but plan."""
 QUICK_BYTES = 1 << 30
-SMALL = {JAVA: _ONCE, "spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
+SMALL = {
+    JAVA: _ONCE,
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    # Each sum and sort takes a page. By default that is tens of megabytes, which Java has to clear.
+    "spark.buffer.pageSize": "1m",
+}
 """For small inputs: replanning, and compiling at all, would take longer than the work."""
 SMALL_BYTES = 32 << 20
 LOW_PRIORITY = 10
@@ -180,7 +190,9 @@ def _drive(master: str, memory: str | None, more: Mapping[str, str], low_priorit
     for key, value in settings.items():
         builder = builder.config(key, value)
     _launch({"spark.master": master, "spark.app.name": NAME} | settings, low_priority)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    remember_classes(session.sparkContext._jvm)
+    return session
 
 
 def _launch(settings: Mapping[str, str], low_priority: bool) -> None:
