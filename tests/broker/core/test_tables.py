@@ -2,6 +2,7 @@
 
 from regraft.broker.core.sides import Side
 from regraft.broker.core.tables import Tables
+from regraft.protocol.messages import Update
 
 
 class Counted(dict[str, Side]):
@@ -26,3 +27,18 @@ def test_a_neighbour_that_was_told_everything_costs_no_look_at_the_others() -> N
     assert sides.walks == 0
     sides["n7"].veil = "n8"  # what was said without a veil was not said with one
     assert tables.update("n7") is not None
+
+
+def test_what_a_neighbour_withdraws_before_it_has_told_all_may_have_covered_something() -> None:
+    """In its life before the neighbour had told of a subscription that covers all others behind it. In this
+    one it has not heard of those again when the client withdraws it."""
+    tables = Tables(["b0"])
+    tables.heard("b0", Update(subscriptions=[("b0/s1/1", "TRUE")], all_subscriptions=True))
+    tables.connected("b0")
+    tables.heard("b0", Update(subscriptions=[("b0/s1/1", "TRUE")]))
+    tables.heard("b0", Update(gone_subscriptions=["b0/s1/1"]))
+    assert list(tables.subscriptions) == ["b0/s1/1"]  # publications for the hidden ones are kept
+    tables.heard("b0", Update(subscriptions=[("b1/s0/1", "x > 4")], all_subscriptions=True))
+    assert list(tables.subscriptions) == ["b1/s0/1"]
+    tables.heard("b0", Update(gone_subscriptions=["b1/s0/1"]))
+    assert not tables.subscriptions  # now it knows what it withdraws

@@ -9,7 +9,8 @@ Rules (IPITT §III-A, OCBR §2, and what makes them hold across crashes):
   only after the subscriptions that overlap it were told, so that a publisher whose advertisement is in place
   reaches every subscriber.
 - What a neighbour told before its connection broke stays valid until it has told everything again. `doubtful`
-  holds what it has not repeated yet; that is dropped when the neighbour says that it was all.
+  holds what it has not repeated yet, and the subscriptions that it has withdrawn meanwhile; that is dropped
+  when the neighbour says that it was all.
 - A broker says "all" to a neighbour once it has heard "all" from every other one (in this life). On a
   tree this begins at the leaves and comes to an end.
 """
@@ -223,7 +224,11 @@ class Tables:
             side.doubtful_subscriptions.discard(id)
             self.subscribe(id, parse(text), name)
         for id in update.gone_subscriptions:
-            self._unsubscribe_from(name, id)
+            if side.heard_all:
+                self._unsubscribe_from(name, id)
+            elif id in side.subscriptions:
+                # It may have covered others that a neighbour in a new life has not heard of again.
+                side.doubtful_subscriptions.add(id)
         for id in update.gone_advertisements:
             self._unadvertise_from(name, id)
         heard = side.heard_unaware if side.unaware else side.heard
