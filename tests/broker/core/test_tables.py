@@ -42,3 +42,17 @@ def test_what_a_neighbour_withdraws_before_it_has_told_all_may_have_covered_some
     assert list(tables.subscriptions) == ["b1/s0/1"]
     tables.heard("b0", Update(gone_subscriptions=["b1/s0/1"]))
     assert not tables.subscriptions  # now it knows what it withdraws
+
+
+def test_a_neighbour_that_is_removed_before_it_has_told_anything_holds_no_subscription_up() -> None:
+    """A broker that is restarted while a neighbour is detached knows it, and never hears of it again."""
+    tables = Tables(["b2", "x"])
+    tables.connected("b2")
+    told = Update(subscriptions=[("b1/s1/1", "x > 2")], all_advertisements=True, all_subscriptions=True)
+    tables.heard("b2", told)
+    first = tables.update("b2")
+    assert first is None or not first.placed_subscriptions
+    tables.remove_side("x")
+    update = tables.update("b2")
+    assert update is not None
+    assert update.placed_subscriptions == ["b1/s1/1"]

@@ -439,7 +439,7 @@ class Tables:
                 entry.waiting.discard(name)
                 if successor and entry.owed and self.sides[successor].showing.doubt(entry.id):
                     entry.waiting.add(successor)
-                self._subscribed(entry)
+            self._subscribed(entry)  # all wait for the advertisements of a side that has told nothing yet
         for entry in [*self.advertisements.values()]:
             if name in entry.waiting:
                 entry.waiting.discard(name)
