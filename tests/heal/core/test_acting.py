@@ -101,6 +101,30 @@ def test_a_dead_broker_gets_a_deputy_which_its_neighbours_are_told_of() -> None:
     assert leader.driven.asked(Retire) == []
 
 
+def test_two_decisions_about_the_same_broker_make_one_deputy() -> None:
+    """A second one in this process would end the first, and its end would be taken for that of both."""
+    leader = Leader()
+    first, second = (
+        leader.known.begin(leader.acting.carry_out(Delete(broker="b2"), crash=True)) for _ in range(2)
+    )
+    leader.driven.pass_time(5.0)
+    assert (first.over.value, second.over.value) == ("", "")
+    assert len(leader.driven.asked(StandIn)) == 1
+    assert leader.deputies == ["b2"]
+
+
+def test_a_decision_whose_predecessor_has_failed_tries_again() -> None:
+    leader = Leader()
+    taken = [*[NotTaken("it has changed meanwhile")] * 5, owner(2, by="b1")]
+    leader.driven.answers[StandIn] = lambda request: taken.pop(0)
+    first, second = (
+        leader.known.begin(leader.acting.carry_out(Delete(broker="b2"), crash=True)) for _ in range(2)
+    )
+    leader.driven.pass_time(5.0)
+    assert (first.over.value, second.over.value) == ("it has changed meanwhile", "")
+    assert leader.deputies == ["b2"]
+
+
 def test_what_was_looked_at_when_the_connection_was_lost_need_not_be_looked_at_again() -> None:
     leader = Leader()
     leader.acting.expect("b2")

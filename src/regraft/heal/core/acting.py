@@ -29,7 +29,7 @@ from regraft.heal.core.requests import (
     Start,
     Sync,
 )
-from regraft.heal.core.tasks import Request, Task, sleep
+from regraft.heal.core.tasks import Request, Signal, Task, sleep
 from regraft.heal.detection import Evidence
 from regraft.heal.owner import NotTaken, Owner, Seen, Why
 from regraft.heal.repair import inserted
@@ -63,6 +63,7 @@ class Acting:
         self._repairs = repairs
         self._callbacks = callbacks
         self._looks: dict[str, Task[Seen | None]] = {}
+        self._deleting: dict[str, Signal[None]] = {}
 
     def expect(self, id: str) -> None:
         """A takeover of this broker is likely: reads what it left while the group decides."""
@@ -119,6 +120,18 @@ class Acting:
     # A broker that died
 
     async def _delete(self, id: str, crash: bool) -> str:
+        """Two elections may decide about the same broker. The second waits: a deputy that is replaced by
+        another in the same process would end, and take the other with it."""
+        while (other := self._deleting.get(id)) is not None:
+            await other.within()
+        over = self._deleting[id] = Signal()
+        try:
+            return await self._delete_alone(id, crash)
+        finally:
+            del self._deleting[id]
+            over.give(None)
+
+    async def _delete_alone(self, id: str, crash: bool) -> str:
         known, topology = self._known, self._known.topology
         if id == known.id:
             return f"{id} leads, and does not remove itself"
