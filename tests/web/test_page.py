@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.web.asking import TOKENS
-from tests.web.test_dashboard import CHROMIUM, WIDE, Watched, links_shown, until, until_brokers
+from tests.web.test_dashboard import CHROMIUM, WIDE, Watched, until, until_brokers, until_links
 
 from regraft.serve import views as v
 from regraft.testing.web_server import ARGUMENTS, Background, background
@@ -149,8 +149,8 @@ def test_in_mode_observe_the_page_shows_what_the_loop_would_do_and_no_button_for
     expect(page.locator(".trees h2")).to_have_text("What the loop would do")
     until(page, "document.querySelectorAll('.trees .graph').length === 2")
     now, then = set(service.current.by_ends), set(service.goal.by_ends)
-    assert links_shown(page, ".trees .now") == now & then
-    assert links_shown(page, ".trees .then") == then
+    until_links(page, now & then, ".trees .now")
+    until_links(page, then, ".trees .then")
     assert _links(page, ".now", "removed") == now - then
     assert _links(page, ".then", "added") == then - now
     expect(page.locator(".summary").first).to_contain_text("less routing cost")
