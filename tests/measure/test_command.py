@@ -108,6 +108,17 @@ def test_a_wrong_source_or_output_is_refused_in_one_line(regraft: Regraft, spool
     refused(regraft("measure", str(spools), "--out", "/proc/none"), "/proc/none", "cannot be written")
 
 
+@pytest.mark.parametrize("name", ["snapshots/mine.txt", "interest/a.csv", "manifest.json"])
+def test_what_others_have_in_the_output_folder_stays(regraft: Regraft, spools: Path, name: str) -> None:
+    out = spools.parent / "out"
+    (out / name).parent.mkdir(parents=True, exist_ok=True)
+    (out / name).write_text("of somebody else")
+    refused(
+        regraft("measure", str(spools), "--out", str(out)), name.split("/", maxsplit=1)[0], "is not of a run"
+    )
+    assert (out / name).read_text() == "of somebody else"
+
+
 def test_an_output_of_another_version_is_refused_in_one_line(regraft: Regraft, spools: Path) -> None:
     out = spools.parent / "out"
     out.mkdir()

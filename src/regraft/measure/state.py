@@ -18,9 +18,10 @@ from pathlib import Path
 
 import msgspec
 
-from regraft.measure.schemas import SNAPSHOT_VERSION
+from regraft.measure.schemas import SNAPSHOT_VERSION, TABLES
 from regraft.model import BadInput
 from regraft.model.files import shown, write_bytes
+from regraft.model.snapshot import CURRENT, MANIFEST
 
 STATE = "_state.json"
 RECORDS, VERSIONS, SNAPSHOTS = "_records", "_versions", "snapshots"
@@ -134,7 +135,14 @@ def reserve(out: Path, state: PipelineState) -> PipelineState:
 
 
 def prepare(out: Path) -> None:
-    """The folder exists and can be written."""
+    """The folder exists, can be written, and has nothing of others under the names that a run uses: `tidy`
+    removes what it does not know, and links take the tables' names."""
+    if not (out / STATE).exists():
+        for name in (SNAPSHOTS, CURRENT, *TABLES, "rejected", MANIFEST):
+            if _is_used(out / name):
+                raise BadInput(
+                    shown(out / name), f"is not of a run, as {STATE} is not there: use another --out"
+                )
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name in (RECORDS, VERSIONS, SNAPSHOTS):
@@ -143,6 +151,14 @@ def prepare(out: Path) -> None:
         raise BadInput(shown(out), f"cannot be written: {fault.strerror}") from None
     if not os.access(out, os.W_OK | os.X_OK):
         raise BadInput(shown(out), "cannot be written: permission denied")
+
+
+def _is_used(place: Path) -> bool:
+    """An empty folder is what a run leaves that was killed before its first commit."""
+    try:
+        return any(place.iterdir()) if place.is_dir() else place.is_file() or place.is_symlink()
+    except OSError:
+        return False  # what cannot be read is noticed below
 
 
 def tidy(out: Path, state: PipelineState) -> None:
