@@ -28,8 +28,9 @@ def processes(folder: Path) -> list[str]:
 
 
 def assert_all_end(folder: Path) -> None:
-    """Those that the demo has told to end may need a moment longer than it does itself."""
-    deadline = time.monotonic() + 20
+    """Those that the demo has told to end may need longer than it does itself: a Spark that was just being
+    started has a low priority, and on a busy machine it hears late that nobody needs it."""
+    deadline = time.monotonic() + 300
     while processes(folder) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not processes(folder)
@@ -79,7 +80,7 @@ def test_the_demo_leaves_nothing_behind_when_interrupted(tmp_path: Path) -> None
         assert any("brokers run" in line for line in process.stdout)
         assert processes(tmp_path)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=300)
     assert process.returncode == 130
     assert said.strip().splitlines()[-1] == "regraft: interrupted"
     assert_all_end(tmp_path)

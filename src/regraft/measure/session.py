@@ -196,7 +196,8 @@ def _drive(master: str, memory: str | None, more: Mapping[str, str], low_priorit
 
 
 def _launch(settings: Mapping[str, str], low_priority: bool) -> None:
-    """Start Java, unless it runs already, with its standard error in a log instead of the user's terminal."""
+    """Start Java, unless it runs already. What it prints goes to a log, not to the user's terminal or pipe,
+    which would otherwise stay open until Java has ended, too."""
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
@@ -208,7 +209,7 @@ def _launch(settings: Mapping[str, str], low_priority: bool) -> None:
         open(os.environ.get(LOG) or os.devnull, "ab") as log,
         ThreadPoolExecutor(1, initializer=_lower_priority if low_priority else None) as thread,
     ):
-        gateway = thread.submit(launch_gateway, conf, {"stderr": log}).result()
+        gateway = thread.submit(launch_gateway, conf, {"stdout": log, "stderr": log}).result()
     SparkContext._ensure_initialized(gateway=gateway)
 
 
