@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from benchmarks._mutants_make import Place, mutant, places
 from benchmarks._table import Line, show
+from rich.console import Console
 from rich.progress import Progress
 
 WANTED = 0.95
@@ -146,7 +147,7 @@ def judged(core: str, options: argparse.Namespace) -> Iterator[Line]:
     free: SimpleQueue[Workshop] = SimpleQueue()
     with (
         tempfile.TemporaryDirectory(prefix="regraft-mutants-") as folder,
-        Progress(transient=True) as progress,
+        Progress(console=Console(stderr=True), transient=True) as progress,
         ThreadPoolExecutor(options.workers) as pool,
     ):
         for number in range(options.workers):
@@ -162,7 +163,10 @@ def judged(core: str, options: argparse.Namespace) -> Iterator[Line]:
         def lives(one: Mutant) -> bool:
             workshop = free.get()
             try:
-                return workshop.lives(one, ordered(one, tests), seconds)
+                lived = workshop.lives(one, ordered(one, tests), seconds)
+                if lived and one.key not in known:
+                    progress.console.print(_difference(one), markup=False, highlight=False)
+                return lived
             finally:
                 free.put(workshop)
                 progress.advance(task)
@@ -170,8 +174,6 @@ def judged(core: str, options: argparse.Namespace) -> Iterator[Line]:
         living = [one for one, lived in zip(mutants, pool.map(lives, mutants), strict=True) if lived]
     equal = [one for one in living if one.key in known]
     living = [one for one in living if one.key not in known]
-    for one in living:
-        print(_difference(one), file=sys.stderr)
     real = len(mutants) - len(equal)
     share = 1 - len(living) / real if real else 1.0
     yield Line(
