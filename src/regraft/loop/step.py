@@ -89,11 +89,11 @@ def _started(draft: StepDraft, event: events.Started) -> None:
     state, policy = draft.state, draft.policy
     draft.log("started", f"in mode {state.mode}, windows of {policy.window_seconds:g} s", acted=True)
     draft.set(due=min(state.due, next_end(draft.at, policy) + policy.settle_seconds), troubles={})
-    if state.phase == Phase.DEPLOYING and state.running is not None:
+    if state.running is not None:
         deploying.resume(draft, state.running)
         return
     draft.begin(Phase.WAITING)
-    draft.set(wanted=(*state.repairing, *state.wanted), repairing=(), running=None)
+    draft.set(wanted=(*state.repairing, *state.wanted), repairing=())
     if event.interrupted is not None:
         draft.withdraw("a run in the journal is finished first", ProposalState.STALE)
         draft.set(candidate=None)
