@@ -72,8 +72,9 @@ class Mutant(NamedTuple):
 
     @property
     def key(self) -> list[str]:
-        """How it is named in `EQUIVALENT`; lines move, so they are no part of it."""
-        return [self.file, self.place.before, self.place.after]
+        """How it is named in `EQUIVALENT`: by the text of its line, because numbers of lines change."""
+        text = (Path("src/regraft") / self.file).read_text().splitlines()[self.place.line - 1]
+        return [self.file, text.strip(), self.place.after]
 
 
 class Workshop:

@@ -490,3 +490,15 @@ def test_the_last_fifty_proposals_are_remembered() -> None:
         plan = loop.proposal()
         loop.give(e.Rejected(at=loop.now, plan=plan, by="ann", reason="no"))
     assert [plan for plan, _ in loop.state.settled] == [f"plan{number}" for number in range(3, 53)]
+
+
+def test_how_a_plan_that_was_proposed_twice_ended_is_remembered_once() -> None:
+    loop = Driven("propose", cool_down_seconds=0.0)
+    for reason in ("no", "yes"):
+        loop.plans = 0
+        plan = loop.proposal()
+        if reason == "no":
+            loop.give(e.Rejected(at=loop.now, plan=plan, by="ann", reason=reason))
+        else:
+            loop.give(e.TopologyChanged(at=loop.now, epoch=2, sha256="t2"))
+    assert loop.state.settled == (("plan1", ProposalState.STALE),)

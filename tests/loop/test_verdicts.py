@@ -69,6 +69,10 @@ def test_a_degree_may_reach_its_limit() -> None:
     assert verdict(Topology.of([], ["a"]), "degree", Limits(max_degree=2)) == hard(
         "degree", True, "the largest number of links of a broker is 0, at most 2", 0.0, 2.0
     )
+    nothing = Topology.of([], kind="mesh")
+    assert verdict(nothing, "degree", Limits(max_degree=2)) == hard(
+        "degree", True, "the largest number of links of a broker is 0, at most 2", 0.0, 2.0
+    )
     assert verdict(STAR, "degree", Limits()) is None
 
 

@@ -156,6 +156,14 @@ def test_a_broker_that_answers_again_is_not_asked_about_any_more() -> None:
     assert (len(checker.asked), checker.checking.wishes) == (asked, {})
 
 
+def test_the_rules_are_asked_what_to_do_about_a_broker_that_answers_again() -> None:
+    checker = Checker()
+    checker.known.rules = check(parse(RELIEVE.replace("brokerOverloaded", "brokerRecovered")), {})
+    checker.checking.back("b2")
+    checker.driven.pass_time(0.05)
+    assert checker.asked == [("shift", "b2")]
+
+
 def test_a_broker_that_dies_again_while_its_first_death_is_decided_about_is_not_forgotten() -> None:
     checker = Checker()
     checker.checking.gone(GONE)

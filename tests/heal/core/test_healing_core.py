@@ -21,6 +21,7 @@ from regraft.heal.core.effects import (
     Left,
     Tell,
 )
+from regraft.heal.core.leading import LEADER_SECONDS
 from regraft.heal.core.requests import (
     AskGrant,
     Examine,
@@ -251,6 +252,37 @@ def test_a_grant_that_was_asked_for_early_goes_back_when_this_node_is_the_deputy
     node.answer(Look, Seen(owner(), 7, "what was seen"))
     node.answer(StandIn, owner(2, by="b1"))
     assert [each.grant for each in node.open.values() if isinstance(each, Release)] == [GRANT.id]
+
+
+def test_the_leader_of_an_election_is_watched_until_it_is_done_or_for_a_while() -> None:
+    for says_so in (True, False):
+        node = Node("b0")
+        node.tell(
+            events.Heard("b1", wire.PackedBallot(data=encode(GroupInfo(election=GRANT.id, grant=GRANT))))
+        )
+        what = (Delete(broker="b2", rule="r"),)
+        decided = Decided(election=GRANT.id, leader="b3", view=2, decision=what)
+        effects = node.tell(events.Heard("b3", wire.PackedBallot(data=encode(decided))))
+        assert KeepConnection("b3") in effects
+        assert node.core.leading.leaders == ["b3"]
+        if says_so:
+            effects = node.tell(events.Heard("b3", wire.CarriedOut(election=GRANT.id)))
+        else:
+            node.wait(LEADER_SECONDS - 0.1)
+            assert node.core.leading.leaders == ["b3"]
+            before = len(node.effects)
+            node.wait(0.2)
+            effects = node.effects[before:]
+        assert DropConnection("b3") in effects
+        assert node.core.leading.leaders == []
+
+
+def test_a_leader_with_nothing_to_do_need_not_be_watched() -> None:
+    node = Node("b0")
+    node.tell(events.Heard("b1", wire.PackedBallot(data=encode(GroupInfo(election=GRANT.id, grant=GRANT)))))
+    decided = Decided(election=GRANT.id, leader="b3", view=2, decision=())
+    assert KeepConnection("b3") not in node.tell(events.Heard("b3", wire.PackedBallot(data=encode(decided))))
+    assert node.core.leading.leaders == []
 
 
 def test_garbage_from_another_node_is_noted_and_changes_nothing() -> None:
