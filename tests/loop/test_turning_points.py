@@ -502,3 +502,12 @@ def test_how_a_plan_that_was_proposed_twice_ended_is_remembered_once() -> None:
         else:
             loop.give(e.TopologyChanged(at=loop.now, epoch=2, sha256="t2"))
     assert loop.state.settled == (("plan1", ProposalState.STALE),)
+
+
+def test_healing_is_told_how_its_run_ended_if_nobody_said_why() -> None:
+    for reason, said in (("", "stopped"), ("no agent", "no agent")):
+        loop = Driven("propose")
+        loop.give(e.IntentRaised(at=loop.now, id="i", intent=Delete(broker="b")))
+        loop.plan()
+        loop.deployed("stopped", reason=reason)
+        assert loop.asked(c.AnswerIntents) == c.AnswerIntents(intents=("i",), done=False, reason=said)

@@ -98,6 +98,12 @@ def test_a_capacity_that_cannot_be_said_comes_first() -> None:
     )
 
 
+def test_what_may_carry_nothing_is_the_fullest() -> None:
+    found = verdict(STAR, "capacity", Limits(broker_capacity=0.0, link_capacity=0.1))
+    assert found is not None
+    assert (found.kept, found.limit) == (False, 0.0)
+
+
 def test_latency_may_reach_its_limit() -> None:
     assert verdict(STAR, "latency", Limits(latency_ms=7.0)) == hard(
         "latency", True, "the expected latency is 7 ms, at most 7 ms", 7.0, 7.0

@@ -115,7 +115,6 @@ def _proposal_stands(draft: StepDraft, seen: Comparison | None) -> bool:
         return True
     reason = seen.against or f"it would save {seen.gain:.1%} of the {goal_name(seen.improves)} now"
     draft.withdraw(reason)
-    draft.set(candidate=None)
     return False
 
 

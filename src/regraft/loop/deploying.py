@@ -25,7 +25,7 @@ def deploy(draft: StepDraft, proposal: Proposal, by: str) -> None:
         proposal=proposal,
     )
     draft.settle(planned.plan, ProposalState.DEPLOYING, f"approved by {by}")
-    draft.set(proposal=None, candidate=None, running=running, repairing=proposal.wanted)
+    draft.set(proposal=None, running=running, repairing=proposal.wanted)
     draft.do(Deploy(ticket=draft.enter(Phase.DEPLOYING), running=running))
     what = f"{counted(planned.steps, 'step')}, {counted(planned.actions, 'action')}"
     draft.log("deploying", f"{planned.plan[:12]}: {what}", by=by, plan=planned.plan, acted=True)

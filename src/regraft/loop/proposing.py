@@ -152,7 +152,7 @@ def rejected(draft: StepDraft, event: events.Rejected) -> None:
         return
     proposal = draft.state.proposal
     assert proposal is not None
-    draft.set(proposal=None, candidate=None, cooling_until=draft.at + draft.policy.cool_down_seconds)
+    draft.set(proposal=None, cooling_until=draft.at + draft.policy.cool_down_seconds)
     draft.settle(event.plan, ProposalState.REJECTED, f"{event.by}: {event.reason}")
     if proposal.wanted:
         ids = tuple(each.id for each in proposal.wanted)

@@ -15,7 +15,7 @@ from regraft.heal.database.client import DatabasesAway
 from regraft.heal.detection import Evidence, Suspect
 from regraft.heal.grant import Denied
 from regraft.heal.rules import PAPER_RULES, check, parse
-from regraft.model.facts import Event
+from regraft.model.facts import Event, Load
 
 GONE = Suspect("b2", Evidence.REFUSED, 0.03)
 FAILING = Event(
@@ -33,7 +33,7 @@ class Checker:
     def __init__(self) -> None:
         self.known = known = b1(b2=owner(), b4=owner(by="b3"))
         self.begun: list[str] = []
-        watching = Watching(known, WatchCallbacks(*[lambda _: None] * 4))
+        self.watching = watching = Watching(known, WatchCallbacks(*[lambda _: None] * 4))
         self.checking = Checking(
             known,
             watching,
@@ -184,6 +184,30 @@ def test_a_newcomer_is_put_where_fewest_links_are() -> None:
     assert checker.checking.place() == "b0", "b4 is a deputy's"
     checker.known.topology = None
     assert "not in the overlay" in checker.checking.join("b8")
+
+
+def test_a_newcomer_is_put_where_the_load_is_least_among_those_with_the_fewest_links() -> None:
+    checker = Checker()  # b4 has a deputy
+    loads = checker.watching.loads
+    loads |= {"b0": Load(cpu=0.9), "b1": Load(cpu=0.1)}
+    assert checker.checking.place() == "b0", "fewer links count before less load"
+    detector = checker.watching.detector
+    detector.watch("b0", 0.0)
+    detector.lost("b0", 0.0)
+    detector.tick(1.0)
+    assert checker.checking.place() == "b1", "b0 is suspected"
+    loads |= {"b1": Load(cpu=0.6), "b3": Load()}
+    assert checker.checking.place() == "b3", (
+        "a load that was not measured counts as none, an unknown one as half"
+    )
+    loads |= {"b3": Load(cpu=0.55)}
+    assert checker.checking.place() == "b2"
+    for id in ("b1", "b2", "b3"):
+        detector.watch(id, 1.0)
+        detector.lost(id, 1.0)
+    detector.tick(2.0)
+    loads.clear()
+    assert checker.checking.place() == "b0", "if nobody is known to live, anybody"
 
 
 def test_a_broker_about_to_fail_lets_others_lead_because_it_is_deleted_in_the_end() -> None:
