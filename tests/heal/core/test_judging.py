@@ -90,6 +90,16 @@ def test_limits_count_what_was_decided_and_refuse_more() -> None:
     assert "1 brokers were removed" in found.reason
 
 
+def test_a_removal_counts_no_longer_than_the_window_of_the_limits() -> None:
+    judge = Judge(Evidence.REFUSED, limits=RemovalLimits(removals=1, window=60.0))
+    judge.learned("b9", crash=True)
+    judge.driven.pass_time(59.9)
+    assert len(judge.driven.result(judge.judging.facts(())).removed) == 1
+    judge.driven.pass_time(0.1)
+    assert judge.driven.result(judge.judging.facts(())).removed == ()
+    assert [type(each) for each in judge.decide().intents] == [Delete]
+
+
 def test_one_that_has_joined_again_is_not_missing() -> None:
     """Of five brokers four died and joined again: the fifth may still be removed, though b1 watched none."""
     judge = Judge(Evidence.REFUSED, limits=RemovalLimits(removals=100))
