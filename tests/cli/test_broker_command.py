@@ -16,13 +16,15 @@ from tests.cli.running import CHAIN, PROGRAM
 
 from regraft.client.sync import connect
 from regraft.coord import Ensemble
+from regraft.coord.ports import reusable_ports
 
 SHIFTED = {"brokers": ["a", "b", "c"], "links": [["a", "c"], ["b", "c"]]}
 
 
 @contextmanager
-def broker(folder: Path, hosts: str, id: str) -> Iterator[dict[str, Any]]:
+def broker(folder: Path, hosts: str, id: str, *options: str) -> Iterator[dict[str, Any]]:
     command = [*PROGRAM, "broker", id, "chain.json", "--zookeeper", hosts, "--state", "state", "--json"]
+    command += options
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -52,7 +54,9 @@ def heard(publish_at: str, subscribe_at: str) -> list[object]:
 
 @pytest.mark.slow
 def test_brokers_find_each_other_in_zookeeper_and_remember_changed_links(folder: Path) -> None:
-    (folder / "chain.json").write_text(json.dumps(CHAIN))
+    first, second = reusable_ports(["127.0.0.1", "127.0.0.1"])
+    named = {**CHAIN, "brokers": [{"id": "a", "port": first}, "b", {"id": "c", "port": first}]}
+    (folder / "chain.json").write_text(json.dumps(named))
     (folder / "shifted.json").write_text(json.dumps(SHIFTED))
     regraft(folder, "plan", "chain.json", "shifted.json", "-o", "plan.json", "--json")
     runner = asyncio.Runner()
@@ -60,12 +64,22 @@ def test_brokers_find_each_other_in_zookeeper_and_remember_changed_links(folder:
     runner.run(ensemble.__aenter__())
     try:
         with ExitStack() as running:
-            up = {id: running.enter_context(broker(folder, ensemble.hosts, id)) for id in "abc"}
+            options = {"c": ("--port", str(second), "--host", "localhost")}
+            up = {
+                id: running.enter_context(broker(folder, ensemble.hosts, id, *options.get(id, ())))
+                for id in "abc"
+            }
+            assert up["a"]["address"] == f"127.0.0.1:{first}", "as the file says"
+            assert up["c"]["address"].endswith(f":{second}"), "the option counts more"
             assert heard(up["a"]["address"], up["c"]["address"]) == [2, 3]
             outcome = regraft(folder, "apply", "plan.json", "--zookeeper", ensemble.hosts, "--json")
             assert outcome["goal"] is True
         with ExitStack() as running:
-            up = {id: running.enter_context(broker(folder, ensemble.hosts, id)) for id in "cab"}
+            options = {"c": ("--port", "0", "--host", "localhost")}
+            up = {
+                id: running.enter_context(broker(folder, ensemble.hosts, id, *options.get(id, ())))
+                for id in "cab"
+            }
             assert heard(up["a"]["address"], up["c"]["address"]) == [2, 3]
             with urllib.request.urlopen(up["a"]["metrics"].replace("/metrics", "/healthz")) as answer:
                 assert list(json.load(answer)["links"]) == ["c"]

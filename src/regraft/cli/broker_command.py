@@ -36,9 +36,11 @@ EVERYWHERE = {"0.0.0.0", "::"}
 @click.command(cls=Command)
 @click.argument("broker", metavar="ID")
 @click.argument("topology", metavar="TOPOLOGY", type=FILE)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Listen there.")
+@click.option("--host", help="Listen there.  [default: the host in TOPOLOGY, or 127.0.0.1]")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="And on that port.  [default: a free one]"
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="And on that port.  [default: the port in TOPOLOGY, or a free one]",
 )
 @click.option("--address", metavar="HOST:PORT", help="Where others reach it.  [default: where it listens]")
 @click.option(
@@ -67,11 +69,12 @@ def broker(broker: str, topology: Path, **options: Any) -> int:
     start_logging()
     zookeeper: Zookeeper = options["zookeeper"]
     zookeeper.needed()
+    file = read_topology(topology)
+    options |= _listening(broker, file, options)
     address = _address(options["address"])
     if address is None and options["host"] in EVERYWHERE:
         raise BadInput("--address", f"is missing: others cannot reach the broker at {options['host']}")
     metrics = _address(options["metrics"])
-    file = read_topology(topology)
     made = configuring(file.kind, options)
 
     def configure(id: str, near: tuple[str, ...]) -> Any:
@@ -79,6 +82,14 @@ def broker(broker: str, topology: Path, **options: Any) -> int:
         return dataclasses.replace(configuration, metrics=metrics) if metrics is not None else configuration
 
     return run(undisturbed(_serve(broker, file, configure, address, options)))
+
+
+def _listening(id: str, file: Topology, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the broker listens: what the options say counts before what the file says."""
+    known = next((each for each in file.brokers if each.id == id), None)
+    host = options["host"] or (known.host if known else None) or "127.0.0.1"
+    port = options["port"] if options["port"] is not None else (known.port if known else None)
+    return {"host": host, "port": port or 0}
 
 
 def _address(text: str | None) -> "Address | None":
