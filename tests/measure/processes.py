@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import socket
 import subprocess
 import sys
@@ -28,6 +27,7 @@ SETTINGS = {
 """What the operator of a cluster has set: a shuffle of a few rows needs few tasks. A file of settings would
 change Java's class path, and the archive would not hold."""
 CONFS = [each for key, value in SETTINGS.items() for each in ("--conf", f"{key}={value}")]
+"""For `spark-submit`, and for our command: both take settings in this form."""
 _WAIT = 900.0
 
 
@@ -38,7 +38,7 @@ def environment() -> dict[str, str]:
 
 def clustered() -> dict[str, str]:
     home = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": QUICK}
-    return environment() | home | {"PYSPARK_SUBMIT_ARGS": shlex.join([*CONFS, "pyspark-shell"])}
+    return environment() | home
 
 
 def command(*arguments: str) -> list[str]:

@@ -86,6 +86,8 @@ def test_without_java_planning_works(tmp_path: Path) -> None:
         (["--window", "9" * 400 + "s"], ["--window 999"]),
         (["--lateness", "-1s"], ["--lateness"]),
         (["--spark", "http://x"], ["--spark http://x", "spark://"]),
+        (["--conf", "spark.executor.memory"], ["--conf spark.executor.memory", "KEY=VALUE"]),
+        (["--conf", "executor.memory=1g"], ["--conf executor.memory=1g", "begin with spark."]),
         (["--tables", "traffic_classes,weather"], ["--tables weather", "local_views"]),
         (["--stop-when-idle", "3"], ["--follow"]),
         (["--top", "0"], ["--top"]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.measure import oracle
-from tests.measure.processes import cluster, connect_server, measure
+from tests.measure.processes import CONFS, cluster, connect_server, measure
 from tests.measure.snapshots import table
 from tests.measure.telemetry import network, spool
 
@@ -41,12 +41,15 @@ def assert_tables(answer: str, out: Path) -> None:
 
 def test_a_master_with_two_workers_gives_the_tables_of_the_records(source: Path, tmp_path: Path) -> None:
     with cluster(tmp_path) as address:
-        there = ("--spark", address, "--json", "--tables", ",".join(TABLES))
+        there = ("--spark", address, *CONFS, "--json", "--tables", ",".join(TABLES))
         done = measure(str(source), "--out", str(tmp_path / "out"), *there)
         log = (tmp_path / "master.log").read_text()
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert log.count("Launching executor") >= 2
+    assert "-Xmx512M" in (tmp_path / "worker0.log").read_text(), (
+        "the executors have the memory that --conf says"
+    )
     assert_tables(done.stdout, tmp_path / "out")
 
 
@@ -55,9 +58,17 @@ def test_spark_connect_gives_the_tables_of_the_records_as_a_batch_and_as_a_strea
 ) -> None:
     with connect_server(tmp_path) as address:
         there = ("--spark", address, "--json", "--tables", ",".join(TABLES))
-        batch = measure(str(source), "--out", str(tmp_path / "batch"), *there)
+        fixed = measure(
+            str(source), "--out", str(tmp_path / "none"), *there, "--conf", "spark.ui.enabled=true"
+        )
+        batch = measure(
+            str(source), "--out", str(tmp_path / "batch"), *there, "--conf", "spark.sql.shuffle.partitions=1"
+        )
         follow = ("--follow", "--stop-when-idle", "2")
         stream = measure(str(source), "--out", str(tmp_path / "stream"), *there, *follow)
+    assert (fixed.returncode, fixed.stdout) == (2, "")
+    assert fixed.stderr.count("\n") == 1
+    assert "--conf spark.ui.enabled=true: the server that runs already does not take it" in fixed.stderr
     assert (batch.returncode, stream.returncode) == (0, 0), batch.stderr + stream.stderr
     assert (tmp_path / "slow").exists()  # a process of the stream was too slow for Spark, and began again
     assert_tables(batch.stdout, tmp_path / "batch")

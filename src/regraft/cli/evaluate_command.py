@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regraft.cli.help_headings import Command, advanced
+from regraft.cli.spark_options import conf, conf_option
 from regraft.model import BadInput, Topology
 from regraft.model.files import shown
 from regraft.model.interest_files import read_interest
@@ -68,6 +69,7 @@ def _weight(context: click.Context, parameter: click.Parameter, value: float) ->
     help="Routing cost of very many classes, in Parquet, on Spark: local[N], spark://HOST:PORT, sc://HOST:PORT.",
     **advanced("Spark"),
 )
+@conf_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on success.")
 def evaluate(topology: Path, other: Path | None, as_json: bool, **options: Any) -> None:
     """Judge TOPOLOGY for its traffic and its topics, or compare two.
@@ -127,7 +129,7 @@ def _with_costs(
 
     if options["traffic"] is None:
         raise click.UsageError("--spark needs --traffic")
-    session, place = start(options["spark"]), shown(options["traffic"])
+    session, place = start(options["spark"], settings=conf(options)), shown(options["traffic"])
 
     def costly(assessment: Assessment, topology: Topology) -> Assessment:
         with one_line(place):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regraft.cli.help_headings import Group, advanced
+from regraft.cli.spark_options import conf, spark_options
 from regraft.model import BadInput
 from regraft.model.files import shown
 
@@ -49,22 +50,7 @@ def _common(command: Any) -> Any:
                 help="About how many files.",
                 **advanced("Spark"),
             ),
-            click.option(
-                "--spark",
-                default="local[*]",
-                show_default=True,
-                metavar="MASTER",
-                help="local[N], spark://HOST:PORT or sc://HOST:PORT.",
-                **advanced("Spark"),
-            ),
-            click.option(
-                "--memory",
-                default="4g",
-                show_default=True,
-                metavar="SIZE",
-                help="Of a Spark started here.",
-                **advanced("Spark"),
-            ),
+            spark_options,
             click.option("--json", "as_json", is_flag=True, help="Print one JSON object on success."),
         )
     ):
@@ -226,7 +212,7 @@ def _write(make: Any, options: dict[str, Any]) -> None:
     began, out = time.perf_counter(), options["out"]
     if out.exists():
         raise BadInput(shown(out), "is there already; a new folder is needed")
-    session = start(options["spark"], memory=options["memory"])
+    session = start(options["spark"], memory=options["memory"], settings=conf(options))
     with one_line(shown(out)):
         table = make(session)
         writer = table.write.option("header", True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regraft.cli.help_headings import Command, advanced
+from regraft.cli.spark_options import conf, spark_options
 from regraft.model import BadInput
 from regraft.model.files import shown
 
@@ -74,22 +75,7 @@ FILE = click.Path(path_type=Path)
     help="Only these, such as traffic_classes,latency; the others stay empty.",
     **advanced("tables"),
 )
-@click.option(
-    "--spark",
-    default="local[*]",
-    show_default=True,
-    metavar="MASTER",
-    help="local[N], spark://HOST:PORT, or sc://HOST:PORT (Spark Connect).",
-    **advanced("Spark"),
-)
-@click.option(
-    "--memory",
-    metavar="SIZE",
-    default="4g",
-    show_default=True,
-    help="Of a Spark started here.",
-    **advanced("Spark"),
-)
+@spark_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def measure(source: Path, out: Path, follow: bool, as_json: bool, **options: Any) -> None:
     """Turn the telemetry in SOURCE into tables of a snapshot.
@@ -105,6 +91,7 @@ def measure(source: Path, out: Path, follow: bool, as_json: bool, **options: Any
     """
     if options["stop_when_idle"] is not None and not follow:
         raise click.UsageError("--stop-when-idle goes with --follow")
+    conf(options)  # a mistake is said before anything is prepared
     job = _job(source, out, options)
     began = time.monotonic()
     ran = _run(job, follow, as_json, options)
@@ -148,7 +135,8 @@ def _run(job: "Job", follow: bool, quiet: bool, options: dict[str, Any]) -> "Run
 
     with _progress(quiet, follow) as say:
         say("starting Spark")
-        session = start(options["spark"], memory=options["memory"], settings=_settings(job, follow, options))
+        settings = {**_settings(job, follow, options), **conf(options)}
+        session = start(options["spark"], memory=options["memory"], settings=settings)
         try:
             if not follow:
                 return run(job, session, say)

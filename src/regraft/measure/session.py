@@ -124,8 +124,8 @@ def start(
 ) -> "SparkSession":
     """A session on the given master (`local[2]`, `spark://host:port`) or endpoint (`sc://host:port`).
 
-    `settings` override ours, on a driver that is started here. `low_priority`: other processes come first.
-    `writing`: an archive of classes that Java writes when it ends.
+    `settings` override ours; a Connect server takes only those that a session may have. `low_priority`: other
+    processes come first. `writing`: an archive of classes that Java writes when it ends.
     """
     if not spark.startswith(_MASTERS):
         raise BadInput(f"--spark {spark}", f"must begin with one of {', '.join(_MASTERS)}")
@@ -138,7 +138,7 @@ def start(
     logging.getLogger().addFilter(_is_ours)
     with one_line(f"--spark {spark}"):
         if spark.startswith(CONNECT):
-            return _connect(spark)
+            return _connect(spark, settings or {})
         more = dict(settings or {}) | {JAVA: _java_options((settings or {}).get(JAVA, ""), writing)}
         return _drive(spark, memory, more, low_priority)
 
@@ -218,13 +218,19 @@ def _lower_priority() -> None:
     os.setpriority(*own, max(LOW_PRIORITY, os.getpriority(*own)))
 
 
-def _connect(endpoint: str) -> "SparkSession":
+def _connect(endpoint: str, more: Mapping[str, str]) -> "SparkSession":
+    from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     session = SparkSession.builder.appName(NAME).remote(endpoint).getOrCreate()
     for key, value in SETTINGS.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
+    for key, value in more.items():
+        try:
+            session.conf.set(key, value)
+        except PySparkException:
+            raise BadInput(f"--conf {key}={value}", "the server that runs already does not take it") from None
     return session
 
 
