@@ -65,6 +65,13 @@ def test_secrets_are_not_keys_are_not_shown_and_are_documented(tmp_path: Path) -
             assert f"`{variable}`" in DOCS.read_text(encoding="utf-8")
 
 
+def test_settings_of_spark_are_passed_on(tmp_path: Path) -> None:
+    found = read_configuration(written(tmp_path, '[spark]\nconf = ["spark.a=1", "spark.b=c=d"]\n'), {})
+    assert found.spark.conf == (("spark.a", "1"), ("spark.b", "c=d"))
+    said = fault(tmp_path, '[spark]\nconf = ["executor.memory=8g"]')
+    assert said.startswith("line 2, spark.conf: expected a list of settings such as")
+
+
 def test_values_reach_the_policy(tmp_path: Path) -> None:
     text = '[loop]\nwindow = "5m"\n'
     more = '[automatic]\nmaintenance = ["Sat,Sun 00:00-24:00"]\nmax_actions = 7\n[goals]\nk = 0\n'

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from regraft.cli.help_headings import advanced
-from regraft.model import BadInput
+from regraft.model.setting_kinds import spark_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,10 +45,4 @@ def conf_option(command: F) -> F:
 
 def conf(options: Mapping[str, Any]) -> dict[str, str]:
     """The settings that `--conf` gives."""
-    found = {}
-    for each in options["conf"]:
-        key, equals, value = each.partition("=")
-        if not equals or not key.startswith("spark."):
-            raise BadInput(f"--conf {each}", "must be KEY=VALUE, and the key begin with spark.")
-        found[key] = value
-    return found
+    return spark_settings(options["conf"], "--conf")

@@ -108,10 +108,11 @@ def _replayed(
     check_source(options["telemetry"])
     master = options["spark"] or configuration.spark.master
     small = SMALL if configuration.spark.small and master.startswith("local") else {}
+    settings = {**small, **dict(configuration.spark.conf)}
     mode: Mode = options["mode"]
     with tempfile.TemporaryDirectory(prefix="regraft-what-if-") as folder:
         say("starting Spark")
-        session = start(master, memory=configuration.spark.memory, settings=small)
+        session = start(master, memory=configuration.spark.memory, settings=settings)
         try:
             say("measuring")
             out = options["out"] or Path(folder)

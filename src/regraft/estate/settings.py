@@ -10,6 +10,7 @@ from regraft.model.setting_kinds import (
     OPTIONAL_PATH,
     PATH,
     SIZE,
+    SPARK_SETTINGS,
     SWITCH,
     TEXT,
     duration,
@@ -88,6 +89,9 @@ class SparkSection:
     )
     time_limit: float = setting(
         duration("1s"), "5m", "How long one measurement may take; after that, Spark is restarted."
+    )
+    conf: tuple[tuple[str, str], ...] = setting(
+        SPARK_SETTINGS, [], 'Settings of Spark, such as "spark.executor.memory=8g". They count before ours.'
     )
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.base import PySparkRuntimeError
 
-from regraft.measure.session import SparkFault
+from regraft.measure.session import LOG, SparkFault
 
 _CAUSE = re.compile(
     r"^(?:Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Exception|Error|Input|Fault): (.+)$", re.MULTILINE
@@ -35,7 +35,8 @@ def one_line(place: str) -> Iterator[None]:
 def fault_text(fault: BaseException) -> str:
     """The innermost cause, or else the first line with text, without Spark's error condition."""
     if isinstance(fault, PySparkRuntimeError) and "JAVA_GATEWAY_EXITED" in str(fault):
-        return "Java ended before Spark had started (Java 17 or newer is needed)"
+        needs = "it needs Java 17 or newer, and valid settings"
+        return f"Java ended before Spark had started: {needs}; {LOG}=file keeps its log"
     text = str(fault)
     causes = _CAUSE.findall(text)
     line = (

@@ -5,7 +5,7 @@ the default as the file writes it, and the documentation; or by `secret`, which 
 This module knows neither the sections nor the file.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -86,6 +86,17 @@ def texts(written: list[object]) -> tuple[str, ...]:
     return tuple(map(str, written))
 
 
+def spark_settings(texts: Iterable[str], place: str) -> dict[str, str]:
+    """Settings of Spark that a user has written as KEY=VALUE; `place`: where."""
+    found = {}
+    for each in texts:
+        key, equals, value = each.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise BadInput(f"{place} {each}", "must be KEY=VALUE, and the key begin with spark.")
+        found[key] = value
+    return found
+
+
 def _within(written: float, least: float, most: float) -> float:
     if not least <= written <= most:  # also refuses nan
         raise ValueError(written)
@@ -144,3 +155,8 @@ OPTIONAL_PATH = ValueKind(
 SIZE = ValueKind('a size such as "200MB"', (str,), byte_count)
 SWITCH = ValueKind("true or false", (bool,), bool)
 NAMES = ValueKind("a list of names", (list,), texts)
+SPARK_SETTINGS = ValueKind(
+    'a list of settings such as "spark.executor.memory=8g"',
+    (list,),
+    lambda written: tuple(spark_settings(texts(written), "").items()),
+)

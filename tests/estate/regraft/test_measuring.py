@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from tests.cli.running import PROGRAM
 from tests.measure.telemetry import START, Record, delivery, health, hop, interest, publication, spool
 
 from regraft.cli.what_if_command import what_if
@@ -148,3 +150,17 @@ def test_stopped_while_spark_starts_it_is_ended_and_not_started_again(
     assert ended == ["java", "java"]  # the one that may run already, and the one that has started since
     with pytest.raises(RegraftError, match="has been stopped"):
         own.warm()
+
+
+def test_what_if_starts_spark_with_the_settings_of_the_configuration(tmp_path: Path) -> None:
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    spooled(folder, talk(range(1)), 1)
+    (tmp_path / "regraft.toml").write_text('[spark]\nconf = ["spark.driver.memory=much"]\n')
+    command = [*PROGRAM, "what-if", "--telemetry", "spool", "-c", "regraft.toml", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "regraft: --spark local[2]: Java ended before Spark had started: it needs Java 17 or newer, and "
+        "valid settings; REGRAFT_SPARK_LOG=file keeps its log\n"
+    )

@@ -138,7 +138,7 @@ class Measurer:
             from regraft.measure.session import SMALL, start  # noqa: PLC0415
 
             local = self._spark.master.startswith("local")
-            settings = SMALL if self._spark.small and local else {}
+            settings = {**(SMALL if self._spark.small and local else {}), **dict(self._spark.conf)}
             self._session = start(
                 self._spark.master, memory=self._spark.memory, settings=settings, low_priority=True
             )
