@@ -2,7 +2,7 @@
 tables end up as if the overlay had always been like this; an abort leaves everything as it was.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import TypeAlias
 
@@ -19,7 +19,7 @@ from tests.broker.core.overlay import (
     subscriber,
 )
 
-from regraft.broker.core import Broker, Change, shift
+from regraft.broker.core import Broker, Change, Effect, Hangup, shift
 from regraft.model import BadInput
 from regraft.protocol import events
 
@@ -119,6 +119,34 @@ def test_shifts_under_traffic_lose_repeat_and_reorder_nothing(seed: int) -> None
     publish(overlay, random, published)
     overlay.run()
     check(overlay, wanted, published)
+
+
+class Watched(Overlay):
+    """Notes who is told to try a neighbour no longer."""
+
+    def __init__(self, links: Links, seed: int) -> None:
+        self.hung_up: list[tuple[str, str]] = []
+        super().__init__(links, seed)
+
+    def do(self, name: str, effects: Iterable[Effect]) -> None:
+        effects = list(effects)
+        self.hung_up += [(name, each.neighbour) for each in effects if isinstance(each, Hangup)]
+        super().do(name, effects)
+
+
+@pytest.mark.parametrize("aborted", [True, False])
+def test_who_is_a_neighbour_no_longer_is_called_no_longer(aborted: bool) -> None:
+    overlay = Watched([("a", "b"), ("b", "c")], 1)
+    overlay.change(Change("x", "shift", ("a", "b", "c")))
+    overlay.run()
+    assert overlay.hung_up == []
+    for name in "abc":
+        broker = overlay.brokers[name]
+        overlay.do(name, broker.abort("x") if aborted else broker.commit("x"))
+    overlay.run()
+    assert set(overlay.hung_up) == ({("a", "c"), ("c", "a")} if aborted else {("a", "b"), ("b", "a")})
+    left = {name: set(broker.forwarding.links) for name, broker in overlay.brokers.items()}
+    assert left["a"] == ({"b"} if aborted else {"c"})
 
 
 @pytest.mark.parametrize("seed", range(40))
