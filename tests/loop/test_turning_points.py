@@ -8,7 +8,8 @@ from tests.loop.driving import Driven
 
 from regraft.loop import commands as c
 from regraft.loop import events as e
-from regraft.loop.proposing import refusal
+from regraft.loop.deploying import back_refusal
+from regraft.loop.proposing import busy, refusal
 from regraft.loop.state import first_state, next_end
 from regraft.loop.step import IllegalEvent, step
 from regraft.loop.values import ProposalState, Running
@@ -511,3 +512,36 @@ def test_healing_is_told_how_its_run_ended_if_nobody_said_why() -> None:
         loop.plan()
         loop.deployed("stopped", reason=reason)
         assert loop.asked(c.AnswerIntents) == c.AnswerIntents(intents=("i",), done=False, reason=said)
+
+
+def code(loop: Driven, plan: str) -> str | None:
+    found = refusal(loop.state, plan)
+    return found[0] if found else None
+
+
+def test_every_refusal_has_a_code_for_programs() -> None:
+    loop = Driven("propose", cool_down_seconds=0.0)
+    first = loop.proposal()
+    assert (code(loop, first), code(loop, "none")) == (None, "unknown")
+    loop.give(e.Rejected(at=loop.now, plan=first, by="ann", reason="no"))
+    second = loop.proposal()
+    loop.give(e.TopologyChanged(at=loop.now, epoch=2, sha256="t2"))
+    assert (code(loop, first), code(loop, second)) == ("again", "stale")
+    third = loop.proposal()
+    loop.give(e.Approved(at=loop.now, plan=third, by="ann"))
+    assert (code(loop, third), busy(loop.state)) == ("again", ("busy", "another plan is being carried out"))
+    assert back_refusal(loop.state) is None
+    loop.give(e.BackAsked(at=loop.now, by="ann"))
+    assert back_refusal(loop.state) == ("again", "it is being taken back already")
+    _trouble(loop, "coordination")
+    assert back_refusal(loop.state) == ("away", "coordination fails: no")
+    observing = Driven("observe")
+    assert code(observing, observing.proposal()) == "mode"
+    assert busy(observing.state) == ("mode", "the mode is observe: nothing is changed")
+    healing = Driven("propose")
+    assert busy(healing.state) is None
+    healing.give(e.IntentRaised(at=healing.now, id="i", intent=Delete(broker="b")))
+    assert busy(healing.state) == back_refusal(healing.state) == ("busy", "healing goes first")
+    away = Driven("propose")
+    _trouble(away, "coordination")
+    assert busy(away.state) == ("away", "coordination fails: no")
