@@ -88,6 +88,8 @@ def test_one_objective_may_be_asked_for(regraft: Run) -> None:
         (["ring.json", "--interest", "stranger.csv"], "stranger.csv: interest in 't': unknown broker id 'x'"),
         (["now.json", "--alpha", "-1"], "must be a finite number from 0, not -1"),
         (["now.json", "--beta", "nan"], "must be a finite number from 0, not nan"),
+        (["now.json", "--conf", "spark.a=1"], "--conf goes with --spark"),
+        (["now.json", "--conf", "a=1"], "--conf a=1: must be KEY=VALUE"),
         (["now.json", "--objective", "speed"], "'speed' is not one of"),
     ],
 )

@@ -90,6 +90,8 @@ def evaluate(topology: Path, other: Path | None, as_json: bool, **options: Any) 
     start = time.perf_counter()
     read = [read_topology(path) for path in (topology, other) if path is not None]
     large = options["spark"] is not None
+    if conf(options) and not large:
+        raise click.UsageError("--conf goes with --spark")
     workload = _workload(None if large else options["traffic"], options["interest"])
     with _waiting(as_json):
         found = _judged(read, workload, options)

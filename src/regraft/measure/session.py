@@ -219,7 +219,7 @@ def _lower_priority() -> None:
 
 
 def _connect(endpoint: str, more: Mapping[str, str]) -> "SparkSession":
-    from pyspark.errors import PySparkException  # noqa: PLC0415
+    from pyspark.errors import AnalysisException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     session = SparkSession.builder.appName(NAME).remote(endpoint).getOrCreate()
@@ -229,8 +229,8 @@ def _connect(endpoint: str, more: Mapping[str, str]) -> "SparkSession":
     for key, value in more.items():
         try:
             session.conf.set(key, value)
-        except PySparkException:
-            raise BadInput(f"--conf {key}={value}", "the server that runs already does not take it") from None
+        except AnalysisException:
+            raise BadInput(f"{key}={value}", "the server that runs already does not take it") from None
     return session
 
 

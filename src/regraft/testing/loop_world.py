@@ -290,8 +290,7 @@ def check_state(state: State) -> str | None:
         "a proposal is for the current topology": proposal is not None
         and proposal.planned.epoch != state.epoch,
         "a candidate is for the current topology": candidate is not None and candidate.epoch != state.epoch,
-        "what was found is searched for no more when it is proposed": proposal is not None
-        and candidate is not None,
+        "a candidate ends when it is proposed": proposal is not None and candidate is not None,
         "nothing waits for approval while something is carried out": proposal is not None
         and state.phase == Phase.DEPLOYING,
         "in mode observe a plan is only shown": state.mode == "observe"

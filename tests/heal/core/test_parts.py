@@ -333,6 +333,17 @@ def watching(**owners: Owner) -> tuple[Driven, Watching, dict[str, list[Any]]]:
     return node, Watching(node.known, callbacks), told
 
 
+def lost(evidence: Evidence, at_once: bool = False) -> tuple[Driven, Watching, dict[str, list[Any]]]:
+    """The connection to b2 has just ended; `evidence` is what its address shows."""
+    node, watch, told = watching(b2=owner(1))
+    node.known.settings = replace(node.known.settings, at_once=at_once)
+    node.known.connected |= {"b2"}
+    watch.watch()
+    node.answers[Examine] = evidence
+    watch.down("b2")
+    return node, watch, told
+
+
 def kept(node: Driven) -> list[Any]:
     node.pass_time(0.0)
     effects, node.others = node.others, []
@@ -420,11 +431,7 @@ def test_a_ping_is_answered_for_brokers_that_run_here() -> None:
 
 
 def test_a_lost_connection_is_doubted_looked_at_and_suspected() -> None:
-    node, watch, told = watching(b2=owner(1))
-    node.known.connected |= {"b2"}
-    watch.watch()
-    node.answers[Examine] = Evidence.REFUSED
-    watch.down("b2")
+    node, watch, told = lost(Evidence.REFUSED)
     assert told["doubted"] == ["b2"]
     node.pass_time(0.015)
     assert told["expected"] == ["b2"]
@@ -447,11 +454,7 @@ def test_a_lost_connection_is_doubted_looked_at_and_suspected() -> None:
 
 
 def test_what_a_look_finds_counts_only_for_the_owner_that_was_looked_at() -> None:
-    node, watch, told = watching(b2=owner(1))
-    node.known.connected |= {"b2"}
-    watch.watch()
-    node.answers[Examine] = Evidence.REFUSED
-    watch.down("b2")
+    node, watch, told = lost(Evidence.REFUSED)
     node.pass_time(0.005)
     node.known.owners["b2"] = owner(2, by="b3")
     node.pass_time(0.01)
@@ -470,12 +473,7 @@ def test_what_a_look_finds_counts_only_for_the_owner_that_was_looked_at() -> Non
 
 def test_a_process_that_is_gone_is_suspected_at_once_if_that_is_wanted() -> None:
     for evidence, suspected in ((Evidence.REFUSED, True), (Evidence.SILENT, False)):
-        node, watch, told = watching(b2=owner(1))
-        node.known.settings = replace(node.known.settings, at_once=True)
-        node.known.connected |= {"b2"}
-        watch.watch()
-        node.answers[Examine] = evidence
-        watch.down("b2")
+        node, _, told = lost(evidence, at_once=True)
         node.pass_time(0.015)
         assert told["suspected"] == ([Suspect("b2", evidence, 0.0)] if suspected else [])
 
