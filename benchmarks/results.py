@@ -75,6 +75,7 @@ PARTS = (
     Part("Healing", "heal --part soak --seconds 120"),
     Part("The loop and its page", "loop --idle 30"),
     Part("The loop and its page", "loop --part large"),
+    Part("The loop and its page", "forecast"),
     Part("The loop and its page", "dashboard"),
     Part("The loop and its page", "product_soak --seconds 600"),
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from regraft.estate.windows import MeasuredWindow, fitting, together
+from regraft.forecast import Errors, Forecast
 from regraft.loop.goals import Limits
 from regraft.loop.policy import Policy
 from regraft.model import Action, Bounds, Broker, Link, Plan, Topology
@@ -35,6 +36,46 @@ def window(workload: Workload) -> MeasuredWindow:
 
 def talk(*pairs: str) -> Workload:
     return Workload(tuple(TrafficClass(frozenset(pair), 100.0) for pair in pairs))
+
+
+def expecting(measured: Workload, coming: Workload, *, seasonal: bool = True) -> MeasuredWindow:
+    forecast = Forecast(coming.traffic, 20, seasonal, Errors(0.1, 0.3, 50))
+    return replace(window(measured), forecast=forecast)
+
+
+def test_a_change_is_for_the_traffic_that_is_expected_if_the_forecast_is_worth_using() -> None:
+    think = replace(designer(), design_for="forecast")
+    now, coming = talk("ab", "bc"), talk("af")
+    found = think.design(CHAIN, 1, [expecting(now, coming)])
+    assert not isinstance(found, str)
+    assert ("a", "f") in found.added
+    assert (
+        found.expects
+        == "the forecast for 20 windows (error 10% lately; that of repeating the last windows: 30%)"
+    )
+    # All of what comes over five links and six brokers, then over one link and two brokers.
+    assert found.saved == pytest.approx(100.0 * (5 + 6 - 1 - 2))
+    judged = think.assess(CHAIN, expecting(now, coming), found)
+    assert judged.candidate == found.comparison
+    assert judged.candidate_saved == found.saved
+    assert judged.cost == pytest.approx(2 * 100.0 * 3), "what the window has cost is measured, not forecast"
+    for other in (replace(think, design_for="measured"), think):
+        unused = expecting(now, coming, seasonal=other is not think)
+        assert isinstance(other.design(CHAIN, 1, [unused]), str), "for what was measured the chain is best"
+
+
+def test_a_forecast_does_not_excuse_that_a_hard_goal_breaks_in_what_was_measured() -> None:
+    """Whichever link of the chain goes for af, what it carries goes through all brokers."""
+    now, coming = talk("ab", "bc", "cd", "de", "ef"), talk("af")
+    free = replace(designer(), design_for="forecast")
+    found = free.design(CHAIN, 1, [expecting(now, coming)])
+    assert not isinstance(found, str)
+    assert found.comparison.against is None
+    bound = replace(designer(broker_capacity=25.0), design_for="forecast")
+    judged = bound.assess(CHAIN, expecting(now, coming), found)
+    assert judged.candidate is not None
+    assert judged.candidate.against is not None
+    assert "capacity" in judged.candidate.against
 
 
 def test_costs_latencies_and_places_come_from_the_network_file() -> None:

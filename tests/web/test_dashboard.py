@@ -231,6 +231,18 @@ def test_what_arrives_just_after_a_view_was_drawn_is_shown(chromium: Browser, se
     context.close()
 
 
+def test_a_view_that_is_chosen_before_the_page_listens_is_shown(
+    chromium: Browser, served: Background
+) -> None:
+    context = chromium.new_context(viewport=WIDE)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.add_init_script(LATE_EFFECTS)
+    page.goto(served.url)
+    page.goto(f"{served.url}#history")
+    page.locator(".history-view").wait_for()
+    context.close()
+
+
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_view_fits_its_window_in_both_themes(

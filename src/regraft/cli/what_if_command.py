@@ -14,8 +14,10 @@ from regraft.cli.help_headings import Command, advanced
 
 if TYPE_CHECKING:
     from regraft.loop.policy import Mode
-    from regraft.serve.configuration import ServeConfiguration
+    from regraft.serve.configuration import DesignFor, ServeConfiguration
     from regraft.serve.replaying import Replay
+
+    Replays = dict[DesignFor, Replay]
 
 FILE = click.Path(path_type=Path)
 SHOWN = (
@@ -57,7 +59,8 @@ def what_if(**options: Any) -> None:
 
     It says what the loop would have decided, and touches nothing. Costs are OCBR's routing cost of each
     window's measured traffic, on the topology at that time and on the one that the loop would have had; the
-    price of the changes is subtracted from the savings.
+    price of the changes is subtracted from the savings. If a forecast was worth using in some window, the
+    period is replayed twice: designing for the forecast, and for the measured traffic.
 
     \b
     Example:
@@ -67,13 +70,14 @@ def what_if(**options: Any) -> None:
 
     configuration = _configuration(options["path"], options["window"])
     with _progress(options["as_json"]) as say:
-        found = _replayed(configuration, options, say)
+        replays = _replayed(configuration, options, say)
+    found = replays[configuration.loop.design_for]
     if options["output"] is not None and found.with_loop is not None:
         write_topology(found.with_loop, options["output"])
     if options["as_json"]:
-        click.echo(json.dumps(_document(found)))
+        click.echo(json.dumps(_document(found, replays)))
     else:
-        _show(found)
+        _show(found, replays)
 
 
 def _configuration(path: Path | None, window: str | None) -> "ServeConfiguration":
@@ -91,7 +95,10 @@ def _configuration(path: Path | None, window: str | None) -> "ServeConfiguration
 
 def _replayed(
     configuration: "ServeConfiguration", options: dict[str, Any], say: Callable[[str], None]
-) -> "Replay":
+) -> "Replays":
+    """What would have been, by what the loop designs for; the forecast only if it was ever worth using."""
+    from dataclasses import replace
+
     from regraft.estate.regraft.past_windows import measured_past, parse_time, topology_then
     from regraft.measure.inputs import check_source
     from regraft.measure.session import SMALL, start
@@ -117,14 +124,23 @@ def _replayed(
             say("measuring")
             out = options["out"] or Path(folder)
             width = configuration.loop.window
-            past = measured_past(session, options["telemetry"], out, width, begin, end)
+            horizon = round(configuration.loop.payback_windows), configuration.loop.confirm
+            past = measured_past(session, options["telemetry"], out, width, begin, end, horizon)
             say("replaying")
-            return replay(past.windows(), then or topology_then(past), designer_of(configuration), mode)
+            windows, first = list(past.windows()), then or topology_then(past)
+            ways: list[DesignFor] = ["measured"]
+            if any(window.forecast is not None and window.forecast.seasonal for window in windows):
+                ways.append("forecast")
+            found = {
+                way: replay(windows, first, replace(designer_of(configuration), design_for=way), mode)
+                for way in ways
+            }
+            return {"forecast": found["measured"], **found}
         finally:
             session.stop()
 
 
-def _document(found: "Replay") -> dict[str, Any]:
+def _document(found: "Replay", replays: "Replays") -> dict[str, Any]:
     from dataclasses import asdict
 
     import msgspec
@@ -137,11 +153,12 @@ def _document(found: "Replay") -> dict[str, Any]:
         "routing_cost_with": found.cost_with,
         "price": found.price,
         "saved_share": found.saved_share,
+        "saved_share_if_designed_for": {way: each.saved_share for way, each in sorted(replays.items())},
         "topology": found.with_loop.sha256 if found.with_loop else None,
     }
 
 
-def _show(found: "Replay") -> None:
+def _show(found: "Replay", replays: "Replays") -> None:
     for decision in found.decisions:
         if decision.kind in SHOWN:
             click.echo(f"{decision.window or '-'}  {decision.kind}: {decision.text}")
@@ -150,6 +167,11 @@ def _show(found: "Replay") -> None:
     click.echo(f"{count} windows: {changes} changes with {actions} actions would have been made.")
     costs = f"{found.cost:.6g} as it was; {found.cost_with:.6g} with the loop"
     click.echo(f"Routing cost {costs}, and {found.price:.6g} for the changes: {found.saved_share:.1%} saved.")
+    if replays["forecast"] is not replays["measured"]:
+        ways = ", ".join(
+            f"{each.saved_share:.1%} for the {way} traffic" for way, each in sorted(replays.items())
+        )
+        click.echo(f"By the traffic that changes are designed for: {ways}.")
 
 
 @contextmanager

@@ -125,7 +125,8 @@ class StateSection:
 
 @dataclass(frozen=True)
 class EstateSettings:
-    """`window` is the length of a window in seconds."""
+    """`window` is the length of a window in seconds. `forecast`: how many windows a forecast is about, and
+    how many windows are the guess that it is compared with; None: nothing is forecast."""
 
     overlay: OverlaySection
     zookeeper: ZookeeperSection
@@ -134,3 +135,4 @@ class EstateSettings:
     deploy: DeploySection
     state: StateSection
     window: float
+    forecast: tuple[int, int] | None = None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
+from regraft.forecast import Forecast
 from regraft.model import Topology
 from regraft.model.snapshot import Counts
 from regraft.model.traffic import Traffic, TrafficClass, merged
@@ -30,6 +31,8 @@ class MeasuredWindow:
     queue: int | None
     brokers: dict[str, dict[str, float | None]]
     """For each broker its rate, cpu and memory."""
+    forecast: Forecast | None = None
+    """What traffic to expect after it, if anything is known of earlier hours."""
 
     @property
     def seconds(self) -> float:

@@ -24,6 +24,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """What it improves is a hard goal that is broken now."""
     against: str | None = None
 
+    def refused(self, reason: str) -> "Comparison":
+        """The same numbers, and a reason against the change."""
+        return Comparison(now=self.now, then=self.then, against=reason)
+
 
 def judge(seen: Seen, limits: Limits, goals: Sequence[Goal] = GOALS) -> tuple[Verdict, ...]:
     """The verdict of each goal that applies, in order of priority."""
@@ -43,10 +47,10 @@ def weigh(now: tuple[Verdict, ...], then: tuple[Verdict, ...], tolerance: float)
     improves: str | None = None
     gain = 0.0
     mends = False
+    if (fault := broken(now, then, tolerance)) is not None:
+        return Comparison(now=now, then=then, against=fault)
     for verdict in then:
         old = before.get(verdict.goal)
-        if verdict.hard and not _as_good(old, verdict, tolerance):
-            return Comparison(now=now, then=then, against=f"{goal_name(verdict.goal)}: {verdict.reason}")
         if improves is not None:
             continue
         change = _gain(old, verdict)
@@ -60,6 +64,15 @@ def weigh(now: tuple[Verdict, ...], then: tuple[Verdict, ...], tolerance: float)
             improves, gain = verdict.goal, change
     against = None if improves else "no goal gets better"
     return Comparison(now=now, then=then, improves=improves, gain=gain, mends=mends, against=against)
+
+
+def broken(now: tuple[Verdict, ...], then: tuple[Verdict, ...], tolerance: float) -> str | None:
+    """The first hard goal that the change would break, or make worse; None if there is none."""
+    before = {verdict.goal: verdict for verdict in now}
+    for verdict in then:
+        if verdict.hard and not _as_good(before.get(verdict.goal), verdict, tolerance):
+            return f"{goal_name(verdict.goal)}: {verdict.reason}"
+    return None
 
 
 def _as_good(old: Verdict | None, new: Verdict, tolerance: float) -> bool:

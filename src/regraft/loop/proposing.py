@@ -51,6 +51,8 @@ def _say(draft: StepDraft, proposal: Proposal, candidate: Candidate) -> None:
     made, gain = proposal.planned, candidate.comparison.gain
     size = f"{counted(made.steps, 'step')}, {counted(made.actions, 'action')}"
     saved = f"{gain:.1%} of the {goal_name(candidate.comparison.improves)}"
+    if candidate.expects:
+        saved += f" in the traffic of {candidate.expects}"
     numbers: dict[str, float | None] = {
         "gain": gain,
         "needed_gain": proposal.needed_gain,

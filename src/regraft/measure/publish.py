@@ -25,6 +25,7 @@ from pyspark.sql.types import StructField, StructType
 
 from regraft.measure.counting.interests import stored_interests
 from regraft.measure.counting.pieces import Piece, pieces_in
+from regraft.measure.history import keep_hours
 from regraft.measure.ingest import read_records, read_rejected
 from regraft.measure.members import Brokers
 from regraft.measure.retention import forget_old_windows, merge_old_interest
@@ -70,7 +71,10 @@ def publish(
     pieces = _pieces(out, state, windows)
     with Kept(asked) as kept, writing(out / VERSIONS / str(number), say) as kept.ready:
         compute(kept, records, interests, Brokers.of(state.brokers), windows, pieces)
-    after = forget_old_windows(_after(out, state, number, windows), keep)
+    after = _after(out, state, number, windows)
+    if "traffic_classes" in asked.tables:
+        keep_hours(spark, out, after, windows)
+    after = forget_old_windows(after, keep)
     after = merge_old_interest(spark, out, after, number)
     written = _assemble(spark, out, after, _manifest(after, kept))
     sync([out / VERSIONS / str(number), out / RECORDS / str(number), *written])

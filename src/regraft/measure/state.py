@@ -7,6 +7,7 @@ before the file is (`sync`), so after a loss of power a commit is there as a who
     OUT/_records/<commit>/part=…     clean records, as they came
     OUT/_versions/<commit>/<table>/  tables of the windows that a commit has computed
     OUT/snapshots/<commit>/          links to the newest version of every window, and the manifest
+    OUT/history/hour=…               the demand of past hours, which outlives their windows
     OUT/current -> snapshots/<commit>
 """
 
@@ -28,6 +29,8 @@ RECORDS, VERSIONS, SNAPSHOTS = "_records", "_versions", "snapshots"
 INCOMING = f"{RECORDS}/incoming"
 """Where workers store the records that they read, until these are part of a commit."""
 CHECKPOINT = "_checkpoint"
+HISTORY = "history"
+"""The demand of past hours (`history`)."""
 AT_ONCE = 8
 """How many files are synchronised at the same time."""
 KEPT = 3
@@ -138,7 +141,7 @@ def prepare(out: Path) -> None:
     """The folder exists, can be written, and has nothing of others under the names that a run uses: `tidy`
     removes what it does not know, and links take the tables' names."""
     if not (out / STATE).exists():
-        for name in (SNAPSHOTS, CURRENT, *TABLES, "rejected", MANIFEST):
+        for name in (SNAPSHOTS, CURRENT, HISTORY, *TABLES, "rejected", MANIFEST):
             if _is_used(out / name):
                 raise BadInput(
                     shown(out / name), f"is not of a run, as {STATE} is not there: use another --out"

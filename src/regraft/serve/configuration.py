@@ -40,6 +40,7 @@ from regraft.model.setting_kinds import (
     zero_is_none,
 )
 
+DesignFor = Literal["forecast", "measured"]
 WEB_TOKENS = "REGRAFT_WEB_TOKENS"
 AMOUNT = zero_is_none(number(0))
 SLOTS = ValueKind(
@@ -65,6 +66,12 @@ class LoopSection:
         COUNT, 100, "A window with fewer publications says too little about the traffic."
     )
     confirm: int = setting(whole(1, 100), 3, "In how many windows in a row a new topology has to be better.")
+    design_for: DesignFor = setting(
+        choice(*get_args(DesignFor)),
+        "forecast",
+        "measured: topologies are designed for the traffic of the last windows. forecast: for what the hours "
+        "of past weeks let expect in the next payback_windows, where that was nearer to what came.",
+    )
     least_gain: float = setting(number(0, 1), 0.05, "Share of the cost that a change has to save.")
     tolerance: float = setting(number(0, 1), 0.005, "A goal that is worse by less than this share is kept.")
     payback_windows: float = setting(number(0), 20.0, "In how many windows a change has to earn its price.")
@@ -195,6 +202,9 @@ class ServeConfiguration:
             self.deploy,
             self.state,
             self.loop.window,
+            (round(self.loop.payback_windows), self.loop.confirm)
+            if self.loop.design_for == "forecast"
+            else None,
         )
 
     @property

@@ -169,6 +169,7 @@ def proposal_view(
         epoch=planned.epoch,
         planner=planned.planner,
         method=candidate.method if candidate else "repair",
+        expects=candidate.expects if candidate else "",
         steps=planned.steps,
         actions=planned.actions,
         gain=candidate.comparison.gain if candidate else 0.0,

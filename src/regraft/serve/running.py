@@ -87,6 +87,7 @@ def designer_of(configuration: ServeConfiguration) -> TopologyDesigner:
         design.alpha,
         design.beta,
         design.time_limit,
+        configuration.loop.design_for,
     )
 
 

@@ -291,6 +291,8 @@ class ProposalView(View, frozen=True, kw_only=True):
     """The epoch of the topology that it starts from."""
     planner: str
     method: str
+    expects: str = ""
+    """Which forecast of the traffic it was designed for; empty: the traffic that was measured."""
     steps: int
     actions: int
     gain: float

@@ -24,6 +24,7 @@ from regraft.loop.goals import Limits
 from regraft.loop.policy import Policy
 from regraft.model import BadInput, RegraftError, Topology
 from regraft.model import Limits as PlanLimits
+from regraft.model.topology_files import write_topology
 from regraft.serve.designing import TopologyDesigner
 from regraft.serve.network_facts import NetworkFacts
 from regraft.serve.replaying import replay
@@ -91,7 +92,7 @@ def test_a_past_period_is_played_through_the_loop(
     folder = tmp_path / "spool"
     folder.mkdir()
     spooled(folder, talk(range(4)), 1)
-    past = measured_past(spark, folder, tmp_path / "tables", MINUTE, BEGIN + MINUTE, float("inf"))
+    past = measured_past(spark, folder, tmp_path / "tables", MINUTE, BEGIN + MINUTE, float("inf"), (20, 1))
     assert past.starts == tuple(BEGIN + MINUTE * number for number in (1, 2, 3))
     assert topology_then(past).sha256 == CHAIN.sha256
     policy = Policy(confirm=1, least_publications=10, action_price=1.0)
@@ -102,7 +103,7 @@ def test_a_past_period_is_played_through_the_loop(
     assert found.windows[1].cost_with == pytest.approx(30 * 3), "one link and two brokers"
     assert found.windows[1].cost == pytest.approx(30 * 9), "four links and five brokers"
     with pytest.raises(BadInput, match="nothing was recorded between"):
-        measured_past(spark, folder, tmp_path / "tables", MINUTE, 0.0, 60.0)
+        measured_past(spark, folder, tmp_path / "tables", MINUTE, 0.0, 60.0, (20, 1))
     # The command says the same; it would start a session of its own, and end it.
     monkeypatch.setattr("regraft.measure.session.start", lambda *_, **__: spark)
     monkeypatch.setattr(type(spark), "stop", lambda session: None)
@@ -164,3 +165,34 @@ def test_what_if_starts_spark_with_the_settings_of_the_configuration(tmp_path: P
         "regraft: --spark local[2]: Java ended before Spark had started: it needs Java 17 or newer, and "
         "valid settings; REGRAFT_SPARK_LOG=file keeps its log\n"
     )
+
+
+def test_what_if_compares_designing_for_the_forecast_with_designing_for_what_was_measured(
+    tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every third hour a talks to b and to c; otherwise b to c. No tree has all three links, so it matters
+    which hour comes next."""
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    records: list[Record] = []
+    for hour, number in itertools.product(range(60), range(12)):
+        home, to = ("a", "bc"[number % 2]) if hour % 3 == 0 else ("b", "c")
+        when, seq = hour * 3600.0 + number * 200.0, hour * 12 + number + 1
+        records.append(publication(home, f"p-{home}{to}", seq, when, topic="t"))
+        records.append(delivery(to, f"p-{home}{to}", seq, "s", when + 0.01, latency=10_000))
+    spooled(folder, records, 1)
+    monkeypatch.setattr("regraft.measure.session.start", lambda *_, **__: spark)
+    monkeypatch.setattr(type(spark), "stop", lambda session: None)
+    settings = '[loop]\nwindow = "1h"\nconfirm = 1\npayback_windows = 1\nleast_publications = 5\n'
+    (tmp_path / "regraft.toml").write_text(f'{settings}action_price = 0\nbuffered_price = 0\nmemory = "1s"\n')
+    write_topology(CHAIN, tmp_path / "then.json")
+    options = ["--telemetry", folder, "-c", tmp_path / "regraft.toml", "--topology", tmp_path / "then.json"]
+    done = CliRunner().invoke(what_if, [*map(str, options), "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    shares = told["saved_share_if_designed_for"]
+    assert told["saved_share"] == shares["forecast"]
+    assert shares["forecast"] > shares["measured"]
+    assert any("the forecast for 1 window" in each["text"] for each in told["decisions"])
+    said = CliRunner().invoke(what_if, [*map(str, options)])
+    assert "By the traffic that changes are designed for:" in said.stdout

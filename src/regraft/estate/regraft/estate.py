@@ -27,6 +27,7 @@ from regraft.estate.protocol import (
     WantedOfRun,
 )
 from regraft.estate.regraft import runs
+from regraft.estate.regraft.expecting import Expecting
 from regraft.estate.regraft.healing import HealingDatabases
 from regraft.estate.regraft.measuring import Measurer
 from regraft.estate.regraft.overlay import RunningOverlay
@@ -57,13 +58,19 @@ class RegraftEstate:
     guarantees = Guarantees("exactly once", "publisher")
 
     def __init__(
-        self, overlay: RunningOverlay, windows: Windows, deploy: RunSettings, spark_seconds: float
+        self,
+        overlay: RunningOverlay,
+        windows: Windows,
+        deploy: RunSettings,
+        spark_seconds: float,
+        expecting: Expecting | None,
     ) -> None:
         self.limits = ChangeLimits(deploy.at_once or None, deploy.per_broker or None)
         self._overlay = overlay
         self._windows = windows
         self._deploy = deploy
         self._spark_seconds = spark_seconds
+        self._expecting = expecting
         self._healing = HealingDatabases(overlay.coord, overlay.layout)
         self._measuring = ThreadPoolExecutor(1, "measuring")
 
@@ -78,7 +85,7 @@ class RegraftEstate:
         deploy = RunSettings(**asdict(settings.deploy), gives_way=True)
         async with RunningOverlay.connected(where, layout) as overlay:
             measurer = windows or measurer_of(settings, overlay.known)
-            estate = cls(overlay, measurer, deploy, settings.spark.time_limit)
+            estate = cls(overlay, measurer, deploy, settings.spark.time_limit, _expecting(settings))
             try:
                 yield estate
             finally:
@@ -110,13 +117,18 @@ class RegraftEstate:
     async def measure(self, start: float, end: float) -> WindowAndCounts:
         try:
             async with asyncio.timeout(self._spark_seconds):
-                return await self._in_thread(self._windows.measure, start, end)
+                return await self._in_thread(self._measured, start, end)
         except TimeoutError:
             # The thread may hang in the session for ever, so it is left behind, too.
             self._windows.abandon()
             self._measuring.shutdown(wait=False, cancel_futures=True)
             self._measuring = ThreadPoolExecutor(1, "measuring")
             raise RegraftError(f"Spark has not answered within {self._spark_seconds:g} s") from None
+
+    def _measured(self, start: float, end: float) -> WindowAndCounts:
+        """With what to expect after the window."""
+        window, counts = self._windows.measure(start, end)
+        return WindowAndCounts(self._expecting.after(window) if self._expecting else window, counts)
 
     async def _in_thread(self, work: Callable[..., T], *arguments: float) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._measuring, work, *arguments)
@@ -170,6 +182,12 @@ class RegraftEstate:
     async def adaptations(self, limit: int) -> tuple[HealingRecord, ...]:
         with _faults_as_away():
             return await self._healing.adaptations(limit)
+
+
+def _expecting(settings: EstateSettings) -> Expecting | None:
+    if settings.forecast is None:
+        return None
+    return Expecting(settings.state.folder / TABLES_FOLDER, settings.window, *settings.forecast)
 
 
 def measurer_of(settings: EstateSettings, known: Known | None) -> Measurer:

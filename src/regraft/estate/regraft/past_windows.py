@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regraft.estate.regraft.expecting import Expecting
 from regraft.estate.regraft.tables import TABLES, read_rows, read_window
 from regraft.estate.windows import MeasuredWindow
 from regraft.model import BadInput, Topology, ends
@@ -22,16 +23,24 @@ class Past:
     snapshot: Snapshot
     width: float
     starts: tuple[float, ...]
+    expecting: Expecting
 
     def windows(self) -> Iterator[MeasuredWindow]:
+        """Each with the forecast that could have been made then. Can be read once."""
         for start in self.starts:
-            yield read_window(self.snapshot, start, start + self.width)
+            yield self.expecting.after(read_window(self.snapshot, start, start + self.width))
 
 
 def measured_past(
-    session: "SparkSession", telemetry: Path, out: Path, width: float, begin: float, end: float
+    session: "SparkSession",
+    telemetry: Path,
+    out: Path,
+    width: float,
+    begin: float,
+    end: float,
+    forecast: tuple[int, int],
 ) -> Past:
-    """`BadInput` if nothing was recorded in the period."""
+    """`BadInput` if nothing was recorded in the period. `forecast`: as in `EstateSettings`."""
     from regraft.measure.run import Job, run  # noqa: PLC0415 — loads pyspark
 
     snapshot = run(Job(telemetry, out, round(width * 1e6), tables=TABLES | {"link_load"}), session).snapshot
@@ -41,7 +50,8 @@ def measured_past(
         span = f"; there are records from {snapshot.windows[0]} on" if known else ""
         raise BadInput(str(telemetry), f"nothing was recorded between --from and --to{span}")
     count = round((max(within) - min(within)) / width) + 1
-    return Past(snapshot, width, tuple(min(within) + width * number for number in range(count)))
+    starts = tuple(min(within) + width * number for number in range(count))
+    return Past(snapshot, width, starts, Expecting(out, width, *forecast))
 
 
 def topology_then(past: Past) -> Topology:

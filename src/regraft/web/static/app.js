@@ -23,6 +23,7 @@ function App() {
   useEffect(() => {
     const moved = () => go(place());
     addEventListener("hashchange", moved);
+    moved(); // effects run after the first drawing: meanwhile nobody listened
     ask("session").then((found) => set({ who: found }), (no) => set(no.status === 401 ? { who: null } : { who: undefined }));
     return () => removeEventListener("hashchange", moved);
   }, []);
