@@ -13,6 +13,7 @@ from typing import Any
 import click
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.cli.cost_tables import cost_tables
 from tests.cli.test_rules_command import MINE
 from tests.measure.telemetry import network, spool
 
@@ -89,6 +90,7 @@ DOCUMENTS = {
     "mesh1.json": RING,
     "mesh2.json": CROSSED,
     "possible.json": RING,
+    "network.json": RING,
     "traffic.json": {"classes": [{"members": members, "demand": demand} for members, demand in DEMANDS]},
     "net.json": SWITCHES,
     "work.json": WORK,
@@ -114,6 +116,9 @@ def write_files(folder: Path) -> None:
     (folder / "tables" / "interest").mkdir(parents=True)
     interest = {"broker": ["b0", "b1", "b2", "b3"], "topic": ["weather"] * 4, "role": ["subscriber"] * 4}
     pq.write_table(pa.table(interest), folder / "tables" / "interest" / "part-0.parquet")
+    brokers = CHAIN["brokers"]
+    trips = [(one, other, 9000.0, True) for one, other in CHAIN["links"]] + [("b0", "b3", 20000.0, False)]
+    cost_tables(folder / "tables", trips, dict.fromkeys(brokers, 1.0))
     spool(folder / "out" / "telemetry", "b0", network(seed=1, publications=40, brokers=4))
     (folder / "padres_stockquotes").mkdir()
     (folder / "padres_stockquotes" / "YHOO.txt.gz").write_bytes(gzip.compress(QUOTE.encode()))

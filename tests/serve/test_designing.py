@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from regraft.costs import MeasuredCosts
 from regraft.estate.windows import MeasuredWindow, fitting, together
 from regraft.forecast import Errors, Forecast
 from regraft.loop.goals import Limits
@@ -62,6 +63,36 @@ def test_a_change_is_for_the_traffic_that_is_expected_if_the_forecast_is_worth_u
     for other in (replace(think, design_for="measured"), think):
         unused = expecting(now, coming, seasonal=other is not think)
         assert isinstance(other.design(CHAIN, 1, [unused]), str), "for what was measured the chain is best"
+
+
+def test_without_a_file_a_tree_is_designed_for_the_round_trips_that_were_measured() -> None:
+    """a and b are on one site, c and d on another; f is far from all, and nobody measured it against b."""
+    near, far, farther = 2.0, 40.0, 90.0
+    trips = {
+        ("a", "b"): near,
+        ("c", "d"): near,
+        ("a", "f"): farther,
+        ("c", "f"): farther,
+        ("d", "f"): farther,
+    }
+    trips |= dict.fromkeys((("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")), far)
+    tree = Topology.of([("a", "f"), ("f", "b"), ("b", "c"), ("a", "d")])
+    traffic = talk("ab", "cd", "ac", "bd", "af")
+    think = replace(designer(), network=NetworkFacts(measures=True))
+    plain = think.assess(tree, window(traffic)).cost
+    think.network.learn(MeasuredCosts(trips, {}))
+    measured = think.assess(tree, window(traffic)).cost
+    assert plain is not None
+    assert measured is not None
+    assert measured != plain
+    found = think.design(tree, 1, [window(traffic)])
+    assert not isinstance(found, str)
+    links = set(tree.by_ends) - set(found.removed) | set(found.added)
+    assert {("a", "b"), ("c", "d")} <= links
+    assert len([pair for pair in links if "f" in pair]) == 1, "nothing goes by way of f"
+    by_file = replace(designer(Topology.of(tree.by_ends)), design_for="measured")
+    by_file.network.learn(MeasuredCosts(trips, {}))
+    assert by_file.assess(tree, window(traffic)).cost == plain, "a file says what links cost"
 
 
 def test_a_forecast_does_not_excuse_that_a_hard_goal_breaks_in_what_was_measured() -> None:

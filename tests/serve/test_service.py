@@ -7,11 +7,13 @@ import pytest
 from tests.deploy.fake_agents import within
 from tests.serve.serving import BUSY, CHAIN, STAYS, Bench, kinds, until
 
+from regraft.costs import MeasuredCosts
 from regraft.estate.memory.estate import MadeUpWindows
 from regraft.model import BadInput, Topology
 from regraft.model.intents import Delete
 from regraft.serve import views as v
 from regraft.serve.running import STATE
+from regraft.serve.service import Service
 from regraft.serve.store import Store
 
 
@@ -111,6 +113,33 @@ def test_in_mode_observe_the_answer_is_shown_and_cannot_be_carried_out(bench: Be
             assert isinstance(await service.approve(shown.sha256, "ann"), v.OperationView)
 
     within(scenario())
+
+
+def test_links_have_the_latencies_that_were_measured(bench: Bench, tmp_path: Path) -> None:
+    """Between a and e the way is so long that the five links in between are worth keeping."""
+
+    async def scenario() -> None:
+        windows = MadeUpWindows(BUSY)
+        windows.costs = MeasuredCosts(
+            {("a", "b"): 4.0, ("b", "c"): 4.0, ("c", "d"): 4.0, ("d", "e"): 4.0, ("a", "e"): 400.0}, {}
+        )
+        async with bench.network(), bench.serving(bench.settings(tmp_path), windows) as service:
+            proposal = (await until(service.proposals))[0]
+            assert ("a", "e") not in {
+                pair for step in (await plan_of(service, proposal)).steps for pair in step.links
+            }
+            topology = await service.topology()
+            assert isinstance(topology, v.TopologyView)
+            assert [each.latency_ms for each in topology.links] == [2.0] * 4
+            assert [each.cost for each in topology.links] == [1.0] * 4
+
+    within(scenario())
+
+
+async def plan_of(service: Service, proposal: v.ProposalView) -> v.PlanView:
+    found = await service.plan(proposal.sha256)
+    assert isinstance(found, v.PlanView)
+    return found
 
 
 def test_a_rejected_proposal_stays_rejected_with_its_reason(bench: Bench, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ SECTIONS = {
     "Publish and subscribe": {"pub": "pub_command:pub", "sub": "sub_command:sub"},
     "Measure and design": {
         "measure": "measure_command:measure",
+        "costs": "costs_command:costs",
         "evaluate": "evaluate_command:evaluate",
         "design": "design_command:design",
     },

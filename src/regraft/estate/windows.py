@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
+from regraft.costs import MeasuredCosts
 from regraft.forecast import Forecast
 from regraft.model import Topology
 from regraft.model.snapshot import Counts
@@ -31,6 +32,8 @@ class MeasuredWindow:
     queue: int | None
     brokers: dict[str, dict[str, float | None]]
     """For each broker its rate, cpu and memory."""
+    costs: MeasuredCosts | None = None
+    """What it has shown of round trips between brokers, and of their processor time."""
     forecast: Forecast | None = None
     """What traffic to expect after it, if anything is known of earlier hours."""
 

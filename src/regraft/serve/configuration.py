@@ -133,6 +133,12 @@ class DesignSection:
     )
     alpha: float = setting(number(0), 1.0, "Weight of links in the routing cost (OCBR).")
     beta: float = setting(number(0), 1.0, "Weight of brokers in the routing cost.")
+    costs: Literal["measured", "equal"] = setting(
+        choice("measured", "equal"),
+        "measured",
+        "Without overlay.network: links cost their measured round trips and brokers their processor time, "
+        "relative to typical ones; equal: everything costs 1.",
+    )
     time_limit: float = setting(duration("10ms"), "3s", "How long it searches.")
 
 

@@ -1,9 +1,13 @@
-"""What a file states about brokers and links: costs, latencies, places, and which links are possible."""
+"""What is known about brokers and links: costs, latencies, places, and which links are possible.
+
+A file states it; without a file, it is what the brokers have measured.
+"""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from regraft.costs import Costs, MeasuredCosts, RecentCosts
 from regraft.model import Broker, Ends, Link, Topology
 from regraft.model.topology_files import read_topology
 
@@ -12,20 +16,30 @@ KM_PER_MS = 200.0
 """How far light travels through glass fibre."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class NetworkFacts:
-    """`stated` is what the file holds. Without a file, every pair may be linked, and everything costs 1."""
+    """`stated` is what the file holds. Without a file, every pair may be linked, and costs what was measured;
+    without measurements (`measures` is false, or there are none yet) everything costs 1."""
 
     stated: Topology | None = None
+    measures: bool = False
+    _recent: RecentCosts = field(default_factory=RecentCosts, compare=False, repr=False)
+    _costs: Costs | None = field(default=None, compare=False, repr=False)
+    """Replaced as a whole: threads that design go on with what they have begun with."""
 
     @classmethod
-    def of(cls, path: Path | None) -> "NetworkFacts":
-        return cls(read_topology(path) if path is not None else None)
+    def of(cls, path: Path | None, measures: bool = False) -> "NetworkFacts":
+        return cls(read_topology(path) if path is not None else None, measures)
+
+    def learn(self, measured: MeasuredCosts | None) -> None:
+        """Take in what a window has shown. Windows come in order."""
+        if self.measures and self.stated is None and measured is not None:
+            self._costs = self._recent.take(measured)
 
     def annotated(self, topology: Topology) -> Topology:
         """The topology with the facts that are known about its brokers and links."""
         if self.stated is None:
-            return topology
+            return topology if (costs := self._costs) is None else costs.annotated(topology)
         known = {broker.id: broker for broker in self.stated.brokers}
         brokers = tuple(known.get(id) or Broker(id) for id in topology.ids)
         where = {broker.id: broker for broker in brokers}
@@ -42,8 +56,11 @@ class NetworkFacts:
     def possible(self, topology: Topology) -> Topology | None:
         """The links that a tree over these brokers may use: those of a mesh in the file, and its own ones.
 
-        None if every pair may be linked: a file that holds a tree states costs, and forbids no links.
+        None if every pair may be linked at the same cost: a file that holds a tree states costs, and forbids
+        no links.
         """
+        if (costs := self._costs) is not None:
+            return costs.network(topology)
         if self.stated is None or self.stated.kind == "tree" or len(self.stated.links) < len(self.stated.ids):
             return None
         annotated = self.annotated(topology)

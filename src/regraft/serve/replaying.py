@@ -93,6 +93,7 @@ class Replaying:
 
     def take(self, window: MeasuredWindow) -> None:
         """Count the window's costs, then let the loop decide what to do about it."""
+        self._designer.network.learn(window.costs)
         self._account(window)
         self._recent.append(window)
         self._give(e.Tick(at=window.end + self._designer.policy.settle_seconds))

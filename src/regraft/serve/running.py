@@ -77,7 +77,7 @@ def designer_of(configuration: ServeConfiguration) -> TopologyDesigner:
     design, goals, plan = configuration.design, configuration.goals, configuration.plan
     plan_limits = PlanLimits(minimise=plan.minimise, max_degree=goals.max_degree, time_limit=plan.time_limit)
     return TopologyDesigner(
-        NetworkFacts.of(configuration.overlay.network),
+        NetworkFacts.of(configuration.overlay.network, measures=design.costs == "measured"),
         Limits(**asdict(goals)),
         configuration.policy,
         plan_limits,

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
+from regraft.costs import MeasuredCosts
 from regraft.estate.memory.network import MemoryNetwork
 from regraft.estate.protocol import (
     AnotherLoop,
@@ -28,10 +29,12 @@ NO_HEALING = "no destination database runs for this overlay: it does not heal by
 
 
 class MadeUpWindows:
-    """Every window has the current `workload`; while `fails` is not empty, measuring raises it as a fault."""
+    """Every window has the current `workload` and `costs`; while `fails` is not empty, measuring raises it as
+    a fault."""
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
+        self.costs: MeasuredCosts | None = None
         self.fails = ""
         self.measured = 0
 
@@ -46,7 +49,7 @@ class MadeUpWindows:
 
     def read(self, start: float, end: float) -> MeasuredWindow:
         total = round(sum(demand for _, demand in self.workload.traffic))
-        return MeasuredWindow(start, end, self.workload, total, total, 2, 1.0, 2.0, 3.0, 0, {})
+        return MeasuredWindow(start, end, self.workload, total, total, 2, 1.0, 2.0, 3.0, 0, {}, self.costs)
 
     def check_disk(self) -> None:
         return
