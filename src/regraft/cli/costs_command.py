@@ -78,6 +78,7 @@ def _show(known: "Costs", network: "Topology", used: "Topology", everything: boo
     from rich.table import Table
 
     from regraft.cli.printing import console, shown
+    from regraft.model.phrases import counted
 
     table = Table("link", "round trip", "cost", "now", box=None, pad_edge=False)
     for column in table.columns[1:3]:
@@ -95,7 +96,7 @@ def _show(known: "Costs", network: "Topology", used: "Topology", everything: boo
         )
     console().print(table)
     if (hidden := len(rows) - most) > 0:
-        click.echo(f"and {hidden} dearer pairs (--all)")
+        click.echo(f"and {counted(hidden, 'dearer pair')} (--all)")
     dear = [f"{shown(each.id)} {each.cost:.3g}" for each in network.brokers if each.cost != 1]
     click.echo(f"A link of cost 1 has a round trip of {known.typical_ms:.3g} ms.")
     click.echo(f"Brokers that do not cost 1: {', '.join(dear) or 'none'}.")
