@@ -32,7 +32,16 @@ def hop(second: float, seq: int, start: str, to: str) -> Record:
 
 def health(not_recorded: int) -> Record:
     return Health(
-        at=at(2), broker="b", cpu=0.0, memory=0, queue=0, rates={}, links={}, not_recorded=not_recorded
+        at=at(2),
+        broker="b",
+        cpu=0.0,
+        memory=0,
+        queue=0,
+        rates={},
+        links={},
+        round_trips={},
+        delivery_rates={},
+        not_recorded=not_recorded,
     )
 
 

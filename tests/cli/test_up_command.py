@@ -73,6 +73,7 @@ def test_bad_input_is_one_line(regraft: Run, folder: Path) -> None:
     assert "no usable certificate" in refused(regraft("up", "now.json", "--certificate", "bad.pem"))
     assert "needs --certificate" in refused(regraft("up", "now.json", "--ca", "bad.pem"))
     assert "--sample is for --telemetry" in refused(regraft("up", "now.json", "--sample", "5"))
+    assert "--probes is for --telemetry" in refused(regraft("up", "now.json", "--probes", "0"))
     assert "folder" in refused(regraft("up", "now.json", "--directory", "file/overlay.json"))
 
 

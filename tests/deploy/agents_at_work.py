@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from regraft.broker.io.configuration import Configuration
+from regraft.broker.io.configuration import Configuration, Telemetry
 from regraft.broker.io.overlay import Overlay
 from regraft.broker.io.server import BrokerServer
 from regraft.coord import Coord, Layout, Missing
@@ -116,9 +117,10 @@ class AtWork:
 
 @asynccontextmanager
 async def at_work(
-    hosts: str, root: str, topology: Topology, state: Path | None = None
+    hosts: str, root: str, topology: Topology, state: Path | None = None, telemetry: Telemetry | None = None
 ) -> AsyncIterator[AtWork]:
-    base = Configuration("", state=state, control=("127.0.0.1", 0), control_token=TOKEN, kind=topology.kind)
+    own: dict[str, Any] = {"control": ("127.0.0.1", 0), "control_token": TOKEN, "telemetry": telemetry}
+    base = Configuration("", state=state, kind=topology.kind, **own)
     overlay = Overlay(topology, lambda id, near: replace(base, broker=id, neighbours=near))
     async with await Coord.connect(hosts) as coord, overlay:
         work = AtWork(coord, Layout(root), overlay)

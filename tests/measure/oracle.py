@@ -145,6 +145,25 @@ def link_load(records: list[Record], width: int) -> list[Row]:
     return [(*key, count, count / (width / 1e6), moved[key]) for key, count in hops.items()]
 
 
+def link_costs(records: list[Record], width: int) -> list[Row]:
+    trips: dict[Row, list[float]] = defaultdict(list)
+    rates: dict[Row, list[float]] = defaultdict(list)
+    up: set[Row] = set()
+    for each in of(records, "health"):
+        measured, borne = each.get("round_trips") or {}, each.get("delivery_rates") or {}
+        for to in [to for to, trip in measured.items() if math.isfinite(trip) and trip > 0]:
+            key = (window(each, width), each["broker"], to)
+            trips[key].append(measured[to])
+            if borne.get(to, math.nan) > 0:
+                rates[key].append(borne[to])
+            if each["links"].get(to) == "up":
+                up.add(key)
+    return [
+        (*key, int(min(found)), int(max(rates[key])) if rates[key] else None, key in up)
+        for key, found in trips.items()
+    ]
+
+
 def broker_load(records: list[Record], width: int) -> list[Row]:
     groups: dict[Row, list[Record]] = defaultdict(list)
     arriving: Counter[Row] = Counter()
@@ -298,6 +317,7 @@ EXACT = {
     "publisher_rates": publisher_rates,
     "overlap": overlap,
     "link_load": link_load,
+    "link_costs": link_costs,
     "broker_load": broker_load,
     "transformations": transformations,
     "queue_growth": queue_growth,

@@ -1,6 +1,7 @@
 """Telemetry for tests: records as dictionaries, a random network's worth of them, and tables as rows."""
 
 import json
+import math
 import random
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -65,7 +66,7 @@ def network(
 ) -> list[Record]:
     """The records of a small tree under random traffic, in the order of time; transformation t1 runs in
     the second minute; some publications stand for seven. No two records of a broker have the same time."""
-    chance = random.Random(seed)
+    chance, ways = random.Random(seed), random.Random(f"{seed} ways")
     names = [f"b{number}" for number in range(brokers)]
     records: list[Record] = []
     for number, name in enumerate(names):
@@ -77,6 +78,7 @@ def network(
                 "queue": chance.randrange(50),
             }
             more["transformation"] = "t1:1.1:1:1" if moment in (60, 90) else None
+            more |= _ways(ways, [other for other in names if other != name])
             records.append(health(name, moment + 0.25, near, not_recorded=moment // 60, **more))
         filter = (
             f"topic = 't{number % 3}'" if number % 2 else f"topic = 't{number % 3}' AND x > {number * 10}"
@@ -93,6 +95,18 @@ def network(
             record["at"] += timedelta(microseconds=1)
         used.add((record["broker"], record["at"]))
     return sorted(records, key=lambda record: (record["at"], record["broker"]))
+
+
+def _ways(chance: random.Random, others: list[str]) -> Record:
+    """What a broker has measured of the ways to others: older ones nothing, odd ones no numbers."""
+    if chance.random() < 0.2:
+        return {}
+    trips = {each: float(chance.randrange(1, 90_000)) for each in others if chance.random() < 0.7}
+    rates = {each: float(chance.randrange(1, 10**10)) for each in others if chance.random() < 0.5}
+    if chance.random() < 0.3:
+        trips |= {chance.choice(others): odd for odd in (math.nan, math.inf, -1.0)}
+        rates |= {chance.choice(others): odd for odd in (math.nan, 0.0)}
+    return {"round_trips": trips, "delivery_rates": rates}
 
 
 def _journey(chance: random.Random, names: list[str], seq: int, seconds: float) -> list[Record]:

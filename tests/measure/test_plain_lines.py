@@ -29,15 +29,17 @@ ODD: tuple[Any, ...] = (
     *("2026-01-05T12:00:00.1234567Z", "2026-01-05 12:00:00Z", 1767614400000000, "1767614400000000"),
     *("é\u0000\ud7ff", "hop", "delivery", "publication", "publisher", "added"),
 )
+SINCE_LATER = ("round_trips", "delivery_rates")
 FIELDS = (*(field.name for field in COLUMNS), "of_the_future")
 
 
 def good(number: int) -> bytes:
-    """A line as a broker writes it."""
+    """A line as a broker writes it; some health is of a broker that did not measure round trips yet."""
     same: dict[str, Any] = {"at": AT, "broker": "b1"}
     sampled = {"one_in": 100} if number % 3 else {}
     sent: dict[str, Any] = same | {"publisher": "p", "seq": number} | sampled
     well: dict[str, Any] = {"cpu": 0.1, "memory": 5, "queue": 0, "rates": {"in": 1}, "links": {"b2": "up"}}
+    well |= {"round_trips": {"b2": 205, "b3": 40_310.5}, "delivery_rates": {"b2": 10**9}}
     record = (
         Hop(**sent, from_="b1", to="b2", queue=number, transformation="t" if number % 2 else None),
         Delivery(**sent, subscriber="s", latency=number),
@@ -45,7 +47,11 @@ def good(number: int) -> bytes:
         Interest(**same, client="s", role="subscriber", filter="topic = 't'", change="added"),
         Health(**same, **well, not_recorded=-1, transformation="t" if number % 2 else None),
     )[number % KINDS]
-    return msgspec.json.encode(record) + b"\n"
+    line = msgspec.json.encode(record) + b"\n"
+    if number % 3 == 0 and isinstance(record, Health):
+        fields = {name: value for name, value in json.loads(line).items() if name not in SINCE_LATER}
+        return packed(fields)
+    return line
 
 
 def spoilt(line: bytes, chance: random.Random) -> bytes:
@@ -70,6 +76,19 @@ def spoilt(line: bytes, chance: random.Random) -> bytes:
 
 def packed(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def test_health_from_before_round_trips_were_measured_is_plain() -> None:
+    from regraft.measure.plain_rare import rare
+
+    for number in (4, 9):
+        batches, plain = rare(pa.array([good(number)], pa.binary()).view(pa.string()))
+        assert plain.to_pylist() == [True]
+        (row,) = (row for batch in batches for row in batch.to_pylist())
+        there = {"round_trips": [("b2", 205.0), ("b3", 40_310.5)], "delivery_rates": [("b2", 1e9)]}
+        assert {name: row[name] for name in SINCE_LATER} == (
+            there if number % 3 else dict.fromkeys(SINCE_LATER)
+        )
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ def test_the_schema_for_spark_is_derived_from_the_records() -> None:
         *(("subscriber", "string"), ("latency", "bigint")),
         *(("client", "string"), ("role", "string"), ("filter", "string"), ("change", "string")),
         *(("cpu", "double"), ("memory", "bigint"), ("rates", NUMBERS), ("links", TEXTS)),
-        ("not_recorded", "bigint"),
+        *(("round_trips", NUMBERS), ("delivery_rates", NUMBERS), ("not_recorded", "bigint")),
     ]
 
 
@@ -132,13 +132,20 @@ def test_records_as_brokers_encode_them_are_kept(spark: "SparkSession", tmp_path
             queue=0,
             rates={"in": 1.0},
             links={"b2": "up"},
+            round_trips={"b2": 1500, "b3": 20},
+            delivery_rates={"b2": 10**9},
             not_recorded=0,
         ),
     ]
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "b1-1.ndjson").write_bytes(msgspec.json.Encoder().encode_lines(seen))
-    wanted = frozenset({"traffic_classes", "interest"})
+    wanted = frozenset({"traffic_classes", "interest", "link_costs"})
     ran = measured(spark, tmp_path / "in", tmp_path / "out", wanted)
     assert ran.counts == Counts(read=5, kept=5)
     assert table(tmp_path / "out", "traffic_classes", "members", "demand") == [(("b1", "b2"), 1)]
     assert table(tmp_path / "out", "interest", "broker", "topic") == [("b2", "t")]
+    columns = ("from", "to", "round_trip", "bytes_per_second", "linked")
+    assert table(tmp_path / "out", "link_costs", *columns) == [
+        ("b1", "b2", 1500, 10**9, True),
+        ("b1", "b3", 20, None, False),
+    ]

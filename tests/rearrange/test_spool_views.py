@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -76,7 +77,8 @@ def test_only_the_time_that_is_asked_for_counts() -> None:
 
 def test_spools_are_read_once_line_by_line_also_while_they_are_written(tmp_path: Path) -> None:
     lines = [msgspec.json.encode(hop("a", "b", seq)) + b"\n" for seq in range(4)]
-    health = Health(at=at(0), broker="a", cpu=0, memory=0, queue=0, rates={}, links={}, not_recorded=0)
+    idle: dict[str, Any] = {"rates": {}, "links": {}, "round_trips": {}, "delivery_rates": {}}
+    health = Health(at=at(0), broker="a", cpu=0, memory=0, queue=0, not_recorded=0, **idle)
     growing = tmp_path / "a-1.ndjson.open"
     growing.write_bytes(lines[0] + b"garbage\n" + lines[1][:-5])
     spools = Spools(tmp_path)

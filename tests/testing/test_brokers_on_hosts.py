@@ -1,4 +1,4 @@
-"""Eight brokers on eight hosts: a partition in the middle of the traffic loses nothing."""
+"""Brokers on hosts: a partition loses nothing, and they measure what the network between them does."""
 
 import json
 import os
@@ -8,13 +8,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from regraft.broker.io.__main__ import to_json
-from regraft.broker.io.configuration import Allowed, Configuration
+from regraft.broker.io.configuration import Allowed, Configuration, Telemetry
 from regraft.client import TimedOut
 from regraft.client.sync import Session, connect
 from regraft.model import Topology
@@ -38,7 +39,13 @@ def told(hosts: list[LabHost]) -> list[tuple[int, str, list[str]]]:
     for host in hosts:
         near = tuple(sorted(chain.neighbours[host.name]))
         configuration = Configuration(
-            host.name, near, host=host.address, port=PORT, state=host.folder, allowed=HASTY
+            host.name,
+            near,
+            host=host.address,
+            port=PORT,
+            state=host.folder,
+            allowed=HASTY,
+            telemetry=Telemetry(host.folder / "spool", health_seconds=0.5, sync_seconds=0.1),
         )
         brokers.append((host.first_process, str(host.folder), [to_json(configuration), addresses]))
     return brokers
@@ -117,3 +124,75 @@ def test_a_partition_that_heals_loses_repeats_and_reorders_nothing() -> None:
             with pytest.raises(TimedOut):
                 subscription.get(timeout=0.2)
             publisher.flush(timeout=PATIENCE)
+
+
+def health(host: LabHost) -> list[dict[str, Any]]:
+    """The health records of the broker on this host, up to the last whole line."""
+    lines: list[str] = []
+    for file in sorted((host.folder / "spool").glob("*.ndjson*")):
+        lines += file.read_text().rpartition("\n")[0].splitlines()
+    return [record for record in map(json.loads, lines) if record["kind"] == "health"]
+
+
+def least_round_trips(hosts: list[LabHost]) -> dict[tuple[str, str], float]:
+    """Of each ordered pair, in milliseconds."""
+    found: dict[tuple[str, str], float] = {}
+    for host in hosts:
+        for record in health(host):
+            for other, micros in record["round_trips"].items():
+                pair = (host.name, other)
+                found[pair] = min(micros / 1000, found.get(pair, micros))
+    return found
+
+
+def test_round_trips_of_links_and_of_other_pairs_are_those_of_the_network() -> None:
+    if reason := unavailable():
+        warnings.warn(f"NOTHING WAS TESTED ON SEVERAL HOSTS: {reason}", stacklevel=1)
+        pytest.skip(reason)
+    with Lab(4) as lab:
+        delays = dict(zip(combinations(lab.hosts, 2), (5.0, 12.0, 20.0, 8.0, 15.0, 3.0), strict=True))
+        for (one, other), ms in delays.items():
+            lab.latency(one, other, ms)
+            lab.latency(other, one, ms)
+        expected = {(one.name, other.name): 2 * ms for (one, other), ms in delays.items()}
+        expected |= {(other, one): ms for (one, other), ms in expected.items()}
+
+        def as_expected() -> bool:
+            found = least_round_trips(lab.hosts)
+            assert all(found[pair] >= expected[pair] for pair in found), "no packet is faster than that"
+            return all(pair in found and found[pair] < ms + 2.0 for pair, ms in expected.items())
+
+        with brokers_on(lab.hosts):
+            eventually(as_expected)
+            one, other, *_ = lab.hosts
+            for record in health(one)[3:]:
+                assert other.name in record["round_trips"], "neighbours are in every record"
+
+            def latest() -> dict[str, Any]:
+                return health(one)[-1]
+
+            lab.latency(one, other, 60.0)  # the link is idle meanwhile
+            eventually(lambda: latest()["round_trips"].get(other.name, 0) > 64_000)
+            _a_busy_link_has_a_rate(lab.hosts)
+        assert not any(word in logged(host) for host in lab.hosts for word in ("WARNING", "ERROR"))
+
+
+def _a_busy_link_has_a_rate(hosts: list[LabHost]) -> None:
+    """A link that has nothing to carry but heartbeats has no rate."""
+    one, other, *_ = hosts
+    assert not any(each["delivery_rates"] for each in health(one))
+    with session(other) as subscriber, session(one) as publisher:
+        subscription = subscriber.subscribe("n >= 0", timeout=PATIENCE)
+
+        def known() -> bool:
+            for n in range(40):
+                publisher.send({"n": n}, bytes(100_000), timeout=PATIENCE)
+            for _ in range(40):
+                assert subscription.get(timeout=PATIENCE) is not None
+            return other.name in health(one)[-1]["delivery_rates"]
+
+        eventually(known)
+        subscription.confirm()
+        publisher.flush(timeout=PATIENCE)
+    rates = [each["delivery_rates"][other.name] for each in health(one) if each["delivery_rates"]]
+    assert all(10_000 < rate < 10**10 for rate in rates), rates

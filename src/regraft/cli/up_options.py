@@ -1,8 +1,9 @@
 """The options of `regraft up` and `regraft broker` that configure a broker."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 
@@ -27,6 +28,13 @@ OPTIONS = [
         default=1,
         metavar="N",
         help="Record only one publication in N, which counts for N.",
+        **advanced("measurements"),
+    ),
+    click.option(
+        "--probes",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Probe N other brokers every 5 s, in turn, for the round trips to them.  [default: 2]",
         **advanced("measurements"),
     ),
     click.option(
@@ -147,10 +155,13 @@ def _telemetry(options: Mapping[str, Any]) -> "Telemetry | None":
     from regraft.broker.io.configuration import Telemetry
 
     if options["telemetry"] is None:
-        if options["sample"] > 1:
-            raise click.UsageError("--sample is for --telemetry")
+        if options["sample"] > 1 or options["probes"] is not None:
+            option = "--sample" if options["sample"] > 1 else "--probes"
+            raise click.UsageError(f"{option} is for --telemetry")
         return None
-    return Telemetry(options["telemetry"], "sampled" if options["sample"] > 1 else "exact", options["sample"])
+    mode: Literal["sampled", "exact"] = "sampled" if options["sample"] > 1 else "exact"
+    telemetry = Telemetry(options["telemetry"], mode, options["sample"])
+    return telemetry if options["probes"] is None else replace(telemetry, probes=options["probes"])
 
 
 def make_folder(folder: Path) -> None:

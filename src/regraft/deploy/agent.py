@@ -30,6 +30,7 @@ from regraft.coord import (
     Unknown,
 )
 from regraft.coord.typed import encode, write
+from regraft.deploy.acquainting import keep_acquainted
 from regraft.deploy.agent_core import (
     Abort,
     Agent,
@@ -80,9 +81,11 @@ class BrokerAgent:
 
     async def run(self) -> NoReturn:
         alive = Presence(self._coord, self._layout.alive(self._broker), replace=True)
-        figures = asyncio.create_task(
-            keep_statistics(self._coord, self._layout.statistics(self._broker), self._driver)
-        )
+        coord, layout, broker, driver = self._coord, self._layout, self._broker, self._driver
+        beside = [
+            asyncio.create_task(keep_statistics(coord, layout.statistics(broker), driver)),
+            asyncio.create_task(keep_acquainted(coord, layout, broker, driver)),
+        ]
         try:
             async with alive:
                 while True:
@@ -90,8 +93,9 @@ class BrokerAgent:
                     busy = await self._safe_round()
                     self._idle = await self._nothing_happens(BUSY_SECONDS if busy else IDLE_SECONDS)
         finally:
-            figures.cancel()
-            await asyncio.gather(figures, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             await self._nodes.stop()
 
     async def _nothing_happens(self, seconds: float) -> bool:

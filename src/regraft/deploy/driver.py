@@ -64,6 +64,11 @@ class Driver(Protocol):
         """Tell the broker where other brokers are now."""
         ...
 
+    async def acquaint(self, candidates: Mapping[str, Address]) -> Result:
+        """Tell the broker where brokers are to which it may measure round trips. It calls none of them as a
+        neighbour."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -104,6 +109,9 @@ class ControlDriver:
 
     async def introduce(self, addresses: Mapping[str, Address]) -> Result:
         return await self._tell(ControlRequest(0, "introduce", addresses=dict(addresses)))
+
+    async def acquaint(self, candidates: Mapping[str, Address]) -> Result:
+        return await self._tell(ControlRequest(0, "introduce", candidates=dict(candidates)))
 
     async def close(self) -> None:
         self._caller.close()

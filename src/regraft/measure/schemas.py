@@ -75,6 +75,10 @@ TABLES: dict[str, StructType] = {
         window=TIME, publisher=TEXT, subscriber=TEXT, broker=TEXT, deliveries=WHOLE, rate=NUMBER, share=NUMBER
     ),
     "link_load": struct(window=TIME, from_=TEXT, to=TEXT, messages=WHOLE, rate=NUMBER, transformed=WHOLE),
+    # Microseconds, and bytes a second if known; `linked`: the two were neighbours.
+    "link_costs": struct(
+        window=TIME, from_=TEXT, to=TEXT, round_trip=WHOLE, bytes_per_second=WHOLE, linked=BooleanType()
+    ),
     "broker_load": struct(
         window=TIME,
         broker=TEXT,

@@ -24,6 +24,7 @@ from regraft.measure.transforms.filter_similarity import filter_similarity
 from regraft.measure.transforms.filters import filters_read
 from regraft.measure.transforms.interest import in_force, interest
 from regraft.measure.transforms.latency import latency, latency_histogram
+from regraft.measure.transforms.link_costs import link_costs
 from regraft.measure.transforms.link_load import link_load
 from regraft.measure.transforms.links import links, trees
 from regraft.measure.transforms.local_views import local_views, sides
@@ -102,7 +103,7 @@ def compute(
     sums = Sums(records, brokers, stored, kept.keep)
     if asked.some("traffic_classes", "topic_popularity", "local_views"):
         _traffic(records, sums, windows, kept)
-    if asked.some("publisher_rates", "overlap", "link_load", "broker_load"):
+    if asked.some("publisher_rates", "overlap", "link_load", "broker_load", "link_costs"):
         _load(records, sums, kept)
     if asked.some("transformations", "queue_growth", "latency", "latency_histogram"):
         _delays(records, sums, kept)
@@ -148,6 +149,7 @@ def _load(records: DataFrame, sums: Sums, kept: Kept) -> None:
         carried = kept.keep(sums.hops())
         kept.give("link_load", lambda: link_load(carried, asked.width))
         kept.give("broker_load", lambda: broker_load(sums.by_broker(), carried, asked.width))
+    kept.give("link_costs", lambda: link_costs(records))
 
 
 def _delays(records: DataFrame, sums: Sums, kept: Kept) -> None:

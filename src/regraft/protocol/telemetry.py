@@ -94,6 +94,9 @@ class Interest(Record, tag="interest", frozen=True, gc=False, kw_only=True):
 class Health(Record, tag="health", frozen=True, gc=False, kw_only=True):
     """`cpu` in seconds and `memory` in bytes are those of the process; `rates` count since the last one.
 
+    `round_trips` to other brokers in microseconds: to neighbours, and to those that were probed since the
+    last one. `delivery_rates` of links to neighbours in bytes a second, as far as they are known.
+
     A broker also writes one when it begins to take part in a change of links and when its part is over; then
     `transformation` is the id of the change."""
 
@@ -102,6 +105,8 @@ class Health(Record, tag="health", frozen=True, gc=False, kw_only=True):
     queue: Count
     rates: Numbers
     links: Texts
+    round_trips: Numbers
+    delivery_rates: Numbers
     not_recorded: Annotated[int, Meta(extra={"required": False})]
     transformation: str | None = None
 

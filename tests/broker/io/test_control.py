@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.broker.io.peers import chain, finish, overlay
 
-from regraft.broker.io.configuration import Configuration
+from regraft.broker.io.configuration import Configuration, Telemetry
 from regraft.broker.io.journal import Journal
 from regraft.broker.io.overlay import Overlay
 from regraft.broker.io.server import BrokerServer
@@ -149,6 +149,21 @@ def test_addresses_are_learnt_from_the_agent() -> None:
             assert await made["b0"].prepare(appended, {"b1": other.addresses["b0"]}) is None
             # that address belongs to a broker of another name, which is no matter of this test
             assert (await state(made["b0"])).stages == {"a": "prepared"}
+
+    finish(scenario())
+
+
+def test_candidates_are_for_probes_alone_and_refused_by_a_broker_without_telemetry(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        there = ("127.0.0.1", 1)
+        async with drivers(chain(1)) as made:
+            assert await made["b0"].acquaint({"b7": there}) == RefusedByBroker("records no telemetry")
+        async with overlay(chain(1), replace(BASE, telemetry=Telemetry(tmp_path))) as running:
+            told = driver(running, "b0")
+            assert await told.acquaint({"b7": there}) is None
+            await told.close()
+            assert running.servers["b0"].candidates == {"b7": there}
+            assert "b7" not in running.addresses
 
     finish(scenario())
 

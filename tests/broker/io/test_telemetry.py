@@ -15,6 +15,7 @@ from tests.broker.io.peers import at, chain, finish, overlay
 from regraft.broker.core import Report, Store, shift
 from regraft.broker.io.configuration import Configuration, Telemetry
 from regraft.broker.io.interest_queue import InterestQueue, squeezed
+from regraft.broker.io.round_trips import Probing
 from regraft.broker.io.spool import Spool
 from regraft.broker.io.telemetry import Observer
 from regraft.client import Event, connect
@@ -216,7 +217,7 @@ def session(client: str, *filters: str) -> Store:
 
 def test_interest_is_written_when_the_disk_takes_it_again(tmp_path: Path) -> None:
     folder = tmp_path / "spool"
-    observer = Observer("b0", Telemetry(folder, sync_seconds=0.0))
+    observer = Observer("b0", Telemetry(folder, sync_seconds=0.0), Probing("b0", {}, {}, 0))
     observer.spool.write_waiting(last=False)
     folder.rmdir()
     observer.stores([session("c", "x > 1")])
@@ -232,7 +233,7 @@ def test_interest_is_written_when_the_disk_takes_it_again(tmp_path: Path) -> Non
 def test_interest_of_the_life_before_is_told_again(tmp_path: Path) -> None:
     before = session("c", "x > 1")
     assert before.value is not None
-    observer = Observer("b0", Telemetry(tmp_path))
+    observer = Observer("b0", Telemetry(tmp_path), Probing("b0", {}, {}, 0))
     observer.known({before.key: before.value, "neighbours": b"?"})
     observer.stores([session("c", "x > 1", "x > 2")])
     observer.close()

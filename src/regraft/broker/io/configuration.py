@@ -71,6 +71,8 @@ class Telemetry:
     file_seconds: float = 60.0
     sync_seconds: float = 1.0
     health_seconds: float = 5.0
+    probes: int = 2
+    """How many other brokers are probed after each health record, in turn, for the round trips to them."""
 
 
 @dataclass(frozen=True)

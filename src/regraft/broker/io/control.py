@@ -101,6 +101,9 @@ class Control:
         broker, answer = self.broker, ControlAnswer(request.n)
         try:
             broker.addresses.update(request.addresses)
+            if request.candidates and broker.observer is None:
+                raise BadInput(f"broker {broker.id!r}", "records no telemetry")
+            broker.candidates.update(request.candidates)
             if request.do == "prepare":
                 broker.prepare(Change(request.id, request.operation, request.brokers))
             elif request.do == "commit":

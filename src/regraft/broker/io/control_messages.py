@@ -9,7 +9,7 @@ disk.
 | state | | the state |
 | prepare | a change, addresses | the state, or why it is refused |
 | commit, abort | the change's id | the state, or why it is refused |
-| introduce | addresses | nothing |
+| introduce | addresses, candidates | nothing, or why it is refused |
 
 The module imports nothing of a broker, so that agents stay small.
 """
@@ -36,6 +36,8 @@ class ControlRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     brokers: tuple[str, ...] = ()
     addresses: dict[str, Address] = {}
     """Addresses of brokers that may have to be called."""
+    candidates: dict[str, Address] = {}
+    """Addresses of brokers to which round trips may be measured; they may have been replaced meanwhile."""
 
 
 class BrokerState(msgspec.Struct, frozen=True):

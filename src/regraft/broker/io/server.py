@@ -30,6 +30,7 @@ from regraft.broker.io.entrance import FRAMES, Entrance
 from regraft.broker.io.fair_queue import FairQueue, prepare
 from regraft.broker.io.journal import Journal, life_by_the_clock
 from regraft.broker.io.metrics import Counters, healthz, metrics
+from regraft.broker.io.round_trips import Probing
 from regraft.broker.io.telemetry import Observer, file_name
 from regraft.filters import Filter
 from regraft.model import BadInput, RegraftError
@@ -50,6 +51,9 @@ class BrokerServer(BrokerControl):
         """`memory` instead of the journal in `configuration.state`."""
         self.configuration = configuration
         self.addresses = addresses
+        self.candidates: dict[str, Address] = {}
+        """Where brokers listen that may be probed (`round_trips`) and are called only if `addresses` has
+        them."""
         self.counters = Counters()
         self.connections: dict[int, Connection] = {}
         self.core: Core | None = None
@@ -116,7 +120,8 @@ class BrokerServer(BrokerControl):
         self._durable = Durable(self._memory, self._leave, self._memory_failed)
         try:
             if config.telemetry is not None:
-                self.observer = Observer(self.id, config.telemetry)
+                probing = Probing(self.id, self.addresses, self.candidates, config.telemetry.probes)
+                self.observer = Observer(self.id, config.telemetry, probing)
                 self.observer.known(stored)
             self.core = self._new_core(life, stored)
         except (msgspec.DecodeError, BadInput) as fault:
@@ -160,6 +165,7 @@ class BrokerServer(BrokerControl):
         if self._endpoint is not None:
             await self._endpoint.stop()
         if self.observer is not None:
+            await self.observer.probing.stop()
             await asyncio.to_thread(self.observer.close)
         await asyncio.sleep(0)
         await self._durable.finish()

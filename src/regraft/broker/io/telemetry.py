@@ -18,6 +18,7 @@ import msgspec
 from regraft.broker.core import Store
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.io.configuration import Telemetry
+from regraft.broker.io.round_trips import Probing
 from regraft.broker.io.spool import Spool
 from regraft.protocol import events
 from regraft.protocol.messages import Run
@@ -62,9 +63,10 @@ class SeenFact(NamedTuple):
 class Observer:
     """Collects the records of one broker."""
 
-    def __init__(self, broker: str, telemetry: Telemetry) -> None:
+    def __init__(self, broker: str, telemetry: Telemetry, probing: Probing) -> None:
         self.broker = broker
         self.telemetry = telemetry
+        self.probing = probing
         self.one_in = telemetry.one_in if telemetry.mode == "sampled" else 1
         self._stands_for = self.one_in if self.one_in > 1 else msgspec.UNSET
         self.spool: Spool[SeenFact | Record] = Spool(file_name(broker), telemetry, self._records)
@@ -107,7 +109,7 @@ class Observer:
         now, (before, came, left) = time.monotonic(), self._counts
         seconds = max(now - before, 1e-6)
         self._counts = (now, counters.publications_in, counters.messages_out)
-        seen = core.inspect()
+        seen, measured = core.inspect(), self.probing.take(server.connections.values())
         record = Health(
             at=self._time(time.time_ns() // 1000),
             broker=self.broker,
@@ -119,10 +121,14 @@ class Observer:
                 "messages_out": round((counters.messages_out - left) / seconds, 3),
             },
             links=seen.links,
+            round_trips=measured.round_trips,
+            delivery_rates=measured.delivery_rates,
             not_recorded=self.spool.not_recorded,
             transformation=under,
         )
         self.spool.offer([record], 1)
+        if under is None:  # a change of links makes more records, but no more probes
+            self.probing.probe()
 
     def close(self) -> None:
         self.spool.close()

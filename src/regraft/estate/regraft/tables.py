@@ -15,7 +15,7 @@ from regraft.model.workload import Interest, Workload
 if TYPE_CHECKING:
     from regraft.model.snapshot import Snapshot
 
-TREE_TABLES = frozenset({"traffic_classes", "topic_popularity", "latency", "broker_load"})
+TREE_TABLES = frozenset({"traffic_classes", "topic_popularity", "latency", "broker_load", "link_costs"})
 """The tables that the loop needs for a tree; `regraft measure` makes others for people."""
 TABLES = TREE_TABLES | {"interest"}
 """The tables that the loop needs for a mesh."""
