@@ -1,4 +1,5 @@
-"""The data pipeline: against DuckDB on the same files, from 10 to 100 million rows, streaming, HararyPT.
+"""The data pipeline: against DuckDB on the same files, from 10 to 100 million rows, streaming, HararyPT,
+samples.
 
 Prints one table (Markdown): what was promised, what was measured. Each side of a comparison has a process of
 its own, both in this run and on the same files; tables are compared row by row. `--part` picks some parts,
@@ -103,7 +104,25 @@ def harary(options: argparse.Namespace, folder: Path) -> Iterator[Line]:
     yield Line(what, "<= 300 s", shown, found["seconds"] <= 300, found)
 
 
-PARTS: dict[str, Part] = {"tables": tables, "growth": growth, "streaming": streaming, "harary": harary}
+def sampling(options: argparse.Namespace, folder: Path) -> Iterator[Line]:
+    """Sampled telemetry: are its errors what they say, and what does it save?"""
+    found = measured("benchmarks._measure_sampling", folder / "sampling", "--seeds", options.seeds)
+    least = min(found["held"].values())
+    shown = ", ".join(f"{name} {count}" for name, count in sorted(found["held"].items()))
+    what = f"one publication in 100: windows of {options.seeds} whose demand is within 1.96 errors, by class"
+    yield Line(what, ">= 93 %", shown, least >= 0.93 * options.seeds, found)
+    share = found["sampled"] / found["exact"]
+    shown = f"{share:.2%} ({found['sampled'] / 1e6:.1f} of {found['exact'] / 1e6:,.0f} MB)"
+    yield Line("bytes of this telemetry, against all records", "<= 1.5 %", shown, share <= 0.015, {})
+
+
+PARTS: dict[str, Part] = {
+    "tables": tables,
+    "growth": growth,
+    "streaming": streaming,
+    "harary": harary,
+    "sampling": sampling,
+}
 
 
 def _memory(what: str, peak: float) -> Line:
@@ -140,6 +159,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=int, default=60, help="of the stream")
     for name, default in (("nodes", 1_000_000), ("topics", 10_000), ("subscriptions", 30), ("k", 4)):
         parser.add_argument(f"--{name}", type=int, default=default, help="of HararyPT")
+    parser.add_argument(
+        "--seeds", type=int, default=100, help="windows of sampled telemetry, each another one"
+    )
     parser.add_argument("--check", action="store_true", help="also prove k for every topic")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where files go for a while")
     parser.add_argument("--data", type=Path, metavar="DIR", help="records to use again: DIR/records-ROWS")

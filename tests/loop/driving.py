@@ -4,6 +4,7 @@ from typing import TypeVar
 
 from regraft.loop import commands as c
 from regraft.loop import events as e
+from regraft.loop.judging import beyond_chance
 from regraft.loop.policy import Mode, Policy
 from regraft.loop.state import first_state
 from regraft.loop.step import step
@@ -70,8 +71,13 @@ class Driven:
         )
 
     def design(
-        self, gain: float, added: tuple[str, str] = ("x", "y"), removed: tuple[str, str] = ("y", "z")
+        self,
+        gain: float,
+        added: tuple[str, str] = ("x", "y"),
+        removed: tuple[str, str] = ("y", "z"),
+        error: float = 0.0,
     ) -> tuple[c.Command, ...]:
+        """`error`: the standard error of the gain, because one publication in 100 was recorded."""
         command = self.asked(c.Design)
         candidate = Candidate(
             goal="g",
@@ -81,7 +87,7 @@ class Driven:
             added=(added,),
             removed=(removed,),
             window=command.window.id,
-            comparison=compared(gain),
+            comparison=beyond_chance(compared(gain), error, self.policy.gain_errors, 100.0),
             saved=5000.0 * gain,
         )
         return self.give(e.Designed(at=self.now, ticket=command.ticket, candidate=candidate))

@@ -3,7 +3,7 @@
 import pytest
 
 from regraft.loop.goals import GOALS, Limits, Seen, Verdict, goal_name
-from regraft.loop.judging import compare, weigh
+from regraft.loop.judging import beyond_chance, compare, weigh
 from regraft.model import Topology
 from regraft.model.assessment import Assessment, Number
 
@@ -206,3 +206,24 @@ def test_what_was_compared_is_kept_in_the_comparison() -> None:
         False,
         "no goal gets better",
     )
+
+
+def test_a_gain_that_may_be_chance_is_none() -> None:
+    found = weigh((DEAR,), (CHEAP,), 0.0)
+    assert beyond_chance(found, 0.0, 2.0, 1.0) == found, "exact traffic"
+    clear = beyond_chance(found, 0.2, 2.0, 50.0)
+    assert (clear.gain, clear.error, clear.improves, clear.against) == (0.5, 0.2, "routing_cost", None)
+    assert clear.gain_numbers == {"gain": 0.5, "gain_error": 0.2}
+    for error in (0.25, 0.3):
+        unclear = beyond_chance(found, error, 2.0, 50.0)
+        assert unclear.against == (
+            f"50.0% less routing cost, but {2 * error:.1%} may be chance: one publication in 50 was recorded"
+        )
+        assert unclear.gain_numbers == {"gain": 0.5, "gain_error": error}
+
+
+def test_what_is_not_a_gain_of_the_routing_cost_is_not_tested_for_chance() -> None:
+    mends = weigh((BROKEN, DEAR), (KEPT, CHEAP), 0.0)
+    refused = weigh((CHEAP,), (DEAR,), 0.0)
+    for found in (mends, refused):
+        assert beyond_chance(found, 9.0, 2.0, 50.0) == found

@@ -37,16 +37,32 @@ def stands_for(record: Record) -> int:
     return int(record.get("one_in") or 1)
 
 
+def error(records: Iterable[Record]) -> float:
+    """The standard error of how many records there were, if these are a sample of publications: of one that
+    was in it with the probability 1/N, c records were counted for N c, with the variance (N c)² (1 - 1/N)."""
+    of_publication: dict[Row, list[Record]] = defaultdict(list)
+    for each in records:
+        of_publication[each["publisher"], each["seq"]].append(each)
+    return math.sqrt(sum(_variance(each) for each in of_publication.values()))
+
+
+def _variance(of_one: list[Record]) -> float:
+    (one_in,) = {stands_for(each) for each in of_one}
+    return (one_in * len(of_one)) ** 2 * (1 - 1 / one_in)
+
+
 def traffic_classes(records: list[Record], width: int) -> list[Row]:
     members, delivered, demand = defaultdict(set), {}, Counter[Row]()
+    published = defaultdict(list)
     for each in of(records, "publication", "delivery"):
         key = (window(each, width), each["publisher"], each["seq"])
         members[key].add(each["broker"])
         if each["kind"] == "delivery":
-            delivered[key] = stands_for(each)
-    for key, count in delivered.items():
-        demand[key[0], tuple(sorted(members[key]))] += count
-    return [(start, names, count, 1) for (start, names), count in demand.items()]
+            delivered[key] = each
+    for key, each in delivered.items():
+        demand[key[0], tuple(sorted(members[key]))] += stands_for(each)
+        published[key[0], tuple(sorted(members[key]))].append(each)
+    return [(*key, count, 1, error(published[key])) for key, count in demand.items()]
 
 
 def local_views(classes: list[Row], neighbours: dict[str, list[str]]) -> list[Row]:
@@ -63,12 +79,14 @@ def local_views(classes: list[Row], neighbours: dict[str, list[str]]) -> list[Ro
         raise AssertionError(member)
 
     demand: Counter[Row] = Counter()
-    for start, members, count, _ in classes:
+    variance: dict[Row, float] = defaultdict(float)
+    for start, members, count, _, error in classes:
         for broker in neighbours:
             seen = {side(broker, member) for member in members}
             if len(seen) > 1 or seen == {broker}:
                 demand[start, broker, tuple(sorted(seen))] += count
-    return [(*key, count) for key, count in demand.items()]
+                variance[start, broker, tuple(sorted(seen))] += error**2
+    return [(*key, count, math.sqrt(variance[key])) for key, count in demand.items()]
 
 
 def interest(records: list[Record], width: int) -> list[Row]:
@@ -106,43 +124,53 @@ def topic_popularity(records: list[Record], width: int) -> list[Row]:
         (window(each, width), each["publisher"], each["seq"]) for each in of(records, "delivery")
     )
     table: dict[Row, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    published = defaultdict(list)
     for each in of(records, "publication"):
         start = window(each, width)
+        published[start, each["topic"]].append(each)
         count = reached[start, each["publisher"], each["seq"]]
         for place, more in enumerate((1, each["size"], count, int(count > 0))):
             table[start, each["topic"]][place] += more * stands_for(each)
-    return [(*key, *numbers) for key, numbers in table.items()]
+    return [(*key, *numbers, error(published[key])) for key, numbers in table.items()]
 
 
 def publisher_rates(records: list[Record], width: int) -> list[Row]:
-    table: dict[Row, list[int]] = defaultdict(lambda: [0, 0])
+    table: dict[Row, list[Record]] = defaultdict(list)
     for each in of(records, "publication"):
-        row = table[window(each, width), each["publisher"], each["broker"]]
-        row[0] += stands_for(each)
-        row[1] += each["size"] * stands_for(each)
-    return [(*key, count, size, count / (width / 1e6)) for key, (count, size) in table.items()]
+        table[window(each, width), each["publisher"], each["broker"]].append(each)
+    found: list[Row] = []
+    for key, mine in table.items():
+        count, size = sum(map(stands_for, mine)), sum(each["size"] * stands_for(each) for each in mine)
+        found.append((*key, count, size, count / (width / 1e6), error(mine)))
+    return found
 
 
 def overlap(records: list[Record], width: int) -> list[Row]:
     made, got = Counter[Row](), Counter[Row]()
+    delivered = defaultdict(list)
     for each in of(records, "publication"):
         made[window(each, width), each["publisher"]] += stands_for(each)
     for each in of(records, "delivery"):
         key = (window(each, width), each["publisher"], each["subscriber"], each["broker"])
         got[key] += stands_for(each)
+        delivered[key].append(each)
+    shares = {key: count / made[key[:2]] if made[key[:2]] else None for key, count in got.items()}
     return [
-        (*key, count, count / (width / 1e6), count / made[key[:2]] if made[key[:2]] else None)
-        for key, count in got.items()
+        (*key, count, count / (width / 1e6), shares[key], error(delivered[key])) for key, count in got.items()
     ]
 
 
 def link_load(records: list[Record], width: int) -> list[Row]:
     hops, moved = Counter[Row](), Counter[Row]()
+    carried = defaultdict(list)
     for each in of(records, "hop"):
         key = (window(each, width), each["from"], each["to"])
         hops[key] += stands_for(each)
+        carried[key].append(each)
         moved[key] += stands_for(each) if each["transformation"] is not None else 0
-    return [(*key, count, count / (width / 1e6), moved[key]) for key, count in hops.items()]
+    return [
+        (*key, count, count / (width / 1e6), moved[key], error(carried[key])) for key, count in hops.items()
+    ]
 
 
 def link_costs(records: list[Record], width: int) -> list[Row]:
@@ -186,6 +214,7 @@ def broker_load(records: list[Record], width: int) -> list[Row]:
             max(each["memory"] for each in well) if well else None,
             max(queues) if queues else None,
             max(lost) - min(lost) if well else None,
+            error(of(mine, "publication")),
         )
         found.append((*key, counts[0], size, arriving[key], counts[1], counts[2], rate, *fares))
     return found
@@ -197,8 +226,9 @@ def transformations(records: list[Record], width: int) -> list[Row]:
     touched = [each for each in of(runs, "hop", "health") if each["transformation"] is not None]
     for key, under in _touched(touched, width, "run").items():
         hops, times = of(under, "hop"), [micros(each) for each in under]
-        publications = {(hop["publisher"], hop["seq"]): stands_for(hop) for hop in hops}
-        found.append((*key, min(times), max(times), sum(map(stands_for, hops)), sum(publications.values())))
+        publications = {(hop["publisher"], hop["seq"]): hop for hop in hops}.values()
+        counts = (sum(map(stands_for, hops)), sum(map(stands_for, publications)))
+        found.append((*key, min(times), max(times), *counts, error(publications)))
     return found
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from tests.measure.snapshots import table
 from regraft.client import Event, connect
 from regraft.model import Topology
 from regraft.model.plan_files import write_plan
+from regraft.protocol.sampling import sample
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -180,11 +180,11 @@ async def _mesh_traffic(up: dict[str, Any], folder: Path, spark: "SparkSession")
         await sending
         spool = folder / "spool"
         await until(lambda: bool(spooled(spool, "publication")))
-        name = spooled(spool, "publication")[0]["publisher"].encode()
-        sample = [seq for seq in range(2, MANY + 2) if _is_sampled(name, seq)]
+        keeps = sample(spooled(spool, "publication")[0]["publisher"], ONE_IN)
+        sampled = [seq for seq in range(2, MANY + 2) if keeps(seq)]
         await until(
             lambda: (
-                sorted(each["seq"] for each in spooled(spool, "delivery") if each["seq"] > 1) == sample
+                sorted(each["seq"] for each in spooled(spool, "delivery") if each["seq"] > 1) == sampled
                 and len(spooled(spool, "interest")) == 5
             )
         )
@@ -199,11 +199,7 @@ async def _mesh_traffic(up: dict[str, Any], folder: Path, spark: "SparkSession")
         for each in wanting:
             assert [(await anext(each)).attributes["topic"] for _ in range(2)] == ["t", "t"]
         assert (await anext(only)).attributes["topic"] == "u"
-        return {"outcome": outcome, "sampled": len(sample)}
-
-
-def _is_sampled(publisher: bytes, seq: int) -> bool:
-    return zlib.crc32(seq.to_bytes(8, "big"), zlib.crc32(publisher)) % ONE_IN == 0
+        return {"outcome": outcome, "sampled": len(sampled)}
 
 
 @pytest.mark.slow
@@ -228,6 +224,8 @@ def test_a_mesh_is_designed_from_what_was_measured_of_it_and_a_sample_is_scaled_
 
     demand = dict(table(out, "traffic_classes", "members", "demand"))
     assert demand["a", "c"] == ONE_IN * seen["sampled"] == pytest.approx(MANY, rel=0.25)
+    errors = dict(table(out, "traffic_classes", "members", "error"))
+    assert errors["a", "c"] == pytest.approx(((ONE_IN - 1) * demand["a", "c"]) ** 0.5)
     popularity = {
         row[0]: row[1:] for row in table(out, "topic_popularity", "topic", "publications", "deliveries")
     }

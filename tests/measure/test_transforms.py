@@ -27,7 +27,7 @@ M = 1_000_000
 
 
 def sets(spark: "SparkSession", brokers: "Brokers", *classes: tuple[str, int]) -> "DataFrame":
-    """Classes of the first window, written as "b1 b2"."""
+    """Classes of the first window, written as "b1 b2"; each is estimated from one publication in seven."""
     from pyspark.sql import functions as f
 
     names = " long, ".join(brokers.columns) + " long" if brokers.as_words else "set array<int>"
@@ -38,7 +38,8 @@ def sets(spark: "SparkSession", brokers: "Brokers", *classes: tuple[str, int]) -
         cells.append((*(brokers.words(members) if brokers.as_words else [numbers]), demand))
     table = spark.createDataFrame(cells, f"{names}, demand long")
     start = f.timestamp_micros(f.lit(round(START.timestamp() * M)))
-    return table.select(start.alias("window"), "*", f.lit(1).cast("long").alias("classes"))
+    variance = (f.col("demand") * 6.0).alias("variance")
+    return table.select(start.alias("window"), "*", variance, f.lit(1).cast("long").alias("classes"))
 
 
 def test_a_class_is_the_publishers_broker_and_all_that_delivered_in_the_window_of_the_publication(
@@ -64,10 +65,13 @@ def test_a_class_is_the_publishers_broker_and_all_that_delivered_in_the_window_o
     brokers = Brokers.of(["b1", "b2", "b3"])
     counted = by_class_and_topic(publications(records, brokers), brokers)
     assert rows(traffic_classes(class_sets(counted, brokers), brokers)) == [
-        (0, ("b1", "b3"), 2, 1),
-        (60 * M, ("b2",), 1, 1),
+        (0, ("b1", "b3"), 2, 1, 0.0),
+        (60 * M, ("b2",), 1, 1, 0.0),
     ]
-    assert rows(topic_popularity(records, counted)) == [(0, "t", 2, 40, 3, 2), (0, None, 1, 5, 0, 0)]
+    assert rows(topic_popularity(records, counted)) == [
+        (0, "t", 2, 40, 3, 2, 0.0),
+        (0, None, 1, 5, 0, 0, 0.0),
+    ]
 
 
 @pytest.mark.parametrize("most_words", [16, 0], ids=["words", "arrays"])
@@ -85,7 +89,8 @@ def test_a_brokers_view_replaces_what_is_behind_a_neighbour_by_the_neighbour(
     classes = sets(spark, brokers, ("x1 x2", 5), ("x1 x2 bm", 3), ("x1 x2 b3", 2), ("x2 x3", 4), ("bm", 1))
     views = local_views(classes, sides(spark, {round(START.timestamp() * M): tree}, brokers), brokers)
     mine = [row[2:] for row in rows(views) if row[1] == "bm"]
-    assert mine == [(("b1", "b3"), 6), (("b1", "bm"), 3), (("bm",), 1)]
+    errors = [pytest.approx((6 * demand) ** 0.5) for demand in (6, 3, 1)]
+    assert mine == [(("b1", "b3"), 6, errors[0]), (("b1", "bm"), 3, errors[1]), (("bm",), 1, errors[2])]
 
 
 def test_more_brokers_than_a_word_has_bits_and_more_than_words_may_be(spark: "SparkSession") -> None:
@@ -100,7 +105,7 @@ def test_more_brokers_than_a_word_has_bits_and_more_than_words_may_be(spark: "Sp
         brokers = Brokers.of(names, most_words)
         assert brokers.as_words is (most_words == 16)
         counted = by_class_and_topic(publications(records, brokers), brokers)
-        assert rows(traffic_classes(class_sets(counted, brokers), brokers)) == [(0, far, 1, 1)]
+        assert rows(traffic_classes(class_sets(counted, brokers), brokers)) == [(0, far, 1, 1, 0.0)]
 
 
 def test_interest_is_held_from_when_it_came_until_it_went(spark: "SparkSession") -> None:
@@ -163,8 +168,8 @@ def test_rates_and_overlap_are_per_second_of_the_window(spark: "SparkSession") -
     got = [delivery("b2", "p", n, "s", n + 0.5) for n in range(3)]
     records = clean(spark, [*sent, *got])
     rates = publisher_rates(records, WIDTH)
-    assert rows(rates) == [(0, "p", "b1", 6, 600, 0.1)]
-    assert rows(overlap(records, rates, WIDTH)) == [(0, "p", "s", "b2", 3, 0.05, 0.5)]
+    assert rows(rates) == [(0, "p", "b1", 6, 600, 0.1, 0.0)]
+    assert rows(overlap(records, rates, WIDTH)) == [(0, "p", "s", "b2", 3, 0.05, 0.5, 0.0)]
 
 
 def test_load_counts_both_directions_of_a_link_and_what_a_broker_handles(spark: "SparkSession") -> None:
@@ -185,8 +190,8 @@ def test_load_counts_both_directions_of_a_link_and_what_a_broker_handles(spark: 
     load = link_load(carried, WIDTH)
     assert rows(load, "from", "to", "messages", "transformed") == [("b1", "b2", 2, 1), ("b2", "b1", 1, 0)]
     assert rows(broker_load(by_broker(records), carried, WIDTH)) == [
-        (0, "b1", 0, 0, 1, 2, 0, 0.05, 0.5, 50, 9, 3),
-        (0, "b2", 0, 0, 2, 1, 0, 0.05, None, None, 0, None),
+        (0, "b1", 0, 0, 1, 2, 0, 0.05, 0.5, 50, 9, 3, 0.0),
+        (0, "b2", 0, 0, 2, 1, 0, 0.05, None, None, 0, None, 0.0),
     ]
 
 
@@ -211,7 +216,7 @@ def test_a_transformation_grows_queues_and_touches_the_publications_that_hop_und
             delivery("b2", "p", 4, "s", 12.6, 200),
         ],
     )
-    assert rows(transformations(records)) == [(0, "t1", 10 * M, 15 * M, 3, 2)]
+    assert rows(transformations(records)) == [(0, "t1", 10 * M, 15 * M, 3, 2, 0.0)]
     assert rows(queue_growth(records)) == [
         (0, "t1", "t1:1.1:1:1", "b1", 5, 25, 20),
         (0, "t1", "t1:1.2:1:1", "b1", 30, 90, 60),
@@ -283,7 +288,9 @@ def test_the_rest_is_merged_into_supersets_that_understate_no_link(
     given = [("b1 b2", 50), ("b1 b3", 40), ("b2 b3", 3), ("b4 b5", 2), ("b1 b5", 1), ("b3 b4 b5", 1)]
     exact = sets(spark, brokers, *given)
     shown = top_classes(exact, brokers, 2).cache()
-    classes = [(frozenset(row[1]), *row[2:]) for row in rows(traffic_classes(shown, brokers))]
+    found = rows(traffic_classes(shown, brokers))
+    assert all(row[4] ** 2 == pytest.approx(6 * row[2]) for row in found), "variances of parts add up"
+    classes = [(frozenset(row[1]), row[2], row[3]) for row in found]
     assert {(frozenset({"b1", "b2"}), 50, 1), (frozenset({"b1", "b3"}), 40, 1)} <= set(classes)
     assert len(classes) <= 4
     assert sum(demand for _, demand, _ in classes) == sum(demand for _, demand in given)

@@ -7,6 +7,7 @@ import pytest
 
 from regraft.costs import MeasuredCosts
 from regraft.estate.windows import MeasuredWindow, fitting, together
+from regraft.evaluate import saving_error
 from regraft.forecast import Errors, Forecast
 from regraft.loop.goals import Limits
 from regraft.loop.policy import Policy
@@ -42,6 +43,55 @@ def talk(*pairs: str) -> Workload:
 def expecting(measured: Workload, coming: Workload, *, seasonal: bool = True) -> MeasuredWindow:
     forecast = Forecast(coming.traffic, 20, seasonal, Errors(0.1, 0.3, 50))
     return replace(window(measured), forecast=forecast)
+
+
+def sampled(workload: Workload, one_in: int) -> Workload:
+    """The same demands, estimated from one publication in so many."""
+    variances = {members: (one_in - 1) * demand for members, demand in workload.traffic}
+    return replace(workload, variances=variances)
+
+
+def test_the_same_traffic_is_designed_for_if_it_is_exact_and_may_be_chance_if_sampled_thinly() -> None:
+    traffic, think = talk("af"), designer()
+    exact, some, few = (
+        think.design(CHAIN, 1, [window(each)])
+        for each in (traffic, sampled(traffic, 5), sampled(traffic, 101))
+    )
+    assert not isinstance(exact, str)
+    assert not isinstance(some, str)
+    assert not isinstance(few, str)
+    assert exact.goal == some.goal == few.goal
+    assert (exact.comparison.error, exact.comparison.against) == (0.0, None)
+    # A message over five links and six brokers costs 11, over one link and two brokers 3; 100 were estimated.
+    assert exact.comparison.gain == some.comparison.gain == pytest.approx(8 / 11)
+    assert some.comparison.error == pytest.approx(8 * (4 * 100) ** 0.5 / 1100)
+    assert some.comparison.against is None
+    assert few.comparison.against == (
+        "72.7% less routing cost, but 142.5% may be chance: one publication in 101 was recorded"
+    )
+
+
+def test_a_proposal_that_waits_needs_half_as_clear_a_gain_as_a_candidate() -> None:
+    traffic, think = talk("af"), designer()
+    found = think.design(CHAIN, 1, [window(traffic)])
+    assert not isinstance(found, str)
+    for one_in, candidate, proposal in ((20, True, True), (80, False, True), (120, False, False)):
+        judged = think.assess(CHAIN, window(sampled(traffic, one_in)), found, found)
+        assert judged.candidate is not None
+        assert judged.proposal is not None
+        assert (judged.candidate.against is None, judged.proposal.against is None) == (candidate, proposal)
+
+
+def test_a_gain_in_a_forecast_has_the_error_of_what_was_measured() -> None:
+    think = replace(designer(), design_for="forecast")
+    now, coming = talk("ab", "bc", "ef"), talk("af")
+    found = think.design(CHAIN, 1, [expecting(sampled(now, 11), coming)])
+    assert not isinstance(found, str)
+    goal = changed(CHAIN, found.added, found.removed)
+    error = saving_error(CHAIN, goal, sampled(now, 11)) / (3 * 100 * 3)
+    assert error > 0
+    assert found.comparison.error == pytest.approx(error)
+    assert found.comparison.gain == pytest.approx(8 / 11)
 
 
 def test_a_change_is_for_the_traffic_that_is_expected_if_the_forecast_is_worth_using() -> None:
@@ -131,11 +181,18 @@ def test_only_links_of_a_network_are_designed() -> None:
 def test_brokers_that_have_left_have_no_part_in_the_traffic() -> None:
     seen = fitting(talk("ax", "ab", "yz"), CHAIN)
     assert {each.members for each in seen.traffic} == {frozenset("a"), frozenset("ab")}
+    seen = fitting(sampled(talk("ax", "ay", "ab", "yz"), 3), CHAIN)
+    assert seen.variances == {frozenset("a"): 400.0, frozenset("ab"): 200.0}
 
 
 def test_windows_are_designed_for_together() -> None:
     both = together([window(talk("ad")), window(talk("ad", "be"))])
     assert {"".join(sorted(each.members)): each.demand for each in both.traffic} == {"ad": 200.0, "be": 100.0}
+    both = together(
+        [window(talk("ad")), window(sampled(talk("ad", "be"), 3)), window(sampled(talk("ad"), 2))]
+    )
+    assert both.variances == {frozenset("ad"): 300.0, frozenset("be"): 200.0}
+    assert window(both).one_in == pytest.approx(1 + 500 / 400)
 
 
 def test_a_mesh_that_has_become_weak_is_mended_and_the_plan_keeps_what_it_has() -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable
+from dataclasses import replace
 
 from regraft.estate.windows import MeasuredWindow
 from regraft.loop.goals import Limits
@@ -47,6 +48,23 @@ def test_traffic_that_stays_is_served_better_after_one_change() -> None:
     assert found.windows[-1].cost_with < 0.6 * found.windows[-1].cost
     assert found.saved_share > 0.2
     assert [each.kind for each in found.decisions].count("verified") == 1
+
+
+def test_the_same_traffic_is_followed_if_it_is_exact_and_left_alone_if_it_is_sampled_thinly() -> None:
+    def sampled(one_in: int) -> list[MeasuredWindow]:
+        windows = [window(number, ONE) for number in range(8)]
+        variances = {members: (one_in - 1) * demand for members, demand in windows[0].workload.traffic}
+        return [replace(each, workload=replace(each.workload, variances=variances)) for each in windows]
+
+    exact, dense, thin = (played(sampled(one_in)) for one_in in (1, 10, 1000))
+    assert len(exact.changes) == len(dense.changes) == 1
+    assert exact.windows[-1].cost_with == dense.windows[-1].cost_with
+    said = next(each for each in dense.decisions if each.kind == "proposed")
+    assert "(standard error " in said.text
+    assert 0 < (said.numbers["gain_error"] or 0.0) < 0.1
+    assert "gain_error" not in next(each for each in exact.decisions if each.kind == "proposed").numbers
+    assert not thin.changes
+    assert any("may be chance: one publication in 1000 was recorded" in each.text for each in thin.decisions)
 
 
 def test_traffic_that_moves_is_followed() -> None:

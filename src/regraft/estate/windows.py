@@ -13,7 +13,7 @@ from regraft.forecast import Forecast
 from regraft.model import Topology
 from regraft.model.snapshot import Counts
 from regraft.model.traffic import Traffic, TrafficClass, merged
-from regraft.model.workload import Workload
+from regraft.model.workload import Workload, added
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,12 @@ class MeasuredWindow:
     @property
     def id(self) -> str:
         return window_name(self.start)
+
+    @property
+    def one_in(self) -> float:
+        """How many publications a recorded one stands for. The variance of a demand d is (N - 1) d."""
+        demand = sum(demand for _, demand in self.workload.traffic)
+        return 1 + sum(self.workload.variances.values()) / demand if demand else 1.0
 
 
 class WindowAndCounts(NamedTuple):
@@ -102,7 +108,9 @@ def fitting(workload: Workload, topology: Topology) -> Workload:
     traffic = (TrafficClass(members & known, demand) for members, demand in workload.traffic)
     interest = {topic: brokers & known for topic, brokers in workload.interest.items()}
     return Workload(
-        merged(each for each in traffic if each.members), {t: b for t, b in interest.items() if b}
+        merged(each for each in traffic if each.members),
+        {t: b for t, b in interest.items() if b},
+        added((members & known, variance) for members, variance in workload.variances.items()),
     )
 
 
@@ -110,4 +118,5 @@ def together(windows: Iterable[MeasuredWindow]) -> Workload:
     """The traffic of several windows, and the interest at the end of the last."""
     each = tuple(windows)
     traffic: Traffic = merged(item for one in each for item in one.workload.traffic)
-    return Workload(traffic, each[-1].workload.interest if each else {})
+    variances = added(item for one in each for item in one.workload.variances.items())
+    return Workload(traffic, each[-1].workload.interest if each else {}, variances)

@@ -4,5 +4,6 @@ Knows no cluster, clock or network. `measure` computes the same numbers for what
 """
 
 from regraft.evaluate.assess import OBJECTIVES, assess, compare
+from regraft.evaluate.saving_error import saving_error
 
-__all__ = ["OBJECTIVES", "assess", "compare"]
+__all__ = ["OBJECTIVES", "assess", "compare", "saving_error"]

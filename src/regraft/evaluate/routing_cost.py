@@ -23,8 +23,14 @@ def routing_cost(case: Case) -> Finding:
 
 def class_costs(case: Case) -> Floats:
     """What each class adds to the routing cost."""
+    costs: Floats = message_costs(case) * case.spans.demand
+    return costs
+
+
+def message_costs(case: Case) -> Floats:
+    """What one message of each class costs."""
     links, brokers = _costs_of_a_message(case)
-    costs: Floats = (case.alpha * links + case.beta * brokers) * case.spans.demand
+    costs: Floats = case.alpha * links + case.beta * brokers
     return costs
 
 

@@ -111,7 +111,7 @@ def _proposal_stands(draft: StepDraft, seen: Comparison | None) -> bool:
     if seen.against is None and (seen.mends or seen.gain >= draft.policy.least_gain / 2):
         waits = "and is only shown" if proposal.observed else "and waits"
         text = f"the plan {proposal.planned.plan[:12]} would still save {seen.gain:.1%}, {waits}"
-        draft.log("kept", text, plan=proposal.planned.plan, numbers={"gain": seen.gain})
+        draft.log("kept", text, plan=proposal.planned.plan, numbers=seen.gain_numbers)
         return True
     reason = seen.against or f"it would save {seen.gain:.1%} of the {goal_name(seen.improves)} now"
     draft.withdraw(reason)
@@ -131,7 +131,7 @@ def _candidate_stands(draft: StepDraft, event: events.Judged) -> bool:
         draft.set(candidate=again)
         return True
     text = f"what was found in {counted(candidate.windows, 'window')} is given up: {reason}"
-    draft.log("unconfirmed", text, numbers={"gain": seen.gain})
+    draft.log("unconfirmed", text, numbers=seen.gain_numbers)
     draft.set(candidate=None)
     return False
 
@@ -239,4 +239,4 @@ def planned(draft: StepDraft, event: events.PlanMade) -> None:
 
 def _numbers(candidate: Candidate) -> dict[str, float | None]:
     then = {verdict.goal: verdict.number for verdict in candidate.comparison.then}
-    return {**then, "gain": candidate.comparison.gain, "windows": float(candidate.windows)}
+    return {**then, **candidate.comparison.gain_numbers, "windows": float(candidate.windows)}

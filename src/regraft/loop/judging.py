@@ -20,6 +20,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     then: tuple[Verdict, ...]
     improves: str | None = None
     gain: float = 0.0
+    error: float = 0.0
+    """The standard error of a gain of the routing cost; 0 if the traffic is not estimated from a sample."""
     mends: bool = False
     """What it improves is a hard goal that is broken now."""
     against: str | None = None
@@ -27,6 +29,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     def refused(self, reason: str) -> "Comparison":
         """The same numbers, and a reason against the change."""
         return Comparison(now=self.now, then=self.then, against=reason)
+
+    @property
+    def gain_numbers(self) -> dict[str, float | None]:
+        """The gain, and its standard error if it has one, for the decision log."""
+        found: dict[str, float | None] = {"gain": self.gain}
+        return found | {"gain_error": self.error} if self.error else found
 
 
 def judge(seen: Seen, limits: Limits, goals: Sequence[Goal] = GOALS) -> tuple[Verdict, ...]:
@@ -64,6 +72,19 @@ def weigh(now: tuple[Verdict, ...], then: tuple[Verdict, ...], tolerance: float)
             improves, gain = verdict.goal, change
     against = None if improves else "no goal gets better"
     return Comparison(now=now, then=then, improves=improves, gain=gain, mends=mends, against=against)
+
+
+def beyond_chance(found: Comparison, error: float, errors: float, one_in: float) -> Comparison:
+    """The comparison, with a reason against the change if its gain of the routing cost is at most `errors`
+    times its standard `error`. `one_in`: how many publications a recorded one stands for."""
+    if found.improves != "routing_cost" or not error:
+        return found
+    chance, tested = errors * error, msgspec.structs.replace(found, error=error)
+    if found.gain > chance:
+        return tested
+    but = f"{found.gain:.1%} less routing cost, but {chance:.1%} may be chance"
+    reason = f"{but}: one publication in {round(one_in, 1):g} was recorded"
+    return msgspec.structs.replace(tested, against=reason)
 
 
 def broken(now: tuple[Verdict, ...], then: tuple[Verdict, ...], tolerance: float) -> str | None:

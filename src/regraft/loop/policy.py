@@ -22,6 +22,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """In how many consecutive windows a candidate has to gain, including the one it was designed in."""
     least_gain: float = 0.05
     """The share by which a candidate has to improve the first goal that it improves."""
+    gain_errors: float = 1.96
+    """A gain of the routing cost has to be more than this many of its standard errors, where the traffic is
+    estimated from a sample: otherwise it may be chance."""
     tolerance: float = 0.005
     """A goal that is worse by less than this share counts as kept."""
     payback_windows: float = 20.0

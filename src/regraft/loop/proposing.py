@@ -48,13 +48,15 @@ def propose(draft: StepDraft, made: Planned, candidate: Candidate, needed_gain: 
 
 
 def _say(draft: StepDraft, proposal: Proposal, candidate: Candidate) -> None:
-    made, gain = proposal.planned, candidate.comparison.gain
+    made, seen = proposal.planned, candidate.comparison
     size = f"{counted(made.steps, 'step')}, {counted(made.actions, 'action')}"
-    saved = f"{gain:.1%} of the {goal_name(candidate.comparison.improves)}"
+    saved = f"{seen.gain:.1%} of the {goal_name(seen.improves)}"
+    if seen.error:
+        saved += f" (standard error {seen.error:.1%})"
     if candidate.expects:
         saved += f" in the traffic of {candidate.expects}"
     numbers: dict[str, float | None] = {
-        "gain": gain,
+        **seen.gain_numbers,
         "needed_gain": proposal.needed_gain,
         "windows": float(candidate.windows),
         "steps": float(made.steps),

@@ -56,25 +56,48 @@ CLEAN = StructType([StructField("window", TIME), *RECORDS.fields])
 
 TABLES: dict[str, StructType] = {
     # OCBR §2. `classes`: how many traffic classes are merged in the row (1: exact, see --top).
-    "traffic_classes": struct(window=TIME, members=ArrayType(TEXT), demand=WHOLE, classes=WHOLE),
+    "traffic_classes": struct(
+        window=TIME, members=ArrayType(TEXT), demand=WHOLE, classes=WHOLE, error=NUMBER
+    ),
     # OCBR §3.1: the classes as `broker` perceives them; members are neighbours or the broker itself.
-    "local_views": struct(window=TIME, broker=TEXT, members=ArrayType(TEXT), demand=WHOLE),
+    "local_views": struct(window=TIME, broker=TEXT, members=ArrayType(TEXT), demand=WHOLE, error=NUMBER),
     # kTCO §III, over time. `until` is null if the interest still holds, `since` if its beginning is unknown.
     "interest": struct(
         window=TIME, broker=TEXT, client=TEXT, role=TEXT, filter=TEXT, topic=TEXT, since=TIME, until=TIME
     ),
     "topic_popularity": struct(
-        window=TIME, topic=TEXT, publications=WHOLE, bytes=WHOLE, deliveries=WHOLE, delivered=WHOLE
+        window=TIME,
+        topic=TEXT,
+        publications=WHOLE,
+        bytes=WHOLE,
+        deliveries=WHOLE,
+        delivered=WHOLE,
+        error=NUMBER,
     ),
     # Content routes §4: λ_p in publications a second.
     "publisher_rates": struct(
-        window=TIME, publisher=TEXT, broker=TEXT, publications=WHOLE, bytes=WHOLE, rate=NUMBER
+        window=TIME,
+        publisher=TEXT,
+        broker=TEXT,
+        publications=WHOLE,
+        bytes=WHOLE,
+        rate=NUMBER,
+        error=NUMBER,
     ),
     # Content routes (4.2): λ_{p,s} in deliveries a second, and the share of p's publications.
     "overlap": struct(
-        window=TIME, publisher=TEXT, subscriber=TEXT, broker=TEXT, deliveries=WHOLE, rate=NUMBER, share=NUMBER
+        window=TIME,
+        publisher=TEXT,
+        subscriber=TEXT,
+        broker=TEXT,
+        deliveries=WHOLE,
+        rate=NUMBER,
+        share=NUMBER,
+        error=NUMBER,
     ),
-    "link_load": struct(window=TIME, from_=TEXT, to=TEXT, messages=WHOLE, rate=NUMBER, transformed=WHOLE),
+    "link_load": struct(
+        window=TIME, from_=TEXT, to=TEXT, messages=WHOLE, rate=NUMBER, transformed=WHOLE, error=NUMBER
+    ),
     # Microseconds, and bytes a second if known; `linked`: the two were neighbours.
     "link_costs": struct(
         window=TIME, from_=TEXT, to=TEXT, round_trip=WHOLE, bytes_per_second=WHOLE, linked=BooleanType()
@@ -92,10 +115,17 @@ TABLES: dict[str, StructType] = {
         memory=WHOLE,
         queue=WHOLE,
         not_recorded=WHOLE,
+        error=NUMBER,
     ),
     # IPITT §VI-B: a transformation, as far as the hops of the window show it.
     "transformations": struct(
-        window=TIME, transformation=TEXT, started=TIME, ended=TIME, hops=WHOLE, publications=WHOLE
+        window=TIME,
+        transformation=TEXT,
+        started=TIME,
+        ended=TIME,
+        hops=WHOLE,
+        publications=WHOLE,
+        error=NUMBER,
     ),
     "queue_growth": struct(
         window=TIME, transformation=TEXT, change=TEXT, broker=TEXT, before=WHOLE, after=WHOLE, growth=WHOLE
@@ -137,7 +167,10 @@ TABLES: dict[str, StructType] = {
     # Content routes §6.3: of the publications that at least one filter matches, the share that both match.
     "filter_similarity": struct(window=TIME, one=TEXT, other=TEXT, similarity=NUMBER),
 }
-"""Every table is partitioned by `window`, the start of its window."""
+"""Every table is partitioned by `window`, the start of its window.
+
+`error` is the standard error of the row's main number (demand; publications, else deliveries, else messages),
+where publications were sampled; 0: it is exact. Tables of older versions lack it."""
 
 REJECTED = struct(run=WHOLE, source=TEXT, line=WHOLE, reason=TEXT, text=TEXT)
 """Rejected records, partitioned by `run`: the commit that read them."""

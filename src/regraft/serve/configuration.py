@@ -73,6 +73,12 @@ class LoopSection:
         "of past weeks let expect in the next payback_windows, where that was nearer to what came.",
     )
     least_gain: float = setting(number(0, 1), 0.05, "Share of the cost that a change has to save.")
+    gain_errors: float = setting(
+        number(0),
+        1.96,
+        "A gain has to be more than this many of its standard errors, where telemetry is sampled: chance "
+        "alone is above 1.96 of them once in forty times.",
+    )
     tolerance: float = setting(number(0, 1), 0.005, "A goal that is worse by less than this share is kept.")
     payback_windows: float = setting(number(0), 20.0, "In how many windows a change has to earn its price.")
     action_price: float = setting(number(0), 50.0, "The price of one link change.")
@@ -222,6 +228,7 @@ class ServeConfiguration:
             least_publications=loop.least_publications,
             confirm=loop.confirm,
             least_gain=loop.least_gain,
+            gain_errors=loop.gain_errors,
             tolerance=loop.tolerance,
             payback_windows=loop.payback_windows,
             action_price=loop.action_price,

@@ -13,10 +13,10 @@ from typing import Literal, NamedTuple
 from regraft.design.ocbr import Effort, Problem, propose_tree
 from regraft.design.ocbr.budget import within_degree
 from regraft.estate.windows import MeasuredWindow, fitting, together
-from regraft.evaluate import assess
+from regraft.evaluate import assess, saving_error
 from regraft.loop.goals import Limits, Seen
 from regraft.loop.hysteresis import buffered
-from regraft.loop.judging import Comparison, broken, compare, judge
+from regraft.loop.judging import Comparison, beyond_chance, broken, compare, judge
 from regraft.loop.policy import Policy
 from regraft.loop.values import Candidate, Planned
 from regraft.model import Action, Ends, Infeasible, Plan, Topology
@@ -92,34 +92,55 @@ class TopologyDesigner:
     ) -> Assessed:
         now = self.seen(self.network.annotated(topology), window.workload, window.seconds)
         verdicts = judge(now, self.limits)
-        compared, saved = self._against(now, topology, window, candidate)
-        proposed, _ = self._against(now, topology, window, proposal)
+        errors = self.policy.gain_errors
+        compared, saved = self._against(now, topology, window, candidate, errors)
+        # As with the least gain, half is enough for a proposal, so that it does not come and go.
+        proposed, _ = self._against(now, topology, window, proposal, errors / 2)
         current = Comparison(now=verdicts, then=verdicts)
         return Assessed(now, current, now.number("routing_cost"), compared, saved, proposed)
 
     def _against(
-        self, now: Seen, topology: Topology, window: MeasuredWindow, candidate: Candidate | None
+        self,
+        now: Seen,
+        topology: Topology,
+        window: MeasuredWindow,
+        candidate: Candidate | None,
+        errors: float,
     ) -> tuple[Comparison | None, float]:
         if candidate is None:
             return None, 0.0
         goal = self.network.annotated(changed(topology, candidate.added, candidate.removed))
-        return self._compared(now, goal, window)
+        return self._compared(now, goal, window, errors)
 
-    def _compared(self, now: Seen, goal: Topology, window: MeasuredWindow) -> tuple[Comparison, float]:
+    def _compared(
+        self, now: Seen, goal: Topology, window: MeasuredWindow, errors: float
+    ) -> tuple[Comparison, float]:
         """Compare the topology `now`, as seen in the measured traffic, with the goal, and say what the change
         saves in a window: in the traffic that it is for.
 
-        Hard goals have to hold in the measured traffic, too: a forecast may be wrong.
+        Hard goals have to hold in the measured traffic, too: a forecast may be wrong. A gain has to be more
+        than `errors` times its standard error in the measured traffic, also if it is one in a forecast.
         """
         tolerance = self.policy.tolerance
         then = self.seen(goal, window.workload, window.seconds)
+        error = self._gain_error(now, goal, window.workload)
         coming = self.coming(window)
         if coming is None:
-            return compare(now, then, self.limits, tolerance), saved(now, then)
-        fault = broken(judge(now, self.limits), judge(then, self.limits), tolerance)
-        now, then = (self.seen(each, coming, window.seconds) for each in (now.topology, goal))
-        found = compare(now, then, self.limits, tolerance)
-        return (found if fault is None else found.refused(fault)), saved(now, then)
+            found = compare(now, then, self.limits, tolerance)
+        else:
+            fault = broken(judge(now, self.limits), judge(then, self.limits), tolerance)
+            now, then = (self.seen(each, coming, window.seconds) for each in (now.topology, goal))
+            found = compare(now, then, self.limits, tolerance)
+            found = found if fault is None else found.refused(fault)
+        return beyond_chance(found, error, errors, window.one_in), saved(now, then)
+
+    def _gain_error(self, now: Seen, goal: Topology, workload: Workload) -> float:
+        """The standard error of what the goal saves, as a share of what the traffic costs now."""
+        cost = now.number("routing_cost")
+        if not cost or not workload.variances:
+            return 0.0
+        fitted = fitting(workload, now.topology)
+        return saving_error(now.topology, goal, fitted, self.alpha, self.beta) / cost
 
     def coming(self, window: MeasuredWindow) -> Workload | None:
         """The traffic to be expected after the window; None if that is not known better than by repeating."""
@@ -153,7 +174,7 @@ class TopologyDesigner:
         if goal.sha256 == topology.sha256:
             return f"the topology is the best that {method} finds"
         now = self.seen(annotated, last.workload, last.seconds)
-        comparison, gained = self._compared(now, goal, last)
+        comparison, gained = self._compared(now, goal, last, self.policy.gain_errors)
         return Candidate(
             goal=goal.sha256,
             initial=topology.sha256,

@@ -173,6 +173,7 @@ def proposal_view(
         steps=planned.steps,
         actions=planned.actions,
         gain=candidate.comparison.gain if candidate else 0.0,
+        gain_error=candidate.comparison.error if candidate else 0.0,
         improves=candidate.comparison.improves if candidate else None,
         needed_gain=proposal.needed_gain,
         saved_per_hour=_per_hour(candidate, seconds),

@@ -70,6 +70,7 @@ def _candidate(state: State) -> v.CandidateView | None:
         return None
     return v.CandidateView(
         gain=found.comparison.gain,
+        gain_error=found.comparison.error,
         improves=found.comparison.improves,
         windows=found.windows,
         windows_needed=state.policy.confirm,

@@ -99,6 +99,8 @@ class CandidateView(View, frozen=True, kw_only=True):
     """Something better that has to prove itself in more windows before it is planned."""
 
     gain: float
+    gain_error: float = 0.0
+    """The standard error of the gain; 0 if the traffic is not estimated from a sample."""
     improves: str | None
     """The goal that gets better: one of `regraft.loop.goals`."""
     windows: int
@@ -297,6 +299,8 @@ class ProposalView(View, frozen=True, kw_only=True):
     actions: int
     gain: float
     """The share that it saves of what it improves: 0.31 is 31 %."""
+    gain_error: float = 0.0
+    """The standard error of the gain; 0 if the traffic is not estimated from a sample."""
     improves: str | None = None
     """The goal for whose sake it is made, as in `verdicts`; None: a repair."""
     needed_gain: float = 0.0

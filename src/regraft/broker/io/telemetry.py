@@ -1,13 +1,11 @@
 """Makes telemetry records of what happens in a broker.
 
 The event loop hands over batches of the core's facts as they are; cutting them into records, sampling and
-reading attributes is done by the thread that writes them. Which publications a sample keeps depends on
-publisher and number only, so that all brokers keep the same ones.
+reading attributes is done by the thread that writes them.
 """
 
 import resource
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +20,7 @@ from regraft.broker.io.round_trips import Probing
 from regraft.broker.io.spool import Spool
 from regraft.protocol import events
 from regraft.protocol.messages import Run
+from regraft.protocol.sampling import sample
 from regraft.protocol.telemetry import (
     Delivery,
     Health,
@@ -180,8 +179,8 @@ class Observer:
         pairs = zip(run.seqs, run.events, strict=True)
         if self.one_in <= 1:
             return pairs
-        start = zlib.crc32(publisher.encode())
-        return (pair for pair in pairs if zlib.crc32(pair[0].to_bytes(8, "big"), start) % self.one_in == 0)
+        in_sample = sample(publisher, self.one_in)
+        return (pair for pair in pairs if in_sample(pair[0]))
 
     def _publication(self, at: datetime, publisher: str, seq: int, event: bytes) -> Publication:
         try:

@@ -10,7 +10,7 @@ from regraft.costs import MeasuredCosts
 from regraft.costs.files import LOAD
 from regraft.estate.windows import MeasuredWindow
 from regraft.model.traffic import TrafficClass, merged
-from regraft.model.workload import Interest, Workload
+from regraft.model.workload import Interest, Workload, added
 
 if TYPE_CHECKING:
     from regraft.model.snapshot import Snapshot
@@ -23,7 +23,7 @@ TABLES = TREE_TABLES | {"interest"}
 
 def read_window(snapshot: "Snapshot", start: float, end: float) -> MeasuredWindow:
     """The window of a snapshot; one without traffic is empty, not missing."""
-    traffic = read_rows(snapshot, "traffic_classes", start, ("members", "demand"))
+    traffic = read_rows(snapshot, "traffic_classes", start, ("members", "demand", "error"))
     topics = read_rows(snapshot, "topic_popularity", start, ("publications", "deliveries"))
     latency = read_rows(snapshot, "latency", start, ("deliveries", "p50", "p99", "p999"))
     load = read_rows(snapshot, "broker_load", start, (*LOAD, "rate", "memory", "queue"))
@@ -31,11 +31,12 @@ def read_window(snapshot: "Snapshot", start: float, end: float) -> MeasuredWindo
     classes = merged(
         TrafficClass(frozenset(row["members"]), float(row["demand"])) for row in traffic if row["members"]
     )
+    variances = added((frozenset(row["members"] or ()), (row.get("error") or 0.0) ** 2) for row in traffic)
     queues = [row["queue"] for row in load if row["queue"] is not None]
     return MeasuredWindow(
         start,
         end,
-        Workload(classes, _interest(snapshot, start, end)),
+        Workload(classes, _interest(snapshot, start, end), variances),
         sum(row["publications"] or 0 for row in topics),
         sum(row["deliveries"] or 0 for row in topics),
         len(topics),
@@ -65,7 +66,8 @@ def _read(folder: Path, columns: Iterable[str]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for file in files:
         with file.open("rb") as content:
-            rows += pq.read_table(content, columns=list(columns)).to_pylist()
+            # Unlike `read_table`, it leaves columns out that tables of older versions lack.
+            rows += pq.ParquetFile(content).read(columns=list(columns)).to_pylist()
     return rows
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from regraft.measure.counting.groups import weights
+from regraft.measure.counting.groups import variances, weights
 from regraft.measure.counting.pieces import Columns, Stored, Task, counted, read, tasks
 from regraft.measure.record_fields import REQUIRED
 from regraft.measure.transforms.broker_load import BY_BROKER
@@ -36,15 +36,18 @@ def _count(task: Task) -> Iterator[Columns]:
             name: column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
         }
-        each = pa.array(weights(batch))
-        table = pa.table(plain | {"records": each, "size": pc.multiply(plain["size"], each)})
+        each = weights(batch)
+        stand_for = {"records": pa.array(each), "variance": pa.array(variances(each))}
+        table = pa.table(plain | stand_for | {"size": pc.multiply(plain["size"], stand_for["records"])})
         groups = table.group_by(["window", *_TEXTS], use_threads=False)
-        sums = groups.aggregate([("records", "sum"), *_SUMS.values()]).combine_chunks()
+        counts = [(name, "sum") for name in stand_for]
+        sums = groups.aggregate([*counts, *_SUMS.values()]).combine_chunks()
         published = pc.equal(sums["kind"], "publication")
         yield {
             "window": sums["window"].chunk(0),
             "broker": sums["broker"].chunk(0),
             "publications": pc.if_else(published, sums["records_sum"], None).chunk(0),
+            "variance": pc.if_else(published, sums["variance_sum"], None).chunk(0),
             "deliveries": pa.nulls(len(sums)),
             **{name: sums["_".join(source)].chunk(0) for name, source in _SUMS.items()},
         }

@@ -14,8 +14,18 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
+from pyspark.sql.types import DataType
 
-from regraft.measure.counting.groups import Groups, Ints, coded, grouped, spread, weights, whole
+from regraft.measure.counting.groups import (
+    Groups,
+    Ints,
+    coded,
+    grouped,
+    spread,
+    variances,
+    weights,
+    whole,
+)
 from regraft.measure.counting.pieces import (
     Columns,
     Piece,
@@ -27,11 +37,12 @@ from regraft.measure.counting.pieces import (
     tasks,
 )
 from regraft.measure.members import BITS, Brokers
-from regraft.measure.schemas import TEXT, TIME, WHOLE, struct
+from regraft.measure.schemas import NUMBER, TEXT, TIME, WHOLE, struct
 from regraft.measure.transforms.publications import by_class_and_topic, topic_id
 
 KINDS = ("publication", "delivery")
 COLUMNS = ("broker", "publisher", "seq", "topic", "one_in")
+SUMS: dict[str, DataType] = {"demand": WHOLE, "variance": NUMBER, "deliveries": WHOLE}
 TOGETHER = 4_000_000
 """About how many rows a task reads that takes whole windows."""
 MOST_TOGETHER = 4 * TOGETHER
@@ -45,9 +56,9 @@ def stored_by_class_and_topic(records: Stored, brokers: Brokers) -> DataFrame:
     whole_windows = by_windows(records)
     if whole_windows is None:
         return by_class_and_topic(stored_publications(records, brokers), brokers)
-    schema = struct(window=TIME, **words, topic=TEXT, demand=WHOLE, deliveries=WHOLE)
+    schema = struct(window=TIME, **words, topic=TEXT, **SUMS)
     found = counted(records.session, whole_windows, partial(_classes, brokers=brokers), schema)
-    return found.select("window", *brokers.columns, topic_id().alias("topic_id"), "demand", "deliveries")
+    return found.select("window", *brokers.columns, topic_id().alias("topic_id"), *SUMS)
 
 
 def stored_class_sets(records: Stored, brokers: Brokers) -> DataFrame | None:
@@ -55,10 +66,12 @@ def stored_class_sets(records: Stored, brokers: Brokers) -> DataFrame | None:
     whole_windows = by_windows(records)
     if whole_windows is None:
         return None
-    schema = struct(window=TIME, **dict.fromkeys(brokers.columns, WHOLE), demand=WHOLE, deliveries=WHOLE)
+    schema = struct(window=TIME, **dict.fromkeys(brokers.columns, WHOLE), **SUMS)
     count = partial(_classes, brokers=brokers, by=())
     found = counted(records.session, whole_windows, count, schema).where("demand > 0")
-    return found.select("window", *brokers.columns, "demand", f.lit(1).cast(WHOLE).alias("classes"))
+    return found.select(
+        "window", *brokers.columns, "demand", "variance", f.lit(1).cast(WHOLE).alias("classes")
+    )
 
 
 def stored_publications(records: Stored, brokers: Brokers) -> DataFrame:
@@ -110,11 +123,12 @@ def _parts(task: Task, *, brokers: Brokers) -> Iterator[Columns]:
 def _classes(task: Task, *, brokers: Brokers, by: Sequence[str] = ("topic",)) -> Iterator[Columns]:
     batch = read_together(task, KINDS, COLUMNS)
     for columns in _publications(batch, brokers) if batch else ():
-        reached = np.asarray(columns["deliveries"]) > 0
-        table = pa.table(columns | {"demand": pa.array(reached * np.asarray(columns["one_in"]))})
+        reached, each = np.asarray(columns["deliveries"]) > 0, np.asarray(columns["one_in"])
+        made = {"demand": pa.array(reached * each), "variance": pa.array(reached * variances(each))}
+        table = pa.table(columns | made)
         keys = ["window", *brokers.columns, *by]
         groups = table.group_by(keys, use_threads=False)
-        sums = groups.aggregate([("demand", "sum"), ("deliveries", "sum")]).combine_chunks()
+        sums = groups.aggregate([(name, "sum") for name in SUMS]).combine_chunks()
         found = sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names]).to_batches()
         yield from (dict(zip(each.schema.names, each.columns, strict=True)) for each in found)
 

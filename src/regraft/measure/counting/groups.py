@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 DENSE = 1 << 22
 """Up to this many possible groups are found with an array, more by sorting."""
@@ -31,7 +32,10 @@ class Groups(NamedTuple):
 
     def sums(self, values: Ints) -> Ints:
         """Exact up to 2⁵³."""
-        return np.bincount(self.place, values, len(self.rows)).astype(np.int64)
+        return self.totals(values).astype(np.int64)
+
+    def totals(self, values: Ints | Floats) -> Floats:
+        return np.bincount(self.place, values, len(self.rows)).astype(np.float64, copy=False)
 
     def largest(self, values: Ints) -> Ints:
         found = values[self.rows]
@@ -59,6 +63,12 @@ def whole(column: pa.Array) -> Ints:
 def weights(batch: pa.RecordBatch) -> Ints:
     """How many each record stands for, as `conform.stands_for`."""
     return np.maximum(whole(batch.column("one_in")), 1)
+
+
+def variances(each: Ints) -> Floats:
+    """What each record adds to the variance of a count, as `conform.sampling_variance`."""
+    stand_for = each.astype(np.float64)
+    return stand_for * (stand_for - 1)
 
 
 def spread(numbers: Ints) -> tuple[Ints, int]:

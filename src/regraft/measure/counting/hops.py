@@ -6,11 +6,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.counting.groups import coded, grouped, weights, whole
+from regraft.measure.counting.groups import coded, grouped, variances, weights, whole
 from regraft.measure.counting.pieces import Columns, Stored, Task, counted, read, tasks
-from regraft.measure.schemas import TEXT, TIME, WHOLE, struct
+from regraft.measure.schemas import NUMBER, TEXT, TIME, WHOLE, struct
 
-HOPS = struct(window=TIME, from_=TEXT, to=TEXT, messages=WHOLE, transformed=WHOLE, queue=WHOLE)
+HOPS = struct(
+    window=TIME, from_=TEXT, to=TEXT, messages=WHOLE, transformed=WHOLE, queue=WHOLE, variance=NUMBER
+)
 
 
 def stored_hops(records: Stored) -> DataFrame:
@@ -19,6 +21,7 @@ def stored_hops(records: Stored) -> DataFrame:
         f.sum("messages").alias("messages"),
         f.sum("transformed").alias("transformed"),
         f.max("queue").alias("queue"),
+        f.sum("variance").alias("variance"),
     )
 
 
@@ -33,4 +36,5 @@ def _count(task: Task) -> Iterator[Columns]:
             "messages": pa.array(groups.sums(each)),
             "transformed": pa.array(groups.sums(each * under)),
             "queue": pa.array(groups.largest(whole(batch.column("queue")))),
+            "variance": pa.array(groups.totals(variances(each))),
         }

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, stands_for, weighted_count
+from regraft.measure.conform import conform, sampling_variance, stands_for, weighted_count
 from regraft.measure.record_fields import REQUIRED
 from regraft.measure.schemas import NUMBER, TABLES, TEXT, TIME, WHOLE, struct
 
@@ -19,8 +19,9 @@ BY_BROKER = struct(
     most_cpu=NUMBER,
     least_left_out=WHOLE,
     most_left_out=WHOLE,
+    variance=NUMBER,
 )
-"""A broker may have several rows for a window."""
+"""A broker may have several rows for a window. `variance` is that of `publications`."""
 _COUNTS = ("publications", "bytes", "hops_in", "hops_out", "deliveries")
 
 
@@ -28,7 +29,8 @@ def broker_load(by_broker: DataFrame, hops: DataFrame, width: int) -> DataFrame:
     """`rate` is publications in, hops in and out, and deliveries per second. `hops` is that of `link_load`.
 
     `cpu` is the processor seconds between the first and the last health record of the window, `queue` the
-    largest one seen, `not_recorded` how many records the broker says that it left out in that time.
+    largest one seen, `not_recorded` how many records the broker says that it left out in that time. `error`
+    is that of `publications`.
     """
     sent = hops.select("window", f.col("from").alias("broker"), f.col("messages").alias("hops_out"), "queue")
     arrived = hops.select("window", f.col("to").alias("broker"), f.col("messages").alias("hops_in"))
@@ -41,6 +43,7 @@ def broker_load(by_broker: DataFrame, hops: DataFrame, width: int) -> DataFrame:
         f.max("memory").alias("memory"),
         (f.max("most_cpu") - f.min("least_cpu")).alias("cpu"),
         (f.max("most_left_out") - f.min("least_left_out")).alias("not_recorded"),
+        f.sqrt(f.coalesce(f.sum("variance"), f.lit(0.0))).alias("error"),
     )
     handled = sum((f.col(name) for name in ("hops_in", "hops_out", "deliveries")), f.col("publications"))
     return conform(table.withColumn("rate", handled * 1e6 / width), TABLES["broker_load"])
@@ -65,6 +68,7 @@ def by_broker(records: DataFrame) -> DataFrame:
             f.max("cpu").alias("most_cpu"),
             f.min("not_recorded").alias("least_left_out"),
             f.max("not_recorded").alias("most_left_out"),
+            sampling_variance(kind == "publication").alias("variance"),
         )
         .withColumns({"publications": records_of("publication"), "deliveries": records_of("delivery")})
     )

@@ -3,14 +3,15 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind, weighted_count
+from regraft.measure.conform import conform, of_kind, sampling_variance, weighted_count
 from regraft.measure.schemas import TABLES
 
 
 def hops(records: DataFrame) -> DataFrame:
-    """window, from, to, messages, transformed, queue. Most records are hops, so they are read only once.
+    """window, from, to, messages, transformed, queue, variance (of messages).
 
-    The result has few rows, from which the loads of links and of brokers are made.
+    Most records are hops, so they are read only once. The result has few rows, from which the loads of links
+    and of brokers are made.
     """
     return (
         of_kind(records, "hop")
@@ -19,9 +20,12 @@ def hops(records: DataFrame) -> DataFrame:
             weighted_count().alias("messages"),
             weighted_count(f.col("transformation").isNotNull()).alias("transformed"),
             f.max("queue").alias("queue"),
+            sampling_variance().alias("variance"),
         )
     )
 
 
 def link_load(hops: DataFrame, width: int) -> DataFrame:
-    return conform(hops.withColumn("rate", f.col("messages") * 1e6 / width), TABLES["link_load"])
+    """A publication crosses a link once, so every message is of a publication of its own."""
+    more = {"rate": f.col("messages") * 1e6 / width, "error": f.sqrt("variance")}
+    return conform(hops.withColumns(more), TABLES["link_load"])

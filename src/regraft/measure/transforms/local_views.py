@@ -63,13 +63,15 @@ def local_views(class_sets: DataFrame, sides: DataFrame, brokers: Brokers) -> Da
     classes = class_sets.withColumn("class", f.struct(*brokers.columns))
     seen = classes.join(f.broadcast(sides), "window", "inner").where(_reaches(brokers))
     views = (
-        seen.groupBy("window", "broker", "class", "demand")
+        seen.groupBy("window", "broker", "class", "demand", "variance")
         .agg(*brokers.folded(), f.count(f.lit(1)).alias("sides"), f.max("number").alias("only"))
         .join(f.broadcast(_numbers(sides, brokers)), "broker", "inner")
         # A class behind a single neighbour is dropped: the broker cannot change anything for it.
         .where((f.col("sides") > 1) | (f.col("only") == f.col("own")))
     )
-    table = views.groupBy("window", "broker", *brokers.columns).agg(f.sum("demand").alias("demand"))
+    table = views.groupBy("window", "broker", *brokers.columns).agg(
+        f.sum("demand").alias("demand"), f.sqrt(f.sum("variance")).alias("error")
+    )
     return conform(table.withColumn("members", brokers.decoded()), TABLES["local_views"])
 
 

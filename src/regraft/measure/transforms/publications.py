@@ -8,7 +8,7 @@ same sequence number in one window (a probability of 10⁻⁸ with a million pub
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import of_kind, stands_for, weighted_count
+from regraft.measure.conform import of_kind, sampling_variance, stands_for, weighted_count
 from regraft.measure.members import Brokers, with_bits
 
 NO_TOPIC = 0
@@ -45,7 +45,11 @@ def topic_id() -> Column:
 
 
 def by_class_and_topic(publications: DataFrame, brokers: Brokers) -> DataFrame:
-    """How many publications of each class and topic; small enough to be kept for both tables."""
+    """How many publications of each class and topic; small enough to be kept for both tables. `variance` is
+    that of the demand."""
+    delivered = f.col("deliveries") > 0
     return publications.groupBy("window", *brokers.columns, "topic_id").agg(
-        weighted_count(f.col("deliveries") > 0).alias("demand"), f.sum("deliveries").alias("deliveries")
+        weighted_count(delivered).alias("demand"),
+        sampling_variance(delivered).alias("variance"),
+        f.sum("deliveries").alias("deliveries"),
     )

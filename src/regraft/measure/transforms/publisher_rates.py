@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind, stands_for, weighted_count
+from regraft.measure.conform import conform, of_kind, sampling_variance, stands_for, weighted_count
 from regraft.measure.schemas import TABLES
 
 
@@ -12,7 +12,11 @@ def publisher_rates(records: DataFrame, width: int) -> DataFrame:
     table = (
         of_kind(records, "publication")
         .groupBy("window", "publisher", "broker")
-        .agg(weighted_count().alias("publications"), f.sum(f.col("size") * stands_for()).alias("bytes"))
+        .agg(
+            weighted_count().alias("publications"),
+            f.sum(f.col("size") * stands_for()).alias("bytes"),
+            f.sqrt(sampling_variance()).alias("error"),
+        )
         .withColumn("rate", f.col("publications") * 1e6 / width)
     )
     return conform(table, TABLES["publisher_rates"])

@@ -41,14 +41,17 @@ def top_classes(class_sets: DataFrame, brokers: Brokers, top: int) -> DataFrame:
     signature = f.concat(f.lit(""), *(_has(brokers, number).cast("string") for number in bits))
     merged = (
         rest.groupBy("window", signature.alias("signature"))
-        .agg(*brokers.united(), f.sum("demand").alias("demand"), f.sum("classes").alias("classes"))
+        .agg(*brokers.united(), *_sums())
         .drop("signature")
     )
     # Two groups may have become the same set, or one that was kept.
     together = kept.unionByName(merged)
-    return together.groupBy("window", *brokers.columns).agg(
-        f.sum("demand").alias("demand"), f.sum("classes").alias("classes")
-    )
+    return together.groupBy("window", *brokers.columns).agg(*_sums())
+
+
+def _sums() -> list[Column]:
+    """Aggregates: what classes that are merged add up to. Each publication is in one of them."""
+    return [f.sum(name).alias(name) for name in ("demand", "variance", "classes")]
 
 
 def merging(exact: DataFrame, shown: DataFrame, brokers: Brokers) -> Merging:

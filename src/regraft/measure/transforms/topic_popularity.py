@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind, stands_for, weighted_count
+from regraft.measure.conform import conform, of_kind, sampling_variance, stands_for, weighted_count
 from regraft.measure.schemas import TABLES
 from regraft.measure.transforms.publications import topic_id
 
@@ -13,7 +13,11 @@ def topic_popularity(records: DataFrame, by_class_and_topic: DataFrame) -> DataF
     published = (
         of_kind(records, "publication")
         .groupBy("window", "topic")
-        .agg(weighted_count().alias("publications"), f.sum(f.col("size") * stands_for()).alias("bytes"))
+        .agg(
+            weighted_count().alias("publications"),
+            f.sum(f.col("size") * stands_for()).alias("bytes"),
+            f.sqrt(sampling_variance()).alias("error"),
+        )
     )
     reached = by_class_and_topic.groupBy("window", "topic_id").agg(
         f.sum("deliveries").alias("deliveries"), f.sum("demand").alias("delivered")

@@ -13,14 +13,15 @@ from regraft.measure.schemas import TABLES
 
 
 def class_sets(by_class_and_topic: DataFrame, brokers: Brokers) -> DataFrame:
-    """window, the set as `brokers.columns`, demand, classes."""
+    """window, the set as `brokers.columns`, demand, its variance, classes."""
     return (
         by_class_and_topic.where("demand > 0")
         .groupBy("window", *brokers.columns)
-        .agg(f.sum("demand").alias("demand"))
+        .agg(f.sum("demand").alias("demand"), f.sum("variance").alias("variance"))
         .withColumn("classes", f.lit(1).cast("long"))
     )
 
 
 def traffic_classes(class_sets: DataFrame, brokers: Brokers) -> DataFrame:
-    return conform(class_sets.withColumn("members", brokers.decoded()), TABLES["traffic_classes"])
+    more = {"members": brokers.decoded(), "error": f.sqrt("variance")}
+    return conform(class_sets.withColumns(more), TABLES["traffic_classes"])

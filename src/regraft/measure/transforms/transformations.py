@@ -36,11 +36,13 @@ def transformations(records: DataFrame) -> DataFrame:
             f.max(f.when(is_hop, stands_for())).alias("publications"),
         )
     )
+    stand_for = f.col("publications").cast("double")
     table = by_publication.groupBy("window", "transformation").agg(
         f.min("started").alias("started"),
         f.max("ended").alias("ended"),
         f.sum("hops").alias("hops"),
         f.coalesce(f.sum("publications"), f.lit(0)).alias("publications"),
+        f.sqrt(f.coalesce(f.sum(stand_for * (stand_for - 1)), f.lit(0.0))).alias("error"),
     )
     return conform(table, TABLES["transformations"])
 

@@ -11,14 +11,14 @@ const NUMBERS = {
   average_link_load: "load of a link, on average", max_link_load: "load of a link, at most", link_load_balance: "evenness of the links' load",
   average_broker_load: "load of a broker, on average", max_broker_load: "load of a broker, at most", broker_load_balance: "evenness of the brokers' load",
   expected_latency_ms: "expected latency", k: "k (fewer failures cut no topic)", max_topic_diameter: "longest way within a topic", average_topic_diameter: "way within a topic, on average",
-  gain: "gain", needed_gain: "gain needed", expected_gain: "gain expected", price: "price of the change", pays_back_after: "paid back after",
+  gain: "gain", gain_error: "standard error of the gain", needed_gain: "gain needed", expected_gain: "gain expected", price: "price of the change", pays_back_after: "paid back after",
   windows: "windows seen", cost_before: "cost before", cost_after: "cost after", seconds: "took", duplicated: "twice", reordered: "out of order",
 };
 const MEANINGS = {
   routing_cost: "messages over links and through brokers", balance: "load of the busiest broker, in units of the average", diameter: "links on the longest way within a topic",
 };
 const PARTS = { measure: "Measuring", coordination: "Coordination", design: "Designing", plan: "Planning", deploy: "Carrying out", disk: "Disk" };
-const SHARES = new Set(["gain", "needed_gain", "expected_gain"]), SECONDS = new Set(["pays_back_after", "seconds"]);
+const SHARES = new Set(["gain", "gain_error", "needed_gain", "expected_gain"]), SECONDS = new Set(["pays_back_after", "seconds"]);
 
 export const words = (key) => key.replaceAll(/[_-]/g, " ");
 export const goalName = (goal) => GOALS[goal] ?? words(goal ?? "routing_cost");

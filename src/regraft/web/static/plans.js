@@ -71,10 +71,11 @@ function Preview({ plan, operation, shown }) {
 
 // The gain, what the change costs, and the hysteresis that it has passed.
 function Summary({ proposal }) {
-  const { gain, measured_gain: measured, windows, windows_needed: needed } = proposal;
+  const { gain, gain_error: error, measured_gain: measured, windows, windows_needed: needed } = proposal;
   const later = measured !== null && measured !== undefined ? html` (measured afterwards: <strong>${percent(measured)}</strong>)` : "";
+  const sampled = error ? ` (standard error ${percent(error)}, because telemetry is sampled)` : "";
   if (proposal.cause === "healing") return html`<p class="summary">A repair: ${size(proposal)}. ${sentence(proposal.reason)}</p>`;
-  return html`<p class="summary"><strong class="gain">${percent(gain)}</strong> less ${goalName(proposal.improves)}${later}, with ${size(proposal)}. The change costs ${compact(proposal.price)} in units of routing cost${proposal.pays_back_after === null ? "" : ` and is paid back after ${duration(proposal.pays_back_after)}`}.</p>
+  return html`<p class="summary"><strong class="gain">${percent(gain)}</strong> less ${goalName(proposal.improves)}${sampled}${later}, with ${size(proposal)}. The change costs ${compact(proposal.price)} in units of routing cost${proposal.pays_back_after === null ? "" : ` and is paid back after ${duration(proposal.pays_back_after)}`}.</p>
     <p class="summary quiet">Seen in ${counted(windows, "window")}${windows === 1 ? "" : " in a row"}, ${needed} ${needed === 1 ? "is" : "are"} needed; at least ${percent(proposal.needed_gain)} has to be gained. ${proposal.expects ? `It is for the traffic that is expected: ${sentence(proposal.expects)}` : "It is for the traffic that was measured."} ${proposal.outside_limits ? `Automatic mode would wait: ${sentence(proposal.outside_limits)}` : "It is within the limits of automatic mode."} ${sentence(proposal.reason)}</p>`;
 }
 
