@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -37,18 +38,46 @@ def environment() -> dict[str, str]:
 
 
 def clustered() -> dict[str, str]:
-    home = {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": QUICK}
-    return environment() | home
+    return environment() | {"SPARK_HOME": str(HOME), "JAVA_TOOL_OPTIONS": QUICK}
+
+
+def elsewhere() -> dict[str, str]:
+    """Processes of the cluster are not told where our source is."""
+    return {name: value for name, value in clustered().items() if name != "PYTHONPATH"}
+
+
+def bare_python(folder: Path, first: str = "", without: str | None = None) -> Path:
+    """Python as on a machine where the packages that we need are installed, but ours is not: `-S` leaves out
+    what points to our source. `first`: a line of the shell before it; `without`: a package that it lacks."""
+    hidden = folder / f"without-{without}"
+    hidden.mkdir(parents=True)
+    if without:
+        (hidden / f"{without}.py").write_text(f"raise ModuleNotFoundError(\"No module named '{without}'\")\n")
+    path = hidden / "python"
+    path.write_text(
+        f"""#!/bin/sh
+{first}
+export PYTHONPATH="{hidden}:$PYTHONPATH:{sysconfig.get_path("purelib")}"
+exec '{sys.executable}' -S "$@"
+"""
+    )
+    path.chmod(0o755)
+    return path
 
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-c", "from regraft.cli import main; main()", "measure", *arguments]
 
 
-def measure(*arguments: str) -> subprocess.CompletedProcess[str]:
+def measure(
+    *arguments: str, python: Path | None = None, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`python`: that of the workers, if they are on a cluster; `folder`: where the command is typed."""
+    around = clustered() if any(each.startswith("spark://") for each in arguments) else environment()
     return subprocess.run(
         command(*arguments),
-        env=clustered() if any(each.startswith("spark://") for each in arguments) else environment(),
+        env=around | ({"PYSPARK_PYTHON": str(python)} if python else {}),
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -78,16 +107,9 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
 
 
 def slow_python(folder: Path) -> Path:
-    """Python that has not started when Spark no longer waits, the first time that a stream asks for it."""
-    path = folder / "python"
-    path.write_text(
-        f"""#!/bin/sh
-case "$*" in *streaming*) if mkdir '{folder}/slow' 2>/dev/null; then exec sleep 12; fi ;; esac
-exec '{sys.executable}' "$@"
-"""
-    )
-    path.chmod(0o755)
-    return path
+    """A bare Python that has not started when Spark no longer waits, the first time that a stream asks."""
+    slow = f"if mkdir '{folder}/slow' 2>/dev/null; then exec sleep 12; fi"
+    return bare_python(folder, f'case "$*" in *streaming*) {slow} ;; esac')
 
 
 @contextmanager
@@ -108,7 +130,7 @@ def connect_server(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def running(command: list[str], log: Path, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
-    around = clustered() | variables
+    around = elsewhere() | variables
     with log.open("wb") as file:
         process = subprocess.Popen(
             command, env=around, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT

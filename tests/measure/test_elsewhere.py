@@ -1,12 +1,17 @@
-"""The same code on a standalone cluster and through Spark Connect gives the snapshot of the records."""
+"""The same code on a standalone cluster and through Spark Connect gives the snapshot of the records, with the
+commands of the guide, and although the workers' Python does not find our package."""
 
 import json
+import platform
+import re
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.measure import oracle
-from tests.measure.processes import CONFS, cluster, connect_server, measure
+from tests.measure.processes import CONFS, bare_python, cluster, connect_server, elsewhere, measure
 from tests.measure.snapshots import table
 from tests.measure.telemetry import network, spool
 
@@ -15,6 +20,7 @@ from regraft.model.snapshot import Counts
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("elsewhere")]
 
 
+GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "existing-cluster.md"
 RECORDS = network(5, 60)
 COUNTS = Counts(read=len(RECORDS) + 11, kept=len(RECORDS), rejected=1, duplicated=10)
 
@@ -22,9 +28,16 @@ COUNTS = Counts(read=len(RECORDS) + 11, kept=len(RECORDS), rejected=1, duplicate
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     """The records, ten of them twice, and an invalid line."""
-    spool(tmp_path / "in", "b-1", [*RECORDS[:100], "{", *RECORDS[90:100]])
-    spool(tmp_path / "in", "b-2", RECORDS[100:])
-    return tmp_path / "in"
+    spool(tmp_path / "spool", "b-1", [*RECORDS[:100], "{", *RECORDS[90:100]])
+    spool(tmp_path / "spool", "b-2", RECORDS[100:])
+    return tmp_path / "spool"
+
+
+def guided(address: str) -> list[str]:
+    """The options and arguments of the guide's command for this kind of address, with the address itself."""
+    kind = address.partition("://")[0]
+    (line,) = re.findall(rf"^regraft measure (.* --spark {kind}://.*)$", GUIDE.read_text(), re.MULTILINE)
+    return [address if word.startswith(f"{kind}://") else word for word in shlex.split(line)]
 
 
 TABLES = ("traffic_classes", "interest", "link_load", "broker_load", "latency")
@@ -40,17 +53,34 @@ def assert_tables(answer: str, out: Path) -> None:
 
 
 def test_a_master_with_two_workers_gives_the_tables_of_the_records(source: Path, tmp_path: Path) -> None:
+    python, lacking = bare_python(tmp_path), bare_python(tmp_path, without="msgspec")
     with cluster(tmp_path) as address:
-        there = ("--spark", address, *CONFS, "--json", "--tables", ",".join(TABLES))
-        done = measure(str(source), "--out", str(tmp_path / "out"), *there)
+        there = (*guided(address), *CONFS, "--json", "--tables", ",".join(TABLES))
+        refused = measure(*there, python=lacking, folder=tmp_path)
+        done = measure(*there, python=python, folder=tmp_path)
         log = (tmp_path / "master.log").read_text()
+    assert (refused.returncode, refused.stdout) == (2, "")
+    version = platform.python_version().rpartition(".")[0]
+    said = rf"regraft: worker \S+: Python {version} has no module 'msgspec': install it there, or see (\S+)\n"
+    assert re.fullmatch(said, refused.stderr), refused.stderr
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert log.count("Launching executor") >= 2
+    assert log.count("Launching executor") >= 4
     assert "-Xmx512M" in (tmp_path / "worker0.log").read_text(), (
         "the executors have the memory that --conf says"
     )
-    assert_tables(done.stdout, tmp_path / "out")
+    assert_tables(done.stdout, tmp_path / "tables")
+
+
+def test_the_python_of_these_workers_does_not_find_our_package(tmp_path: Path) -> None:
+    found = subprocess.run(
+        [bare_python(tmp_path), "-c", "import msgspec, pyarrow, pyspark, regraft"],
+        env=elsewhere(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.stderr.endswith("No module named 'regraft'\n")
 
 
 def test_spark_connect_gives_the_tables_of_the_records_as_a_batch_and_as_a_stream(
@@ -58,12 +88,11 @@ def test_spark_connect_gives_the_tables_of_the_records_as_a_batch_and_as_a_strea
 ) -> None:
     with connect_server(tmp_path) as address:
         there = ("--spark", address, "--json", "--tables", ",".join(TABLES))
+        guide = (*guided(address), "--json", "--tables", ",".join(TABLES))
         fixed = measure(
             str(source), "--out", str(tmp_path / "none"), *there, "--conf", "spark.ui.enabled=true"
         )
-        batch = measure(
-            str(source), "--out", str(tmp_path / "batch"), *there, "--conf", "spark.sql.shuffle.partitions=1"
-        )
+        batch = measure(*guide, "--conf", "spark.sql.shuffle.partitions=1", folder=tmp_path)
         follow = ("--follow", "--stop-when-idle", "2")
         stream = measure(str(source), "--out", str(tmp_path / "stream"), *there, *follow)
     assert (fixed.returncode, fixed.stdout) == (2, "")
@@ -71,5 +100,5 @@ def test_spark_connect_gives_the_tables_of_the_records_as_a_batch_and_as_a_strea
     assert "spark.ui.enabled=true: the server that runs already does not take it" in fixed.stderr
     assert (batch.returncode, stream.returncode) == (0, 0), batch.stderr + stream.stderr
     assert (tmp_path / "slow").exists()  # a process of the stream was too slow for Spark, and began again
-    assert_tables(batch.stdout, tmp_path / "batch")
+    assert_tables(batch.stdout, tmp_path / "tables")
     assert_tables(stream.stdout, tmp_path / "stream")

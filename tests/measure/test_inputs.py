@@ -54,3 +54,14 @@ def test_however_spans_are_cut_into_pieces_every_line_is_read_once_with_its_numb
         ]
         expected = text.removesuffix("\n").split("\n")
         assert sorted(found) == list(enumerate(expected, 1)), case
+
+
+def test_a_little_is_read_by_as_many_tasks_as_run_at_once_and_much_by_more() -> None:
+    from regraft.measure.spool_source import LEAST_PIECE, PIECE, pieces, size_of_pieces
+
+    def tasks(there: int, at_once: int) -> int:
+        spans = [Span("a", 0, there)]
+        return len(pieces(spans, size_of_pieces(spans, at_once)))
+
+    assert [tasks(8 * LEAST_PIECE, at_once) for at_once in (1, 2, 8, 100)] == [1, 2, 8, 8]
+    assert tasks(100 * PIECE, 2) == 100

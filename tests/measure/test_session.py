@@ -58,3 +58,11 @@ def test_the_more_there_is_to_read_the_better_java_compiles() -> None:
     assert session.settings_for(session.SMALL_BYTES) is session.SMALL
     assert session.settings_for(session.SMALL_BYTES + 1) is session.QUICK
     assert session.settings_for(session.QUICK_BYTES + 1) == {}
+
+
+@pytest.mark.parametrize(
+    ("master", "said"), [("local[2]", "false"), ("spark://m:7077", None), ("yarn", None)]
+)
+def test_sparks_pages_are_there_on_a_cluster_and_not_on_this_machine(master: str, said: str | None) -> None:
+    """Spark's default is to serve them; `--conf` counts before what is said here."""
+    assert session.settings_of(master).get("spark.ui.enabled") == said

@@ -1,5 +1,6 @@
 """The transforms on tables small enough to be computed by hand."""
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -303,3 +304,21 @@ def test_the_rest_is_merged_into_supersets_that_understate_no_link(
     cost = merging(exact, shown, brokers)
     assert (cost.kept, cost.merged_classes, cost.merged_demand) == (2, 4, 7)
     assert cost.excess_visits == sum(n * len(members) for members, n, _ in classes) - cost.visits
+
+
+def test_no_task_sorts_all_classes_or_publications_of_a_window(spark: "SparkSession") -> None:
+    from regraft.measure.members import Brokers
+    from regraft.measure.transforms.filter_similarity import filter_similarity
+    from regraft.measure.transforms.top_classes import top_classes
+
+    brokers = Brokers.of(["b1", "b2", "b3"])
+    classes = spark.createDataFrame([], "window timestamp, w0 long, demand long, classes long")
+    ranked = top_classes(classes.repartition("demand"), brokers, 10_000)
+    schema = (
+        "window timestamp, publisher string, seq long, numbers map<string, long>, strings map<string, string>"
+    )
+    used = spark.createDataFrame([], "window timestamp, filter string, subscribers long")
+    similar = filter_similarity(spark.createDataFrame([], schema), used)
+    for table, limits in ((ranked, 1), (similar, 2)):
+        plan = table._jdf.queryExecution().executedPlan().toString()
+        assert len(re.findall(r"WindowGroupLimit .*Partial", plan)) >= limits, plan

@@ -11,6 +11,7 @@ from regraft.costs import MeasuredCosts
 from regraft.estate.memory.estate import MadeUpWindows
 from regraft.model import BadInput, Topology
 from regraft.model.intents import Delete
+from regraft.model.snapshot import Counts
 from regraft.serve import views as v
 from regraft.serve.running import STATE
 from regraft.serve.service import Service
@@ -70,6 +71,25 @@ def test_in_mode_automatic_the_plan_is_carried_out_and_verified(bench: Bench, tm
             assert service.metrics()["deployments_total"][2] == 1
             health = service.health()
             assert (health.ok, health.ready) == (True, True)
+
+    within(scenario())
+
+
+def test_what_became_of_the_telemetry_is_counted_and_shown(bench: Bench, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        windows = MadeUpWindows(STAYS, Counts(read=10, kept=4, rejected=3, duplicated=2, late=1))
+        async with bench.network(), bench.serving(bench.settings(tmp_path), windows) as service:
+            await until(lambda: service.metrics()["records_read_total"][2] >= 30)
+            found = service.metrics()
+            times = found["records_read_total"][2] / 10
+            counted = [
+                found[f"records_{name}_total"][2] for name in ("kept", "rejected", "duplicated", "late")
+            ]
+            assert counted == [4 * times, 3 * times, 2 * times, times]
+            assert 0 <= found["newest_record_age_seconds"][2] < 60
+            shown, point = service.snapshots()[0], service.series().points[-1]
+            assert (shown.records, shown.rejected, shown.duplicated, shown.late) == (4, 3, 2, 1)
+            assert (point.rejected, point.late) == (3, 1)
 
     within(scenario())
 

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from tests.web.asking import TOKENS
@@ -184,6 +185,16 @@ def test_a_killed_broker_is_seen_dead_and_then_healed(
     until_links(page, set(service.current.by_ends))
     page.get_by_role("link", name="Decisions").click()
     expect(page.get_by_text("b3 does not answer: delete b3")).to_be_visible()
+
+
+def test_telemetry_that_was_not_used_is_said_above_every_view(page: Page, service: MemoryService) -> None:
+    expect(page.locator(".tiles")).to_be_visible()
+    expect(page.locator(".telemetry")).to_have_count(0)
+    service.points[-1] = msgspec.structs.replace(service.points[-1], rejected=3, late=12)
+    page.reload()
+    expect(page.locator(".telemetry")).to_contain_text("3 were rejected and 12 came too late")
+    page.locator(".telemetry").get_by_role("link", name="History").click()
+    expect(page.get_by_role("heading", name="Telemetry not used")).to_be_visible()
 
 
 def test_the_loop_is_paused_and_its_mode_is_changed(page: Page, service: MemoryService) -> None:

@@ -11,7 +11,7 @@ import pytest
 from regraft.broker.io import metrics as of_brokers
 from regraft.loop.policy import Policy
 from regraft.loop.state import State
-from regraft.serve.status import metrics
+from regraft.serve.status import ReadRecords, metrics
 from regraft.testing.web_service import MemoryService
 from regraft.web.metrics import LOOP, Metrics
 
@@ -24,7 +24,7 @@ def there(service: MemoryService) -> set[str]:
     """Every name that a server or a broker can report."""
     snapshot = msgspec.structs.replace(service.snapshots(1)[0], p99_ms=1.0, numbers={"routing_cost": 1.0})
     state = State(policy=Policy(), epoch=1)
-    loop = {LOOP + name for name in metrics(state, snapshot, {}, 0, 0.0)}
+    loop = {LOOP + name for name in metrics(state, snapshot, {}, ReadRecords(newest=0.0), 0, 0.0)}
     server = Metrics(dict)
     server.answered("GET", "/", 200, 0.1)
     server.refused("host")

@@ -53,10 +53,12 @@ class MeasuredWindow:
 
 
 class WindowAndCounts(NamedTuple):
-    """A measured window, and how many new records were read, kept, rejected and late."""
+    """A measured window, how many new records were read, kept, rejected and late, and the time of the newest
+    record of all (None: nothing was read)."""
 
     window: MeasuredWindow
     counts: Counts
+    newest: float | None = None
 
 
 class Windows(Protocol):

@@ -8,11 +8,15 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.base import PySparkRuntimeError
 
 from regraft.measure.session import LOG, SparkFault
+from regraft.measure.shipping import HINT
 
 _CAUSE = re.compile(
     r"^(?:Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Exception|Error|Input|Fault): (.+)$", re.MULTILINE
 )
 _CONDITION = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
+_NO_MODULE = re.compile(r"^No module named '([^']+)'$")
+_EXECUTOR = re.compile(r"\((\S+) executor \S+\)")
+"""As Spark names the task that has failed; the first group is its host."""
 _MOST = 300
 
 
@@ -45,4 +49,7 @@ def fault_text(fault: BaseException) -> str:
         else next((line for line in text.splitlines() if line.strip()), type(fault).__name__)
     )
     line = " ".join(_CONDITION.sub("", line).split())
+    if missing := _NO_MODULE.match(line):
+        host = _EXECUTOR.search(text)
+        line = f"worker{f' {host[1]}' if host else ''}: Python has no module {missing[1]!r}: {HINT}"
     return line if len(line) <= _MOST else line[:_MOST] + "…"

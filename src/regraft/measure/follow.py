@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from regraft.measure.carried import carried, put_package
 from regraft.measure.faults import one_line
 from regraft.measure.ingest import ingest
 from regraft.measure.inputs import spool_files, unread
@@ -56,6 +57,7 @@ def follow(
 ) -> RunResult:
     """Run until `ended` is true, or nothing new has come for `idle` seconds; then publish all windows."""
     with exclusive(job) as before, one_line(shown(job.source)):
+        job = job.located
         take_new(job, before, spark, say, spools=False)
         _stream(job, spark, every, lambda query: _watch(query, job, say, ended, idle))
         with _busy(job.out):
@@ -92,17 +94,22 @@ def _stream(job: Job, spark: "SparkSession", every: float, watch: Callable[["Str
 
 
 def _start(job: Job, state: PipelineState, spark: "SparkSession", every: float) -> "StreamingQuery":
-    checkpoint = job.out.absolute() / CHECKPOINT / str(state.stream)
+    checkpoint = job.out / CHECKPOINT / str(state.stream)
     spark.dataSource.register(Spools)
+    options = reading(job, spark)
+    take: Callable[[DataFrame, int], None] = partial(take_in, job=job, stream=state.stream)
+    if not hasattr(spark, "sparkContext"):  # through Connect, processes of the server use both
+        options["package"] = put_package(job.out)
+        take = carried(take, options["package"])
     files = (
         spark.readStream.format(NAME)
-        .options(**reading(job))
+        .options(**options)
         .option("start", json.dumps(state.spools))
         .option("most_bytes", str(MOST_BYTES))
         .load()
     )
     return (
-        files.writeStream.foreachBatch(partial(take_in, job=job, stream=state.stream))
+        files.writeStream.foreachBatch(take)
         .option("checkpointLocation", str(checkpoint))
         .trigger(processingTime=f"{every} seconds")
         .start()

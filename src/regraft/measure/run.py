@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from regraft.measure.inputs import at_most, check_source, parquet_files, spool_f
 from regraft.measure.publish import Say, make_current, publish
 from regraft.measure.retention import without_removed
 from regraft.measure.schemas import RECORDS
+from regraft.measure.session import tasks_at_once
 from regraft.measure.spool_source import NAME, Spools
 from regraft.measure.state import INCOMING, PipelineState, load, prepare, save, tidy
 from regraft.measure.tables import ALL, Asked
@@ -49,6 +50,11 @@ class Job:
     """How many bytes of spools one commit takes in, so that an interrupted run loses little; None: all."""
 
     @property
+    def located(self) -> "Job":
+        """With whole paths, because the working folder of a Connect server is another one."""
+        return replace(self, source=self.source.absolute(), out=self.out.absolute())
+
+    @property
     def asked(self) -> Asked:
         return Asked(self.width, self.top, self.topology, self.tables)
 
@@ -64,6 +70,7 @@ class RunResult:
 def run(job: Job, spark: "SparkSession", say: Say = lambda stage: None) -> RunResult:
     """Measure what is new in the source."""
     with exclusive(job) as before, one_line(shown(job.source)):
+        job = job.located
         state, counts, more = before, Counts(), True
         while more:
             more = job.most_bytes is not None and _waiting(job, state) > job.most_bytes
@@ -136,11 +143,11 @@ def _new_records(
     found = []
     if spans:
         spark.dataSource.register(Spools)
-        reader = spark.read.format(NAME).options(**reading(job))
+        reader = spark.read.format(NAME).options(**reading(job, spark))
         found.append(reader.option("spans", json.dumps(spans)).load())
     if tables:
         folder = job.source if job.source.is_dir() else job.source.parent
-        found.append(_checked_parquet(spark, [str((folder / each.name).absolute()) for each in tables], now))
+        found.append(_checked_parquet(spark, [str(folder / each.name) for each in tables], now))
     if not found:
         return None
     known = state.spools if job.keep is None else without_removed(state.spools, job.source)
@@ -148,10 +155,10 @@ def _new_records(
     return found, _Read(spools, state.parquet | dict(tables))
 
 
-def reading(job: Job) -> dict[str, str]:
+def reading(job: Job, spark: "SparkSession") -> dict[str, str]:
     """The options of the data source: how workers read the spools."""
-    into = job.out.absolute() / INCOMING
-    return {"source": str(job.source.absolute()), "into": str(into), "width": str(job.width)}
+    options = {"source": str(job.source), "into": str(job.out / INCOMING), "width": str(job.width)}
+    return options | {"tasks": str(tasks_at_once(spark))}
 
 
 def _checked_parquet(spark: "SparkSession", paths: list[str], now: int) -> "DataFrame":

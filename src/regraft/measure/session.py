@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regraft.measure.java_names import remember_classes
+from regraft.measure.shipping import check_workers, ship
 from regraft.model import BadInput, RegraftError
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ SETTINGS = {
     # The files of the pipeline are few and large, so their partitions should be large, too.
     "spark.sql.files.maxPartitionBytes": "256m",
     "spark.sql.parquet.compression.codec": "zstd",
+    # The first N of a window are found in each task before they are found together: no task sorts a window.
+    "spark.sql.optimizer.windowGroupLimitThreshold": "1000000",
     # Java only interprets generated code that is longer than this; split up, it is twice as fast.
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # Up to this many partitions are written without sorting the rows first.
@@ -51,11 +54,7 @@ SETTINGS = {
 """Settings of the session, for every master, also through Connect."""
 
 STATIC = {
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Nobody looks at descriptions of earlier plans, so they are short, and few are kept.
-    "spark.sql.ui.explainMode": "simple",
-    "spark.sql.ui.retainedExecutions": "10",
     "spark.log.level": "ERROR",
     "spark.sql.streaming.stopTimeout": "60s",
     # On a busy machine a worker may need longer than the default of 15 s to authenticate.
@@ -63,6 +62,11 @@ STATIC = {
 }
 """Settings of a driver that is started here."""
 HERE = {
+    # On a cluster, people follow a run in Spark's pages; here nobody looks.
+    "spark.ui.enabled": "false",
+    # Descriptions of earlier plans are then short, and few are kept.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.ui.retainedExecutions": "10",
     # A driver without a cluster is reached by no other machine.
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -106,6 +110,8 @@ SMALL = {
 }
 """For small inputs: replanning, and compiling at all, would take longer than the work."""
 SMALL_BYTES = 32 << 20
+TASKS = "regraft.tasks"
+"""How many tasks a Connect server runs at once, which its client cannot ask for later."""
 LOW_PRIORITY = 10
 """The niceness of Spark on a machine with brokers: their traffic has priority."""
 
@@ -124,8 +130,9 @@ def start(
 ) -> "SparkSession":
     """A session on the given master (`local[2]`, `spark://host:port`) or endpoint (`sc://host:port`).
 
-    `settings` override ours; a Connect server takes only those that a session may have. `low_priority`: other
-    processes come first. `writing`: an archive of classes that Java writes when it ends.
+    Workers of a cluster or a server get this package, and are asked for the modules that it needs. `settings`
+    override ours; a Connect server takes only those that a session may have. `low_priority`: other processes
+    come first. `writing`: an archive of classes that Java writes when it ends.
     """
     if not spark.startswith(_MASTERS):
         raise BadInput(f"--spark {spark}", f"must begin with one of {', '.join(_MASTERS)}")
@@ -138,9 +145,29 @@ def start(
     logging.getLogger().addFilter(_is_ours)
     with one_line(f"--spark {spark}"):
         if spark.startswith(CONNECT):
-            return _connect(spark, settings or {})
-        more = dict(settings or {}) | {JAVA: _java_options((settings or {}).get(JAVA, ""), writing)}
-        return _drive(spark, memory, more, low_priority)
+            session = _connect(spark, settings or {})
+        else:
+            more = dict(settings or {}) | {JAVA: _java_options((settings or {}).get(JAVA, ""), writing)}
+            session = _drive(spark, memory, more, low_priority)
+        return session if spark.startswith("local") else _with_package(session)
+
+
+def tasks_at_once(session: "SparkSession") -> int:
+    """How many tasks the workers of a session run at once, by what is known."""
+    if hasattr(session, "sparkContext"):
+        return session.sparkContext.defaultParallelism
+    return int(session.conf.get(TASKS, "1") or 1)
+
+
+def _with_package(session: "SparkSession") -> "SparkSession":
+    """The session with this package at its workers; it is ended if these lack something."""
+    try:
+        ship(session)
+        session.conf.set(TASKS, str(check_workers(session)))
+    except Exception:
+        session.stop()
+        raise
+    return session
 
 
 def settings_for(size: int) -> Mapping[str, str]:
@@ -148,6 +175,14 @@ def settings_for(size: int) -> Mapping[str, str]:
     if size <= SMALL_BYTES:
         return SMALL
     return QUICK if size <= QUICK_BYTES else {}
+
+
+def settings_of(master: str) -> dict[str, str]:
+    """Our settings of a driver that is started here."""
+    settings = SETTINGS | STATIC | WORKERS
+    if master.startswith("local"):
+        settings |= HERE | {"spark.sql.shuffle.partitions": str(_cores(master))}
+    return settings
 
 
 def end_java() -> None:
@@ -179,9 +214,7 @@ def _drive(master: str, memory: str | None, more: Mapping[str, str], low_priorit
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     builder = SparkSession.builder.appName(NAME).master(master)
-    settings = SETTINGS | STATIC | WORKERS
-    if master.startswith("local"):
-        settings |= HERE | {"spark.sql.shuffle.partitions": str(_cores(master))}
+    settings = settings_of(master)
     # PySpark reads this when it starts a context; otherwise its workers run whatever `python3` is.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if memory:

@@ -8,12 +8,11 @@ two offsets. Workers must see the same folder.
 """
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, SupportsIndex
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +22,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes
 from pyspark.sql.types import StructField, StructType
 
+from regraft.measure.carried import carried
 from regraft.measure.inputs import Span, at_most, open_spool, spool_files, unread
 from regraft.measure.plain_frequent import frequent
 from regraft.measure.plain_rare import rare
@@ -31,7 +31,7 @@ from regraft.measure.spool_store import store
 
 NAME = "regraft_spool"
 PIECE, LEAST_PIECE = 32 << 20, 1 << 20
-"""About how many bytes one task reads; if there is little to read, each core of this machine has a task."""
+"""About how many bytes one task reads. If there is little to read, as many tasks read it as run at once."""
 BLOCK = 4 << 20
 _LINES = pa.schema([("source", pa.string()), ("line", pa.int64()), ("text", pa.string())])
 SPOOLED = StructType([*LINES.fields, StructField("read_at", WHOLE), *RECORDS.fields])
@@ -47,8 +47,16 @@ Reading = Callable[[Sequence[Span]], Iterator[pa.RecordBatch]]
 
 
 class Spools(DataSource):
-    """Options: `source`, the folder; `spans` (batch) or `start` and `most_bytes` (stream) as JSON; `into`, a
-    folder, and `width`, the microseconds of a window: to store what is read."""
+    """Options: `source`, the folder; `spans` (batch) or `start` and `most_bytes` (stream) as JSON; `tasks`,
+    how many run at once, by default one; `into`, a folder, and `width`, the microseconds of a window: to
+    store what is read; `package`: where processes of a Connect server find this package."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        """For the process that asks for the offsets of a stream through Connect (`carried`)."""
+        package = self.options.get("package")
+        if package is None:
+            return super().__reduce_ex__(protocol)
+        return carried(partial(type(self), dict(self.options)), package), ()
 
     @classmethod
     def name(cls) -> str:
@@ -58,13 +66,17 @@ class Spools(DataSource):
         return STORED if "into" in self.options else SPOOLED
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _Batch(self._reading(), [Span(*span) for span in json.loads(self.options["spans"])])
+        spans = [Span(*span) for span in json.loads(self.options["spans"])]
+        return _Batch(self._reading(), spans, self._tasks())
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         most = self.options.get("most_bytes")
         start = json.loads(self.options.get("start", "{}"))
         source = Path(self.options["source"])
-        return _Stream(source, self._reading(), start, int(most) if most else None)
+        return _Stream(source, self._reading(), start, int(most) if most else None, self._tasks())
+
+    def _tasks(self) -> int:
+        return int(self.options.get("tasks", "1"))
 
     def _reading(self) -> Reading:
         read = partial(read_spools, Path(self.options["source"]))
@@ -78,11 +90,11 @@ class Pieces(InputPartition):
 
 
 class _Batch(DataSourceReader):
-    def __init__(self, reading: Reading, spans: list[Span]) -> None:
-        self._reading, self._spans = reading, spans
+    def __init__(self, reading: Reading, spans: list[Span], tasks: int) -> None:
+        self._reading, self._spans, self._tasks = reading, spans, tasks
 
     def partitions(self) -> Sequence[InputPartition]:
-        return pieces(self._spans)
+        return pieces(self._spans, size_of_pieces(self._spans, self._tasks))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._reading(partition.value)
@@ -90,9 +102,9 @@ class _Batch(DataSourceReader):
 
 class _Stream(DataSourceStreamReader):
     def __init__(
-        self, source: Path, reading: Reading, start: Mapping[str, int], most_bytes: int | None
+        self, source: Path, reading: Reading, start: Mapping[str, int], most_bytes: int | None, tasks: int
     ) -> None:
-        self._source, self._reading = source, reading
+        self._source, self._reading, self._tasks = source, reading, tasks
         self._start, self._most_bytes = dict(start), most_bytes
 
     def initialOffset(self) -> dict[str, Any]:
@@ -116,17 +128,21 @@ class _Stream(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         before, after = start["read"], end["read"]
         spans = [Span(name, before.get(name, 0), size) for name, size in after.items()]
-        return pieces([span for span in spans if span.end > span.start])
+        new = [span for span in spans if span.end > span.start]
+        return pieces(new, size_of_pieces(new, self._tasks))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._reading(partition.value)
 
 
-def pieces(spans: list[Span], size: int | None = None) -> list[InputPartition]:
+def size_of_pieces(spans: list[Span], tasks: int) -> int:
+    """How many bytes a task reads, if so many tasks run at once."""
+    there = sum(span.end - span.start for span in spans)
+    return min(PIECE, max(LEAST_PIECE, -(-there // tasks)))
+
+
+def pieces(spans: list[Span], size: int) -> list[InputPartition]:
     """Tasks of about the same size: long spans are cut, short ones are combined."""
-    if size is None:
-        there = sum(span.end - span.start for span in spans)
-        size = min(PIECE, max(LEAST_PIECE, -(-there // len(os.sched_getaffinity(0)))))
     found: list[InputPartition] = []
     waiting: list[Span] = []
     room = size

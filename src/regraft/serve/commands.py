@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 from regraft.estate.protocol import Away, DiskFull, Estate, Known, TellProgress
-from regraft.estate.windows import MeasuredWindow
+from regraft.estate.windows import MeasuredWindow, WindowAndCounts
 from regraft.loop import commands as c
 from regraft.loop import events as e
 from regraft.loop.repairing import wanted_topology
@@ -21,7 +21,6 @@ from regraft.model import BadInput, Plan, RegraftError, Topology
 from regraft.model.changes import changed
 from regraft.model.outcome import Outcome
 from regraft.model.plan_files import plan_from
-from regraft.model.snapshot import Counts
 from regraft.model.workload import Workload
 from regraft.serve.designing import Assessed, TopologyDesigner
 from regraft.serve.history import History, PlanDocument, plan_document
@@ -36,7 +35,8 @@ class CommandResult(NamedTuple):
     """The event that answers a command, and what people are shown of it."""
 
     event: e.Event
-    window: tuple[MeasuredWindow, Counts, float] | None = None
+    window: tuple[WindowAndCounts, float] | None = None
+    """And how long the measurement took, in seconds."""
     assessed: Assessed | None = None
     plan: PlanDocument | None = None
     after: dict[str, float | None] | None = None
@@ -110,7 +110,7 @@ class CommandRunner:
         )
         await self._tell_healing(measured)
         event = e.Measured(at=time.time(), ticket=command.ticket, window=window)
-        return CommandResult(event, window=(measured, found.counts, time.monotonic() - began))
+        return CommandResult(event, window=(found, time.monotonic() - began))
 
     async def _tell_healing(self, measured: MeasuredWindow) -> None:
         if not measured.workload.traffic:

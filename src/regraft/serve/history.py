@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from regraft.estate.windows import MeasuredWindow
+from regraft.estate.windows import MeasuredWindow, WindowAndCounts
 from regraft.loop.commands import Propose, Settle
 from regraft.loop.goals import Verdict
 from regraft.loop.judging import Comparison
@@ -13,7 +13,6 @@ from regraft.loop.proposing import WITHIN_LIMITS
 from regraft.loop.values import Candidate, Ended, Proposal, Running
 from regraft.model import Plan, Topology
 from regraft.model.outcome import Outcome
-from regraft.model.snapshot import Counts
 from regraft.serve import views as v
 from regraft.serve.designing import Assessed
 from regraft.serve.store import Document, Store
@@ -209,7 +208,8 @@ def verdict_view(verdict: Verdict, before: float | None = None) -> v.VerdictView
     )
 
 
-def snapshot_view(window: MeasuredWindow, counts: Counts, at: float, seconds: float) -> v.SnapshotView:
+def snapshot_view(found: WindowAndCounts, at: float, seconds: float) -> v.SnapshotView:
+    window, counts, _ = found
     return v.SnapshotView(
         id=window.id,
         start=window.start,
@@ -221,6 +221,7 @@ def snapshot_view(window: MeasuredWindow, counts: Counts, at: float, seconds: fl
         records=counts.kept,
         rejected=counts.rejected,
         late=counts.late,
+        duplicated=counts.duplicated,
         classes=len(window.workload.traffic),
         topics=window.topics,
         p50_ms=window.p50_ms,

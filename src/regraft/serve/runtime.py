@@ -24,7 +24,7 @@ from regraft.serve import history as h
 from regraft.serve import views as v
 from regraft.serve.commands import CommandResult, CommandRunner
 from regraft.serve.history import History
-from regraft.serve.status import state_view
+from regraft.serve.status import ReadRecords, state_view
 from regraft.serve.store import Document, Store, StoreFault
 from regraft.serve.stream import Stream
 
@@ -56,6 +56,7 @@ class Runtime:
         self.steps = 0
         self.decided: dict[str, int] = {}
         """How many decisions of each kind there were since the start."""
+        self.read_records = ReadRecords()
         self._store = store
         self._history = history
         self._keep = keep
@@ -233,8 +234,9 @@ class Runtime:
         """The documents in which people see the result of the command."""
         now = time.time()
         if done.window is not None:
-            measured, counts, seconds = done.window
-            self.snapshot = h.snapshot_view(measured, counts, now, seconds)
+            found, seconds = done.window
+            self.read_records = self.read_records.plus(found)
+            self.snapshot = h.snapshot_view(found, now, seconds)
             return [h.snapshot_document(self.snapshot)]
         if done.assessed is not None and self.snapshot is not None and self.state.topology is not None:
             view = h.judged_snapshot(self.snapshot, done.assessed, self.state.epoch, self.state.topology)

@@ -58,8 +58,8 @@ class Service:
         return v.HealthView(ok=True, ready=all(each == "ok" for each in checks.values()), checks=checks)
 
     def metrics(self) -> Mapping[str, tuple[str, str, float]]:
-        runtime = self._runtime
-        return metrics(runtime.state, runtime.snapshot, runtime.decided, runtime.steps, time.time())
+        run = self._runtime
+        return metrics(run.state, run.snapshot, run.decided, run.read_records, run.steps, time.time())
 
     async def topology(self) -> v.TopologyView | v.Refused:
         return await self._overlay.topology(self._runtime.runner.windows)

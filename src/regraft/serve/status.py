@@ -1,17 +1,28 @@
 """The state of the loop: one word, one sentence and numbers for people; metrics for Prometheus."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
+from regraft.estate.windows import WindowAndCounts
 from regraft.loop.budget import used
 from regraft.loop.goals import goal_name
 from regraft.loop.maintenance import is_open
 from regraft.loop.proposing import is_only_shown
 from regraft.loop.state import State
 from regraft.loop.values import Candidate, Proposal, Trouble
+from regraft.model.snapshot import Counts
 from regraft.serve import views as v
 
 Metric = tuple[str, str, float]
 """Counter or gauge, help, value."""
+RECORDS = {
+    "read": "Telemetry records that were read.",
+    "kept": "Telemetry records that the tables are made of.",
+    "rejected": "Telemetry records that break a rule.",
+    "duplicated": "Telemetry records that were there already.",
+    "late": "Telemetry records that came too late.",
+}
+"""What may become of a record, and the help of its counter."""
 DOING: dict[str, str] = {
     "waiting": "waits for the end of the window",
     "measuring": "measures the last window on Spark",
@@ -20,6 +31,17 @@ DOING: dict[str, str] = {
     "planning": "plans the way to a better topology",
     "deploying": "carries out a plan",
 }
+
+
+class ReadRecords(NamedTuple):
+    """What became of the telemetry that was read since the start, and the time of the newest record."""
+
+    counts: Counts = Counts()
+    newest: float | None = None
+
+    def plus(self, found: WindowAndCounts) -> "ReadRecords":
+        times = [time for time in (self.newest, found.newest) if time is not None]
+        return ReadRecords(self.counts.plus(found.counts), max(times, default=None))
 
 
 def state_view(
@@ -140,7 +162,12 @@ def _gain(candidate: Candidate) -> str:
 
 
 def metrics(
-    state: State, snapshot: v.SnapshotView | None, decided: Mapping[str, int], steps: int, now: float
+    state: State,
+    snapshot: v.SnapshotView | None,
+    decided: Mapping[str, int],
+    read: ReadRecords,
+    steps: int,
+    now: float,
 ) -> Mapping[str, Metric]:
     """Metrics by their names without prefix. `decided`: how many decisions of each kind since the start."""
     found: dict[str, Metric] = {
@@ -165,6 +192,10 @@ def metrics(
     }
     if state.epoch is not None:
         found["topology_epoch"] = ("gauge", "Of the topology.", state.epoch)
+    for name, number in read.counts.as_json().items():
+        found[f"records_{name}_total"] = ("counter", RECORDS[name], number)
+    if read.newest is not None:
+        found["newest_record_age_seconds"] = ("gauge", "Since the newest record was made.", now - read.newest)
     if snapshot is not None:
         found |= _of_window(snapshot, now)
     return {name: (kind, help, float(value)) for name, (kind, help, value) in found.items()}

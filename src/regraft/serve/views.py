@@ -197,10 +197,12 @@ class SnapshotView(View, frozen=True, kw_only=True):
     publications: int
     deliveries: int
     records: int
+    """Kept; those that were rejected, late or duplicated are in no table."""
     rejected: int
     late: int
     classes: int
     topics: int
+    duplicated: int = 0
     p50_ms: float | None = None
     p99_ms: float | None = None
     p999_ms: float | None = None

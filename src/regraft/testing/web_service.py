@@ -39,8 +39,8 @@ class MemoryService:
         }
         self._running: asyncio.Task[None] | None = None
         cost = made.numbers(current, self.workload)["routing_cost"] or 1.0
-        self._points = past(cost, self.started)
-        self._marks = [changed(self._points)]
+        self.points = past(cost, self.started)
+        self._marks = [changed(self.points)]
         self._proposal = proposed(self.made_plan, current, goal, self.workload, self.started, self.epoch)
         for n, (kind, text) in enumerate(PAST):
             self._decide(kind, text, "loop", kind == "proposed", at=self.started - (len(PAST) - n) * WINDOW)
@@ -90,8 +90,8 @@ class MemoryService:
 
     def metrics(self) -> Mapping[str, tuple[str, str, float]]:
         return {
-            "windows_total": ("counter", "Windows that were measured.", float(len(self._points))),
-            "routing_cost": ("gauge", "Of the last window.", self._points[-1].routing_cost or 0.0),
+            "windows_total": ("counter", "Windows that were measured.", float(len(self.points))),
+            "routing_cost": ("gauge", "Of the last window.", self.points[-1].routing_cost or 0.0),
         }
 
     async def topology(self) -> v.TopologyView | v.Refused:
@@ -106,7 +106,7 @@ class MemoryService:
         return made.broker_view(self.current, id, 10.0, id not in self.dead)
 
     def snapshots(self, limit: int = 50, before: float | None = None) -> tuple[v.SnapshotView, ...]:
-        points = [point for point in self._points if before is None or point.at < before]
+        points = [point for point in self.points if before is None or point.at < before]
         classes = len(self.workload.traffic)
         return tuple(snapshot(point, classes) for point in points[::-1][:limit])
 
@@ -117,7 +117,7 @@ class MemoryService:
     def series(self, since: float | None = None, until: float | None = None) -> v.SeriesView:
         points = tuple(
             point
-            for point in self._points
+            for point in self.points
             if (since is None or point.at >= since) and (until is None or point.at <= until)
         )
         return v.SeriesView(points=points, runs=tuple(self._marks))

@@ -68,16 +68,18 @@ def test_a_window_is_measured_and_a_quiet_one_needs_no_spark(tmp_path: Path, spa
     held = [interest("e", "s", "topic = 't'", "added", 0.0), health("b", 1.0, "ac", queue=7)]
     spooled(folder, [*held, *talk(range(1))], 1)
     measure = measurer(tmp_path, spark, tables=TABLES)
-    first, counts = measure.measure(BEGIN, BEGIN + MINUTE)
+    first, counts, newest = measure.measure(BEGIN, BEGIN + MINUTE)
     assert {each.members: each.demand for each in first.workload.traffic} == {frozenset("ae"): 30.0}
     assert first.workload.interest == {"t": frozenset("e")}
     assert (first.publications, first.deliveries, first.topics) == (30, 30, 1)
     assert first.p50_ms == pytest.approx(10.0, rel=0.01)
     assert first.queue == 7
     assert counts.kept == counts.read > 0
+    assert newest is not None
+    assert BEGIN < newest < BEGIN + MINUTE
     spooled(folder, [health("b", 61.0, "ac")], 2)
     quiet = measure.measure(BEGIN + MINUTE, BEGIN + 2 * MINUTE)
-    assert (quiet.window.publications, quiet.counts.read) == (0, 0)
+    assert (quiet.window.publications, quiet.counts.read, quiet.newest) == (0, 0, None)
     assert measure.read(BEGIN, BEGIN + MINUTE) == first
 
 

@@ -41,3 +41,22 @@ def test_a_missing_column_or_file_is_one_line(spark: "SparkSession", tmp_path: P
     with pytest.raises(RegraftError) as fault:
         read_interest(spark, tmp_path / "none.parquet")
     assert "\n" not in str(fault.value)
+
+
+def test_names_are_numbered_in_their_order_by_several_tasks(spark: "SparkSession") -> None:
+    from pyspark.sql import functions as f
+
+    from regraft.measure.scale.interest import PARTITIONS, numbered
+
+    names = [f"n{number}" for number in range(700)]
+    interest = spark.createDataFrame(
+        [(name, f"t{len(name)}") for name in reversed(names)], "node string, topic string"
+    )
+    before = spark.conf.get(PARTITIONS)
+    spark.conf.set(PARTITIONS, "8")
+    with numbered(interest) as tables:
+        assert (tables.node_count, tables.topics.count()) == (700, 3)
+        found = tables.nodes.withColumn("part", f.spark_partition_id()).collect()
+    spark.conf.set(PARTITIONS, before or "2")
+    assert sorted((row.id, row.name) for row in found) == list(enumerate(sorted(names)))
+    assert len({row.part for row in found}) > 1

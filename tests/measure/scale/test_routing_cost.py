@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TREE = random_tree(50, Random(1))
+BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 CLASSES = "members array<string>, demand double"
 
 
@@ -26,7 +27,9 @@ def test_it_is_the_number_of_evaluate(spark: "SparkSession") -> None:
 
     classes = random_classes(TREE, 300, Random(2))
     rows = [(list(members), demand) for members, demand in classes]
+    spark.conf.set(BATCH, "40")  # a task has several batches
     found = routing_cost(classes_of(spark, rows).repartition(3), TREE, alpha=2, beta=3)
+    spark.conf.unset(BATCH)
     wanted = assess(TREE, Workload(classes), ["routing-cost"], 2, 3).numbers
     assert found._asdict() == {**wanted, "classes": 300}
 

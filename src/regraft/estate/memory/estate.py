@@ -28,13 +28,17 @@ from regraft.model.workload import Workload
 NO_HEALING = "no destination database runs for this overlay: it does not heal by itself"
 
 
+COUNTS = Counts(read=10, kept=10)
+
+
 class MadeUpWindows:
     """Every window has the current `workload` and `costs`; while `fails` is not empty, measuring raises it as
     a fault."""
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: Workload, counts: Counts = COUNTS) -> None:
         self.workload = workload
         self.costs: MeasuredCosts | None = None
+        self.counts = counts
         self.fails = ""
         self.measured = 0
 
@@ -45,7 +49,7 @@ class MadeUpWindows:
         if self.fails:
             raise RegraftError(self.fails)
         self.measured += 1
-        return WindowAndCounts(self.read(start, end), Counts(read=10, kept=10))
+        return WindowAndCounts(self.read(start, end), self.counts, end)
 
     def read(self, start: float, end: float) -> MeasuredWindow:
         total = round(sum(demand for _, demand in self.workload.traffic))

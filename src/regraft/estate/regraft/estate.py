@@ -127,8 +127,8 @@ class RegraftEstate:
 
     def _measured(self, start: float, end: float) -> WindowAndCounts:
         """With what to expect after the window."""
-        window, counts = self._windows.measure(start, end)
-        return WindowAndCounts(self._expecting.after(window) if self._expecting else window, counts)
+        found = self._windows.measure(start, end)
+        return found._replace(window=self._expecting.after(found.window)) if self._expecting else found
 
     async def _in_thread(self, work: Callable[..., T], *arguments: float) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._measuring, work, *arguments)

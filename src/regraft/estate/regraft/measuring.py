@@ -4,6 +4,7 @@ import contextlib
 import shutil
 import threading
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from regraft.estate.regraft.tables import TABLES, read_window
 from regraft.estate.settings import SparkSection, TelemetrySection
 from regraft.estate.windows import MeasuredWindow, WindowAndCounts, empty_window
 from regraft.model import BadInput, RegraftError
-from regraft.model.snapshot import Counts
+from regraft.model.snapshot import Counts, Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,7 +92,8 @@ class Measurer:
                 raise
         self._idle_check.measured()
         self._remove_spools()
-        return WindowAndCounts(read_window(ran.snapshot, start, end), ran.counts)
+        window = read_window(ran.snapshot, start, end)
+        return WindowAndCounts(window, ran.counts, _newest_record(ran.snapshot))
 
     def _remove_spools(self) -> None:
         """Remove the spools that were read and are older than the time for which they are kept."""
@@ -158,6 +160,11 @@ class Measurer:
         self._session = None
         if not self._spark.master.startswith("sc://"):
             _end_java()
+
+
+def _newest_record(snapshot: Snapshot) -> float | None:
+    last = snapshot.manifest["input"]["last"]
+    return None if last is None else datetime.fromisoformat(last).timestamp()
 
 
 def _hush() -> None:

@@ -4,8 +4,10 @@ Names are numbered once, in sorted order: comparing, sorting and joining numbers
 generated code, and one 64-bit number can stand for a link.
 """
 
+import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +19,7 @@ from regraft.measure.transforms.interest import interest_matrix
 from regraft.model import BadInput
 
 ROWS_PER_PARTITION = 2_000_000
+PARTITIONS = "spark.sql.shuffle.partitions"
 BROADCAST = 5_000_000
 """A table of at most this many names fits into a worker's memory beside everything else."""
 
@@ -52,9 +55,9 @@ class Numbered(NamedTuple):
 @contextmanager
 def numbered(interest: DataFrame) -> Iterator[Numbered]:
     """The interest as numbers, partitioned by topic. Tables of names stay in memory until the block ends."""
-    nodes, topics = (_names(interest, column).persist() for column in ("node", "topic"))
-    try:
-        node_count, topic_count = nodes.count(), topics.count()
+    with ExitStack() as stack:
+        nodes, node_count = _names(interest, "node", stack)
+        topics, topic_count = _names(interest, "topic", stack)
         partitions = max(interest.count() // ROWS_PER_PARTITION, shuffle_partitions(interest.sparkSession))
         pairs = (
             interest.join(hinted(_as(nodes, "node"), node_count), "node")
@@ -64,9 +67,6 @@ def numbered(interest: DataFrame) -> Iterator[Numbered]:
             .dropDuplicates(["topic", "node"])
         )
         yield Numbered(pairs, nodes, topics, node_count, partitions)
-    finally:
-        nodes.unpersist()
-        topics.unpersist()
 
 
 def named(links: DataFrame, tables: Numbered) -> DataFrame:
@@ -82,16 +82,29 @@ def hinted(table: DataFrame, rows: int) -> DataFrame:
 
 
 def shuffle_partitions(session: SparkSession) -> int:
-    return int(session.conf.get("spark.sql.shuffle.partitions") or 2)
+    return int(session.conf.get(PARTITIONS) or 2)
 
 
-def _names(interest: DataFrame, column: str) -> DataFrame:
-    number = f.row_number().over(Window.orderBy(column)) - f.lit(1)
-    return (
-        interest.select(column)
-        .distinct()
-        .select(number.cast("long").alias("id"), f.col(column).alias("name"))
-    )
+def _names(interest: DataFrame, column: str, stack: ExitStack) -> tuple[DataFrame, int]:
+    """(id, name), and how many there are. Tasks sort parts of the order, each part for itself, and the sizes
+    of the parts before it say where its numbers begin: no task has all names.
+
+    The parts are persisted until the stack ends, because Spark would find other bounds the next time.
+    """
+    partitions = shuffle_partitions(interest.sparkSession)
+    names = interest.select(f.col(column).alias("name")).distinct().repartitionByRange(partitions, "name")
+    parts = _persisted(names.withColumn("part", f.spark_partition_id()), stack)
+    sizes = {row["part"]: row["count"] for row in parts.groupBy("part").count().collect()}
+    *firsts, count = accumulate((sizes.get(part, 0) for part in range(partitions)), initial=0)
+    first = f.get(f.from_json(f.lit(json.dumps(firsts)), "array<long>"), f.col("part"))
+    number = f.row_number().over(Window.partitionBy("part").orderBy("name")) - f.lit(1)
+    return _persisted(parts.select((first + number).alias("id"), "name"), stack), count
+
+
+def _persisted(table: DataFrame, stack: ExitStack) -> DataFrame:
+    kept = table.persist()
+    stack.callback(kept.unpersist)
+    return kept
 
 
 def _as(names: DataFrame, column: str) -> DataFrame:

@@ -63,23 +63,30 @@ def _partial(
     ids = pa.array(index.ids, pa.string())
 
     def sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One row for each task, because the driver collects them."""
+        of_links, of_brokers, classes = list[float](), list[float](), 0
         for batch in batches:
             members, demand = batch.column("members"), batch.column("demand").to_numpy(zero_copy_only=False)
             sizes = pc.fill_null(pc.list_value_length(members), 0).to_numpy(zero_copy_only=False)
-            flat = members.flatten()
-            places = pc.index_in(flat, value_set=ids)
-            row: tuple[float, float, int, str | None, int] = (0.0, 0.0, 0, None, int((sizes == 0).sum()))
+            places = pc.index_in(members.flatten(), value_set=ids)
             if places.null_count:
-                row = (0.0, 0.0, 0, str(flat.filter(places.is_null())[0].as_py()), 0)
-            elif not row[4]:
-                spans = Spans.packed(
-                    index, places.to_numpy().astype(np.int64), sizes.astype(np.int64), demand
-                )
-                link_cost = fsum(spans.weights(links) * demand)
-                row = (link_cost, fsum(spans.broker_weights(brokers) * demand), len(spans), None, 0)
-            yield pa.RecordBatch.from_pylist([dict(zip(_PARTIAL.names, row, strict=True))], _PARTIAL)
+                unknown = str(members.flatten().filter(places.is_null())[0].as_py())
+                yield _row(0.0, 0.0, 0, unknown, 0)
+                return
+            if empty := int((sizes == 0).sum()):
+                yield _row(0.0, 0.0, 0, None, empty)
+                return
+            spans = Spans.packed(index, places.to_numpy().astype(np.int64), sizes.astype(np.int64), demand)
+            of_links.append(fsum(spans.weights(links) * demand))
+            of_brokers.append(fsum(spans.broker_weights(brokers) * demand))
+            classes += len(spans)
+        yield _row(fsum(of_links), fsum(of_brokers), classes, None, 0)
 
     return sums
+
+
+def _row(*values: float | str | None) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([dict(zip(_PARTIAL.names, values, strict=True))], _PARTIAL)
 
 
 def _ddl() -> str:

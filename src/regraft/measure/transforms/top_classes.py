@@ -36,7 +36,8 @@ def top_classes(class_sets: DataFrame, brokers: Brokers, top: int) -> DataFrame:
     order = Window.partitionBy("window").orderBy(f.desc("demand"), *brokers.columns)
     ranked = class_sets.withColumn("rank", f.row_number().over(order))
     kept = ranked.where(f.col("rank") <= top).drop("rank")
-    rest = ranked.where(f.col("rank") > top).drop("rank")
+    # To ask for the other ranks as well would have one task sort all classes of a window.
+    rest = class_sets.join(kept.select("window", *brokers.columns), ["window", *brokers.columns], "left_anti")
     bits = _splitting(rest, brokers, max(0, top.bit_length() - 1))
     signature = f.concat(f.lit(""), *(_has(brokers, number).cast("string") for number in bits))
     merged = (

@@ -9,7 +9,7 @@ import { History } from "./history.js";
 import { Decisions } from "./decisions.js";
 import { Brokers } from "./brokers.js";
 import { Rules } from "./rules.js";
-import { duration, when } from "./format.js";
+import { duration, number, when } from "./format.js";
 import { counted, partName, sentence } from "./names.js";
 
 const VIEWS = { overlay: ["Overlay", Overlay], plans: ["Plans", Plans], history: ["History", History], decisions: ["Decisions", Decisions], brokers: ["Brokers", Brokers], rules: ["Rules", Rules] };
@@ -71,11 +71,12 @@ function Control({ state }) {
 }
 
 function Troubles() {
-  const { state } = useStore("state");
+  const { state, series } = useStore("state", "series");
   if (!state) return null;
-  const now = Date.now() / 1000;
+  const now = Date.now() / 1000, { rejected = 0, late = 0 } = series.points.at(-1) ?? {};
   return html`${state.troubles.map((each) => html`<div class="trouble" role="alert" key=${each.part}><strong>${partName(each.part)}</strong> fails. ${sentence(each.reason)} ${counted(each.failures, "failure")} since ${when(each.since)}; ${each.retry_at > now ? `tried again in ${duration(each.retry_at - now)}` : "being tried again"}. Until then the loop observes; traffic is untouched.</div>`)}
-    ${state.paused !== null && html`<div class="trouble mild" role="alert"><strong>Paused</strong> ${sentence(state.paused)}</div>`}`;
+    ${state.paused !== null && html`<div class="trouble mild" role="alert"><strong>Paused</strong> ${sentence(state.paused)}</div>`}
+    ${rejected + late > 0 && html`<div class="trouble mild telemetry" role="status"><strong>Telemetry not used</strong> Of the records that were read last, ${number(rejected)} were rejected and ${number(late)} came too late. <a href="#history">History</a> shows since when.</div>`}`;
 }
 
 render(html`<${App} />`, document.getElementById("app"));
