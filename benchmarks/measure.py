@@ -1,5 +1,4 @@
-"""The data pipeline: against DuckDB on the same files, from 10 to 100 million rows, streaming, HararyPT,
-samples.
+"""The data pipeline: against DuckDB, from 10 to 100 million rows, streaming, HararyPT, sampled telemetry.
 
 Prints one table (Markdown): what was promised, what was measured. Each side of a comparison has a process of
 its own, both in this run and on the same files; tables are compared row by row. `--part` picks some parts,
