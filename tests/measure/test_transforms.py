@@ -312,7 +312,9 @@ def test_no_task_sorts_all_classes_or_publications_of_a_window(spark: "SparkSess
     from regraft.measure.transforms.top_classes import top_classes
 
     brokers = Brokers.of(["b1", "b2", "b3"])
-    classes = spark.createDataFrame([], "window timestamp, w0 long, demand long, classes long")
+    classes = spark.createDataFrame(
+        [], "window timestamp, w0 long, demand long, variance double, classes long"
+    )
     ranked = top_classes(classes.repartition("demand"), brokers, 10_000)
     schema = (
         "window timestamp, publisher string, seq long, numbers map<string, long>, strings map<string, string>"

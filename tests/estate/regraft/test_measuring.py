@@ -177,7 +177,7 @@ def test_what_if_compares_designing_for_the_forecast_with_designing_for_what_was
     folder = tmp_path / "spool"
     folder.mkdir()
     records: list[Record] = []
-    for hour, number in itertools.product(range(60), range(12)):
+    for hour, number in itertools.product(range(44), range(12)):
         home, to = ("a", "bc"[number % 2]) if hour % 3 == 0 else ("b", "c")
         when, seq = hour * 3600.0 + number * 200.0, hour * 12 + number + 1
         records.append(publication(home, f"p-{home}{to}", seq, when, topic="t"))
