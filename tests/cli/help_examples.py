@@ -116,9 +116,8 @@ def write_files(folder: Path) -> None:
     (folder / "tables" / "interest").mkdir(parents=True)
     interest = {"broker": ["b0", "b1", "b2", "b3"], "topic": ["weather"] * 4, "role": ["subscriber"] * 4}
     pq.write_table(pa.table(interest), folder / "tables" / "interest" / "part-0.parquet")
-    brokers = CHAIN["brokers"]
     trips = [(one, other, 9000.0, True) for one, other in CHAIN["links"]] + [("b0", "b3", 20000.0, False)]
-    cost_tables(folder / "tables", trips, dict.fromkeys(brokers, 1.0))
+    cost_tables(folder / "tables", trips)
     spool(folder / "out" / "telemetry", "b0", network(seed=1, publications=40, brokers=4))
     (folder / "padres_stockquotes").mkdir()
     (folder / "padres_stockquotes" / "YHOO.txt.gz").write_bytes(gzip.compress(QUOTE.encode()))

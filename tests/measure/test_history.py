@@ -148,6 +148,32 @@ def test_a_forecast_after_a_restart_is_the_one_without_and_knows_only_what_was_b
     assert replace(windows[5], forecast=None) == windows[5]
 
 
+def test_windows_that_the_loop_has_missed_are_taken_from_the_tables_and_a_torn_hour_is_left_out(
+    spark: "SparkSession", tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    hours = 10
+    records = alive(hours)
+    for hour in range(hours):
+        for minute in (3, 18, 33, 48):
+            records += talk(hour, minute, 4 + hour, "b" if hour % 2 else "c")
+    spool(tmp_path / "in", "x-1", in_order(records))
+    out = measured(spark, tmp_path)
+    snapshot = read_snapshot(out)
+    starts = range(BEGIN, BEGIN + hours * HOUR, WIDTH)
+    windows = [read_window(snapshot, float(start), float(start + WIDTH)) for start in starts]
+    always, sometimes = Expecting(out, WIDTH, 4, 2), Expecting(out, WIDTH, 4, 2)
+    forecasts = [always.after(window).forecast for window in windows]
+    for number in (0, 1, 5, 20, 39):
+        assert sometimes.after(windows[number]).forecast == forecasts[number]
+    (file,) = min((out / "history").glob("hour=*")).glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:20])
+    (out / "history" / "hour=never").mkdir()
+    known = list(kept_hours(out, FIRST + hours))
+    assert [each.hour for each in known] == list(range(FIRST + 1, FIRST + hours - 1))
+    assert "cannot be read, and is left out of forecasts" in caplog.text
+    assert Expecting(out, WIDTH, 4, 2).after(windows[-1]).forecast is not None
+
+
 def test_without_tables_nothing_is_expected_at_first(tmp_path: Path) -> None:
     from regraft.estate.windows import empty_window
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from regraft.costs import MeasuredCosts
 from regraft.estate.windows import MeasuredWindow, fitting, together
 from regraft.evaluate import saving_error
 from regraft.forecast import Errors, Forecast
@@ -101,7 +100,7 @@ def test_a_change_is_for_the_traffic_that_is_expected_if_the_forecast_is_worth_u
     assert not isinstance(found, str)
     assert ("a", "f") in found.added
     assert (
-        found.expects
+        found.comparison.expects
         == "the forecast for 20 windows (error 10% lately; that of repeating the last windows: 30%)"
     )
     # All of what comes over five links and six brokers, then over one link and two brokers.
@@ -130,7 +129,7 @@ def test_without_a_file_a_tree_is_designed_for_the_round_trips_that_were_measure
     traffic = talk("ab", "cd", "ac", "bd", "af")
     think = replace(designer(), network=NetworkFacts(measures=True))
     plain = think.assess(tree, window(traffic)).cost
-    think.network.learn(MeasuredCosts(trips, {}))
+    think.network.learn(trips, tree)
     measured = think.assess(tree, window(traffic)).cost
     assert plain is not None
     assert measured is not None
@@ -141,7 +140,7 @@ def test_without_a_file_a_tree_is_designed_for_the_round_trips_that_were_measure
     assert {("a", "b"), ("c", "d")} <= links
     assert len([pair for pair in links if "f" in pair]) == 1, "nothing goes by way of f"
     by_file = replace(designer(Topology.of(tree.by_ends)), design_for="measured")
-    by_file.network.learn(MeasuredCosts(trips, {}))
+    by_file.network.learn(trips, tree)
     assert by_file.assess(tree, window(traffic)).cost == plain, "a file says what links cost"
 
 

@@ -36,7 +36,7 @@ def designer(limits: Limits | None = None, **policy: object) -> TopologyDesigner
 
 
 def played(windows: list[MeasuredWindow], mode: Mode = "automatic", **policy: object) -> Replay:
-    return replay(windows, CHAIN, designer(None, **policy), mode)
+    return replay(windows, CHAIN, [designer(None, **policy)], mode)[0]
 
 
 def test_traffic_that_stays_is_served_better_after_one_change() -> None:
@@ -109,8 +109,8 @@ def test_in_mode_propose_every_proposal_is_approved() -> None:
 def test_a_limit_of_degrees_is_kept_by_what_is_designed() -> None:
     hub = [(IDS[0], other) for other in IDS[2:]]
     windows = [window(number, hub) for number in range(6)]
-    free = replay(windows, CHAIN, designer(), "automatic")
-    bound = replay(windows, CHAIN, designer(Limits(max_degree=3)), "automatic")
+    makers = [designer(), designer(Limits(max_degree=3))]
+    free, bound = replay(windows, CHAIN, makers, "automatic")
     assert free.with_loop is not None
     assert bound.with_loop is not None
     assert max(map(len, free.with_loop.neighbours.values())) > 3
@@ -126,5 +126,5 @@ def test_little_traffic_is_not_worth_a_change() -> None:
 
 
 def test_without_windows_nothing_is_found() -> None:
-    found = replay([], CHAIN, designer(), "automatic")
+    (found,) = replay([], CHAIN, [designer()], "automatic")
     assert (found.windows, found.changes, found.saved_share) == ([], [], 0.0)

@@ -1,13 +1,13 @@
 """The whole service, in memory and on a real ZooKeeper: proposals, approval, runs, restarts, failures."""
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from tests.deploy.fake_agents import within
 from tests.serve.serving import BUSY, CHAIN, STAYS, Bench, kinds, until
 
-from regraft.costs import MeasuredCosts
 from regraft.estate.memory.estate import MadeUpWindows
 from regraft.model import BadInput, Topology
 from regraft.model.intents import Delete
@@ -140,9 +140,7 @@ def test_links_have_the_latencies_that_were_measured(bench: Bench, tmp_path: Pat
 
     async def scenario() -> None:
         windows = MadeUpWindows(BUSY)
-        windows.costs = MeasuredCosts(
-            {("a", "b"): 4.0, ("b", "c"): 4.0, ("c", "d"): 4.0, ("d", "e"): 4.0, ("a", "e"): 400.0}, {}
-        )
+        windows.round_trips = dict.fromkeys(pairwise("abcde"), 4.0) | {("a", "e"): 400.0}
         async with bench.network(), bench.serving(bench.settings(tmp_path), windows) as service:
             proposal = (await until(service.proposals))[0]
             assert ("a", "e") not in {

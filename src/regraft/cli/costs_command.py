@@ -1,4 +1,4 @@
-"""`regraft costs TABLES`: what links and brokers cost, as their brokers have measured it."""
+"""`regraft costs TABLES`: what links cost, as their brokers have measured it."""
 
 import json
 from pathlib import Path
@@ -28,13 +28,12 @@ SHOWN = 20
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def costs(tables: Path, output: Path | None, everything: bool, as_json: bool) -> None:
-    """Say what links and brokers cost, as measured.
+    """Say what links cost, as measured.
 
     TABLES is what `regraft measure` has written. Brokers with --telemetry measure the round trip to their
-    neighbours and to a few other brokers at a time. A link costs its round trip relative to the typical one,
-    a broker its processor time for a message. Pairs that nobody has measured are estimated (~). The file is
-    for `design ocbr --network`, and for the loop (`[overlay] network`), which without a file takes what is
-    measured.
+    neighbours and to a few other brokers at a time. A link costs its round trip relative to the typical one.
+    Pairs that nobody has measured are estimated (~). The file is for `design ocbr --network`, and for the
+    loop (`[overlay] network`), which without a file takes what is measured.
 
     \b
     Examples:
@@ -58,13 +57,13 @@ def costs(tables: Path, output: Path | None, everything: bool, as_json: bool) ->
 
 
 def _document(known: "Costs", network: "Topology", used: "Topology") -> dict[str, object]:
+    trips = known.known(network.by_ends)
     return {
         "typical_round_trip_ms": known.typical_ms,
-        "brokers": [{"id": each.id, "cost": each.cost} for each in network.brokers],
         "links": [
             {
                 "ends": each.ends,
-                "round_trip_ms": known.round_trip(each.ends),
+                "round_trip_ms": trips[each.ends],
                 "cost": each.cost,
                 "measured": each.ends in known.round_trips,
                 "linked": each.ends in used.by_ends,
@@ -85,8 +84,9 @@ def _show(known: "Costs", network: "Topology", used: "Topology", everything: boo
         column.justify = "right"
     rows = sorted(network.links, key=_order(used))
     most = len(rows) if everything else len(used.links) + SHOWN
+    trips = known.known(network.by_ends)
     for link in rows[:most]:
-        took = known.round_trip(link.ends)
+        took = trips[link.ends]
         mark = "" if link.ends in known.round_trips else "~"
         table.add_row(
             " - ".join(map(shown, link.ends)),
@@ -97,9 +97,7 @@ def _show(known: "Costs", network: "Topology", used: "Topology", everything: boo
     console().print(table)
     if (hidden := len(rows) - most) > 0:
         click.echo(f"and {counted(hidden, 'dearer pair')} (--all)")
-    dear = [f"{shown(each.id)} {each.cost:.3g}" for each in network.brokers if each.cost != 1]
     click.echo(f"A link of cost 1 has a round trip of {known.typical_ms:.3g} ms.")
-    click.echo(f"Brokers that do not cost 1: {', '.join(dear) or 'none'}.")
 
 
 def _order(used: "Topology") -> "Callable[[Link], tuple[bool, float, Ends]]":

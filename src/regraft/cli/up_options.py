@@ -32,7 +32,7 @@ OPTIONS = [
     ),
     click.option(
         "--probes",
-        type=click.IntRange(0),
+        type=click.IntRange(0, 64),
         metavar="N",
         help="Probe N other brokers every 5 s, in turn, for the round trips to them.  [default: 2]",
         **advanced("measurements"),

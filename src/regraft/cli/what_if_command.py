@@ -59,8 +59,8 @@ def what_if(**options: Any) -> None:
 
     It says what the loop would have decided, and touches nothing. Costs are OCBR's routing cost of each
     window's measured traffic, on the topology at that time and on the one that the loop would have had; the
-    price of the changes is subtracted from the savings. If a forecast was worth using in some window, the
-    period is replayed twice: designing for the forecast, and for the measured traffic.
+    price of the changes is subtracted from the savings. The period is replayed twice: designing for the
+    forecast wherever that was worth using, and for the measured traffic.
 
     \b
     Example:
@@ -96,7 +96,7 @@ def _configuration(path: Path | None, window: str | None) -> "ServeConfiguration
 def _replayed(
     configuration: "ServeConfiguration", options: dict[str, Any], say: Callable[[str], None]
 ) -> "Replays":
-    """What would have been, by what the loop designs for; the forecast only if it was ever worth using."""
+    """What would have been, by what the loop designs for."""
     from dataclasses import replace
 
     from regraft.estate.regraft.past_windows import measured_past, parse_time, topology_then
@@ -127,15 +127,10 @@ def _replayed(
             horizon = round(configuration.loop.payback_windows), configuration.loop.confirm
             past = measured_past(session, options["telemetry"], out, width, begin, end, horizon)
             say("replaying")
-            windows, first = list(past.windows()), then or topology_then(past)
-            ways: list[DesignFor] = ["measured"]
-            if any(window.forecast is not None and window.forecast.seasonal for window in windows):
-                ways.append("forecast")
-            found = {
-                way: replay(windows, first, replace(designer_of(configuration), design_for=way), mode)
-                for way in ways
-            }
-            return {"forecast": found["measured"], **found}
+            ways: tuple[DesignFor, ...] = ("measured", "forecast")
+            designers = [replace(designer_of(configuration), design_for=way) for way in ways]
+            found = replay(past.windows(), then or topology_then(past), designers, mode)
+            return dict(zip(ways, found, strict=True))
         finally:
             session.stop()
 
@@ -167,7 +162,7 @@ def _show(found: "Replay", replays: "Replays") -> None:
     click.echo(f"{count} windows: {changes} changes with {actions} actions would have been made.")
     costs = f"{found.cost:.6g} as it was; {found.cost_with:.6g} with the loop"
     click.echo(f"Routing cost {costs}, and {found.price:.6g} for the changes: {found.saved_share:.1%} saved.")
-    if replays["forecast"] is not replays["measured"]:
+    if replays["forecast"].changes != replays["measured"].changes:
         ways = ", ".join(
             f"{each.saved_share:.1%} for the {way} traffic" for way, each in sorted(replays.items())
         )

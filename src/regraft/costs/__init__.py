@@ -1,6 +1,6 @@
-"""What links and brokers cost, from what was measured: C_l and C_b of OCBR §2. Pure."""
+"""What links cost, from round trips that were measured: C_l of OCBR §2. Pure."""
 
 from regraft.costs.costs import Costs
-from regraft.costs.measured import MeasuredCosts, RecentCosts
+from regraft.costs.measured import RecentCosts, RoundTrips, round_trips
 
-__all__ = ["Costs", "MeasuredCosts", "RecentCosts"]
+__all__ = ["Costs", "RecentCosts", "RoundTrips", "round_trips"]

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from regraft.costs.costs import Costs
-from regraft.costs.measured import MeasuredCosts, RecentCosts
+from regraft.costs.measured import RecentCosts, round_trips
 from regraft.model import BadInput, Topology, ends
-from regraft.model.files import read_parquet, shown
+from regraft.model.files import faults_in, read_parquet, shown
 from regraft.model.snapshot import read_snapshot
 
-LOAD = ("broker", "publications", "hops_in", "hops_out", "deliveries", "cpu")
+COLUMNS = ("from", "to", "round_trip", "linked")
 
 
 def read_costs(place: Path) -> tuple[Costs, Topology]:
@@ -16,12 +16,17 @@ def read_costs(place: Path) -> tuple[Costs, Topology]:
 
     `BadInput` if no round trip was measured.
     """
-    snapshot = read_snapshot(place)
-    links = read_parquet(snapshot.table("link_costs")).to_pylist()
-    load = read_parquet(snapshot.table("broker_load")).to_pylist()
-    costs = RecentCosts().take(MeasuredCosts.of_rows(links, load))
+    table = read_snapshot(place).table("link_costs")
+    none = BadInput(shown(place), "has no round trips: run brokers with --telemetry, and measure again")
+    if not table.is_dir():
+        raise none
+    with faults_in(table):
+        found = read_parquet(table)
+        if missing := [name for name in COLUMNS if name not in found.column_names]:
+            raise BadInput("", f"there must be a column {missing[0]!r}")
+        rows = found.to_pylist()
+    costs = RecentCosts().take(round_trips(rows))
     if costs is None:
-        raise BadInput(shown(place), "has no round trips: run brokers with --telemetry, and measure again")
-    used = sorted({ends(row["from"], row["to"]) for row in links if row["linked"]})
-    ids = sorted({row["broker"] for row in load} | {id for pair in costs.round_trips for id in pair})
-    return costs, Topology.of(used, ids, "mesh")
+        raise none
+    used = sorted({ends(row["from"], row["to"]) for row in rows if row["linked"]})
+    return costs, Topology.of(used, sorted({id for pair in costs.round_trips for id in pair}), "mesh")

@@ -42,7 +42,7 @@ class OverlaySection:
         OPTIONAL_PATH,
         "",
         "Topology, GML or GraphML file: which links are possible, what links and brokers cost, latencies, "
-        'coordinates. "": every pair may be linked, and costs what is measured (design.costs).',
+        'coordinates. "": every pair may be linked, and links cost what is measured (design.costs).',
     )
 
 

@@ -4,11 +4,11 @@ How a window is measured is up to the estate; `Windows` is what ours needs of th
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
-from regraft.costs import MeasuredCosts
+from regraft.costs import RoundTrips
 from regraft.forecast import Forecast
 from regraft.model import Topology
 from regraft.model.snapshot import Counts
@@ -32,8 +32,8 @@ class MeasuredWindow:
     queue: int | None
     brokers: dict[str, dict[str, float | None]]
     """For each broker its rate, cpu and memory."""
-    costs: MeasuredCosts | None = None
-    """What it has shown of round trips between brokers, and of their processor time."""
+    round_trips: RoundTrips = field(default_factory=dict)
+    """Between brokers, as far as it has shown them."""
     forecast: Forecast | None = None
     """What traffic to expect after it, if anything is known of earlier hours."""
 

@@ -35,6 +35,8 @@ CHECKS = 10
 """How many forecasts wait for what comes, so that they can be compared with it."""
 LEAST_CHECKED = 5
 """From so many compared forecasts on, one is used if it was better."""
+STAYS = 0.05
+"""A forecast that is used may be worse by this share, and one that is not has to be better by it."""
 FORGETS = 24 * HOUR
 """An error that is this much older counts half: repeating is wrong only where the day turns."""
 MOST_CLASSES = 20_000
@@ -106,9 +108,12 @@ class Forecaster:
         self._off = np.zeros(2)
         self._demand = 0.0
         self._checked = 0
+        self._used = False
 
     def learn(self, hour: HourOfTraffic) -> None:
         """An hour of the past. Hours come in order; one that was learnt already is ignored."""
+        if len(self._classes) > MOST_CLASSES:
+            self._forget_rare()
         numbers = [self._number(members) for members in hour.demand]
         self._seasons.learn(hour.hour, hour.windows, numbers, list(hour.demand.values()))
 
@@ -140,10 +145,11 @@ class Forecaster:
             return None
         if self._count % self._every == 0:
             self._made.append(_Made(self._count, self._came, seasonal, self._mean_of_last()))
-        used = self._checked >= LEAST_CHECKED and self._off[0] < self._off[1]
+        margin = 1 + (STAYS if self._used else -STAYS)
+        self._used = self._checked >= LEAST_CHECKED and bool(self._off[0] < margin * self._off[1])
         classes = zip(self._classes, seasonal.tolist(), strict=True)
         found = tuple(TrafficClass(members, demand) for members, demand in classes if demand > 0)
-        return Forecast(found, self._horizon, bool(used), self.errors)
+        return Forecast(found, self._horizon, self._used, self.errors)
 
     @property
     def errors(self) -> Errors:

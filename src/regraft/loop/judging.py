@@ -20,6 +20,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     then: tuple[Verdict, ...]
     improves: str | None = None
     gain: float = 0.0
+    expects: str = ""
+    """Which forecast of the traffic the gain is in; empty: in the traffic that was measured."""
     error: float = 0.0
     """The standard error of a gain of the routing cost; 0 if the traffic is not estimated from a sample."""
     mends: bool = False

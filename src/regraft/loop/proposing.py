@@ -53,8 +53,8 @@ def _say(draft: StepDraft, proposal: Proposal, candidate: Candidate) -> None:
     saved = f"{seen.gain:.1%} of the {goal_name(seen.improves)}"
     if seen.error:
         saved += f" (standard error {seen.error:.1%})"
-    if candidate.expects:
-        saved += f" in the traffic of {candidate.expects}"
+    if candidate.comparison.expects:
+        saved += f" in the traffic of {candidate.comparison.expects}"
     numbers: dict[str, float | None] = {
         **seen.gain_numbers,
         "needed_gain": proposal.needed_gain,

@@ -47,8 +47,6 @@ class Candidate(Value, frozen=True, kw_only=True):
     """Its comparison with the current topology in the last of those windows."""
     saved: float = 0.0
     """How much of the routing cost it would have saved in the last window."""
-    expects: str = ""
-    """Which forecast of the traffic it was designed for; empty: the traffic that was measured."""
 
 
 class Planned(Value, frozen=True, kw_only=True):

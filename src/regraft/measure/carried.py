@@ -6,6 +6,7 @@ package is put there, and what is sent to them looks there first. It is pickled 
 so it must use nothing of this package itself.
 """
 
+import hashlib
 import pickle
 import sys
 from collections.abc import Callable
@@ -21,8 +22,11 @@ PACKAGE = "_package.zip"
 
 def put_package(out: Path) -> str:
     """Put the package into the folder; returns where it is."""
-    write_bytes(out / PACKAGE, archive())
-    return str(out / PACKAGE)
+    place = out / PACKAGE
+    if place.is_symlink():
+        place.unlink()
+    write_bytes(place, archive())
+    return str(place)
 
 
 def carried(function: Callable[..., Any], package: str) -> Callable[..., Any]:
@@ -30,13 +34,29 @@ def carried(function: Callable[..., Any], package: str) -> Callable[..., Any]:
     from pyspark import cloudpickle  # noqa: PLC0415 — loads pyspark
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-    return partial(_call, package, pickle.dumps(function))
+    return partial(_call, package, hashlib.sha256(archive()).hexdigest(), pickle.dumps(function))
 
 
-def _call(package: str, function: bytes, *arguments: Any) -> Any:
-    import pickle  # noqa: PLC0415 — the module's own imports are not sent with this function
+def _call(package: str, digest: str, function: bytes, *arguments: Any) -> Any:
+    """Others may write in `OUT`, too: only the package that was meant is used, from a folder of the process's
+    own."""
+    import atexit  # noqa: PLC0415 — the module's own imports are not sent with this function
+    import hashlib  # noqa: PLC0415
+    import os  # noqa: PLC0415
+    import pickle  # noqa: PLC0415
+    import shutil  # noqa: PLC0415
     import sys  # noqa: PLC0415
+    import tempfile  # noqa: PLC0415
 
-    if package not in sys.path:
-        sys.path.insert(0, package)
+    name = f"regraft-{digest}.zip"
+    if not any(place.endswith(name) for place in sys.path):
+        with open(package, "rb") as file:
+            content = file.read()
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise RuntimeError(f"{package} is not the package that was put there")
+        own = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, own, ignore_errors=True)
+        with open(os.path.join(own, name), "wb") as file:
+            file.write(content)
+        sys.path.insert(0, os.path.join(own, name))
     return pickle.loads(function)(*arguments)

@@ -72,12 +72,11 @@ def publish(
     with Kept(asked) as kept, writing(out / VERSIONS / str(number), say) as kept.ready:
         compute(kept, records, interests, Brokers.of(state.brokers), windows, pieces)
     after = _after(out, state, number, windows)
-    if "traffic_classes" in asked.tables:
-        keep_hours(spark, out, after, windows)
+    hours = keep_hours(spark, out, after, windows) if "traffic_classes" in asked.tables else []
     after = forget_old_windows(after, keep)
     after = merge_old_interest(spark, out, after, number)
     written = _assemble(spark, out, after, _manifest(after, kept))
-    sync([out / VERSIONS / str(number), out / RECORDS / str(number), *written])
+    sync([out / VERSIONS / str(number), out / RECORDS / str(number), *hours, *written])
     save(out, after)
     make_current(out, number)
     tidy(out, after)

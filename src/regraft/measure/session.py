@@ -55,6 +55,8 @@ SETTINGS = {
 
 STATIC = {
     "spark.ui.showConsoleProgress": "false",
+    # Whoever reaches Spark's pages may read them, and nobody has logged in there.
+    "spark.ui.killEnabled": "false",
     "spark.log.level": "ERROR",
     "spark.sql.streaming.stopTimeout": "60s",
     # On a busy machine a worker may need longer than the default of 15 s to authenticate.
@@ -263,7 +265,7 @@ def _connect(endpoint: str, more: Mapping[str, str]) -> "SparkSession":
         try:
             session.conf.set(key, value)
         except AnalysisException:
-            raise BadInput(f"{key}={value}", "the server that runs already does not take it") from None
+            raise BadInput(key, "the server that runs already does not take it") from None
     return session
 
 

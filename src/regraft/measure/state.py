@@ -31,6 +31,8 @@ INCOMING = f"{RECORDS}/incoming"
 CHECKPOINT = "_checkpoint"
 HISTORY = "history"
 """The demand of past hours (`history`)."""
+DUE = "_due"
+"""Links to the windows of the hours that are being summed up."""
 AT_ONCE = 8
 """How many files are synchronised at the same time."""
 KEPT = 3
@@ -141,7 +143,7 @@ def prepare(out: Path) -> None:
     """The folder exists, can be written, and has nothing of others under the names that a run uses: `tidy`
     removes what it does not know, and links take the tables' names."""
     if not (out / STATE).exists():
-        for name in (SNAPSHOTS, CURRENT, HISTORY, *TABLES, "rejected", MANIFEST):
+        for name in (SNAPSHOTS, CURRENT, HISTORY, DUE, *TABLES, "rejected", MANIFEST):
             if _is_used(out / name):
                 raise BadInput(
                     shown(out / name), f"is not of a run, as {STATE} is not there: use another --out"

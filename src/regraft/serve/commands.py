@@ -101,7 +101,8 @@ class CommandRunner:
         began = time.monotonic()
         found = await self.estate.measure(command.start, command.end)
         measured = found.window
-        await self.in_design_thread(self.designer.network.learn, measured.costs)
+        if (known := self.estate.known) is not None:
+            await self.in_design_thread(self.designer.network.learn, measured.round_trips, known.topology)
         self.windows[measured.id] = measured
         while len(self.windows) > KEPT:
             self.windows.popitem(last=False)
@@ -116,13 +117,14 @@ class CommandRunner:
         if not measured.workload.traffic:
             return
         try:
-            await self.estate.tell_healing(measured, self._costs_for_repairs())
+            costs = await self.in_design_thread(self._costs_for_repairs)
+            await self.estate.tell_healing(measured, costs)
         except Away as fault:  # until the next window, repairs use the traffic measured before
             log.warning("the measured traffic cannot be written: %s", fault)
 
     def _costs_for_repairs(self) -> Topology | None:
-        facts, known = self.designer.network, self.estate.known
-        return facts.stated or (facts.possible(known.topology) if known is not None else None)
+        known = self.estate.known
+        return self.designer.network.for_repairs(known.topology) if known is not None else None
 
     async def _assess(self, command: c.Assess) -> CommandResult:
         topology, _ = self._known()

@@ -142,8 +142,8 @@ class DesignSection:
     costs: Literal["measured", "equal"] = setting(
         choice("measured", "equal"),
         "measured",
-        "Without overlay.network: links cost their measured round trips and brokers their processor time, "
-        "relative to typical ones; equal: everything costs 1.",
+        "Without overlay.network: links cost their measured round trips, relative to a typical one; "
+        "equal: everything costs 1.",
     )
     time_limit: float = setting(duration("10ms"), "3s", "How long it searches.")
 

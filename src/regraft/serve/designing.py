@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from regraft.design.ocbr import Effort, Problem, propose_tree
 from regraft.design.ocbr.budget import within_degree
 from regraft.estate.windows import MeasuredWindow, fitting, together
@@ -124,13 +126,14 @@ class TopologyDesigner:
         tolerance = self.policy.tolerance
         then = self.seen(goal, window.workload, window.seconds)
         error = self._gain_error(now, goal, window.workload)
-        coming = self.coming(window)
+        coming = self.coming(window, goal)
         if coming is None:
             found = compare(now, then, self.limits, tolerance)
         else:
             fault = broken(judge(now, self.limits), judge(then, self.limits), tolerance)
             now, then = (self.seen(each, coming, window.seconds) for each in (now.topology, goal))
             found = compare(now, then, self.limits, tolerance)
+            found = msgspec.structs.replace(found, expects=str(window.forecast))
             found = found if fault is None else found.refused(fault)
         return beyond_chance(found, error, errors, window.one_in), saved(now, then)
 
@@ -142,10 +145,13 @@ class TopologyDesigner:
         fitted = fitting(workload, now.topology)
         return saving_error(now.topology, goal, fitted, self.alpha, self.beta) / cost
 
-    def coming(self, window: MeasuredWindow) -> Workload | None:
-        """The traffic to be expected after the window; None if that is not known better than by repeating."""
+    def coming(self, window: MeasuredWindow, topology: Topology) -> Workload | None:
+        """The traffic to be expected after the window; None if that is not known better than by repeating. A
+        mesh is designed for interest, which is not forecast."""
         forecast = window.forecast
         if self.design_for == "measured" or forecast is None or not forecast.seasonal:
+            return None
+        if topology.kind == "mesh":
             return None
         return Workload(forecast.traffic, window.workload.interest)
 
@@ -161,7 +167,7 @@ class TopologyDesigner:
         If the last one has a forecast that is worth using, the topology is for the traffic that will come."""
         annotated = self.network.annotated(topology)
         last = windows[-1]
-        coming = self.coming(last)
+        coming = self.coming(last, annotated)
         workload = fitting(coming or together(windows), annotated)
         found = (
             self._tree(annotated, workload, max_actions)
@@ -185,7 +191,6 @@ class TopologyDesigner:
             window=last.id,
             comparison=comparison,
             saved=gained,
-            expects=str(last.forecast) if coming is not None else "",
         )
 
     def _tree(

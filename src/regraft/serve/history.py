@@ -168,7 +168,7 @@ def proposal_view(
         epoch=planned.epoch,
         planner=planned.planner,
         method=candidate.method if candidate else "repair",
-        expects=candidate.expects if candidate else "",
+        expects=candidate.comparison.expects if candidate else "",
         steps=planned.steps,
         actions=planned.actions,
         gain=candidate.comparison.gain if candidate else 0.0,
@@ -208,7 +208,9 @@ def verdict_view(verdict: Verdict, before: float | None = None) -> v.VerdictView
     )
 
 
-def snapshot_view(found: WindowAndCounts, at: float, seconds: float) -> v.SnapshotView:
+def snapshot_view(
+    found: WindowAndCounts, at: float, seconds: float, typical_ms: float | None
+) -> v.SnapshotView:
     window, counts, _ = found
     return v.SnapshotView(
         id=window.id,
@@ -224,6 +226,7 @@ def snapshot_view(found: WindowAndCounts, at: float, seconds: float) -> v.Snapsh
         duplicated=counts.duplicated,
         classes=len(window.workload.traffic),
         topics=window.topics,
+        typical_ms=typical_ms,
         p50_ms=window.p50_ms,
         p99_ms=window.p99_ms,
         p999_ms=window.p999_ms,

@@ -7,13 +7,15 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regraft.costs import Costs, MeasuredCosts, RecentCosts
+from regraft.costs import Costs, RecentCosts, RoundTrips
 from regraft.model import Broker, Ends, Link, Topology
 from regraft.model.topology_files import read_topology
 
 EARTH_KM = 6371.0
 KM_PER_MS = 200.0
 """How far light travels through glass fibre."""
+FEW = 16
+"""How many of the nearest brokers of each one healing is told."""
 
 
 @dataclass
@@ -31,10 +33,30 @@ class NetworkFacts:
     def of(cls, path: Path | None, measures: bool = False) -> "NetworkFacts":
         return cls(read_topology(path) if path is not None else None, measures)
 
-    def learn(self, measured: MeasuredCosts | None) -> None:
-        """Take in what a window has shown. Windows come in order."""
-        if self.measures and self.stated is None and measured is not None:
-            self._costs = self._recent.take(measured)
+    def learn(self, measured: RoundTrips, topology: Topology) -> None:
+        """Take in what a window has shown of the topology's brokers. Windows come in order."""
+        if self.measures and self.stated is None:
+            ids = set(topology.ids)
+            costs = self._recent.take({pair: took for pair, took in measured.items() if ids.issuperset(pair)})
+            if costs is not None:
+                costs.estimate()
+            self._costs = costs
+
+    @property
+    def typical_ms(self) -> float | None:
+        """The round trip of a measured link that costs 1. It is kept over restarts, as are costs by that."""
+        return self._recent.typical_ms
+
+    @typical_ms.setter
+    def typical_ms(self, known: float | None) -> None:
+        self._recent.typical_ms = known
+
+    def for_repairs(self, topology: Topology) -> Topology | None:
+        """What healing is told: few links, because it has to be small. A broker that is joined anew is joined
+        to one that is near."""
+        if self.stated is not None or (costs := self._costs) is None:
+            return self.stated
+        return costs.whole_network(topology, FEW, FEW)
 
     def annotated(self, topology: Topology) -> Topology:
         """The topology with the facts that are known about its brokers and links."""

@@ -93,7 +93,7 @@ class Replaying:
 
     def take(self, window: MeasuredWindow) -> None:
         """Count the window's costs, then let the loop decide what to do about it."""
-        self._designer.network.learn(window.costs)
+        self._designer.network.learn(window.round_trips, self._topology)
         self._account(window)
         self._recent.append(window)
         self._give(e.Tick(at=window.end + self._designer.policy.settle_seconds))
@@ -199,15 +199,17 @@ class Replaying:
 
 
 def replay(
-    windows: Iterable[MeasuredWindow], topology: Topology, designer: TopologyDesigner, mode: Mode
-) -> Replay:
-    """In mode propose, every proposal is approved at once."""
-    replaying: Replaying | None = None
+    windows: Iterable[MeasuredWindow], topology: Topology, designers: Iterable[TopologyDesigner], mode: Mode
+) -> list[Replay]:
+    """One for each designer, in one pass over the windows. In mode propose, every proposal is approved at
+    once."""
+    makers = list(designers)
+    replaying: list[Replaying] = []
     for window in windows:
-        if replaying is None:
-            replaying = Replaying(designer, topology, mode, window.start)
-        replaying.take(window)
-    return replaying.found if replaying is not None else Replay(with_loop=topology)
+        replaying = replaying or [Replaying(each, topology, mode, window.start) for each in makers]
+        for each in replaying:
+            each.take(window)
+    return [each.found for each in replaying] or [Replay(with_loop=topology) for _ in makers]
 
 
 def _window(measured: MeasuredWindow) -> Window:

@@ -12,6 +12,7 @@ from regraft.estate.protocol import Estate
 from regraft.loop.goals import Limits
 from regraft.loop.state import State, first_state
 from regraft.model import Limits as PlanLimits
+from regraft.serve import views as v
 from regraft.serve.adaptations import Adaptations
 from regraft.serve.commands import CommandRunner
 from regraft.serve.configuration import ServeConfiguration
@@ -33,6 +34,8 @@ async def running_service(configuration: ServeConfiguration, estate: Estate) -> 
     store = Store(configuration.state.folder / STATE)
     try:
         history = History(store)
+        if last := store.documents("window", v.SnapshotView, 1):
+            designer.network.typical_ms = last[0].typical_ms
         runner = CommandRunner(estate, designer, history)
         state = state_of(configuration, store)
         runtime = Runtime(configuration.overlay.name, state, runner, store, history, configuration.state.keep)

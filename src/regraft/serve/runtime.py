@@ -236,7 +236,7 @@ class Runtime:
         if done.window is not None:
             found, seconds = done.window
             self.read_records = self.read_records.plus(found)
-            self.snapshot = h.snapshot_view(found, now, seconds)
+            self.snapshot = h.snapshot_view(found, now, seconds, self.runner.designer.network.typical_ms)
             return [h.snapshot_document(self.snapshot)]
         if done.assessed is not None and self.snapshot is not None and self.state.topology is not None:
             view = h.judged_snapshot(self.snapshot, done.assessed, self.state.epoch, self.state.topology)

@@ -208,6 +208,8 @@ class SnapshotView(View, frozen=True, kw_only=True):
     p999_ms: float | None = None
     queue: int | None = None
     """Bytes of publications that the broker with the longest queue keeps until they are confirmed."""
+    typical_ms: float | None = None
+    """The round trip of a link that costs 1, if links cost what was measured."""
     epoch: int | None = None
     topology: str | None = None
     numbers: dict[str, float | None] = {}

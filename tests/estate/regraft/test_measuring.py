@@ -99,7 +99,7 @@ def test_a_past_period_is_played_through_the_loop(
     assert topology_then(past).sha256 == CHAIN.sha256
     policy = Policy(confirm=1, least_publications=10, action_price=1.0)
     designer = TopologyDesigner(NetworkFacts(), Limits(), policy, PlanLimits(time_limit=0.05), time_limit=0.2)
-    found = replay(past.windows(), topology_then(past), designer, "automatic")
+    (found,) = replay(past.windows(), topology_then(past), [designer], "automatic")
     assert [each.publications for each in found.windows] == [30, 30, 30]
     assert len(found.changes) == 1
     assert found.windows[1].cost_with == pytest.approx(30 * 3), "one link and two brokers"
@@ -189,6 +189,7 @@ def test_what_if_compares_designing_for_the_forecast_with_designing_for_what_was
     (tmp_path / "regraft.toml").write_text(f'{settings}action_price = 0\nbuffered_price = 0\nmemory = "1s"\n')
     write_topology(CHAIN, tmp_path / "then.json")
     options = ["--telemetry", folder, "-c", tmp_path / "regraft.toml", "--topology", tmp_path / "then.json"]
+    options += ["--out", tmp_path / "tables"]  # the second call finds them
     done = CliRunner().invoke(what_if, [*map(str, options), "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)

@@ -7,11 +7,15 @@ nobody: it is tried again when the broker's turn comes.
 """
 
 import asyncio
+import contextlib
+import ipaddress
 import logging
 import socket
 import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 from regraft.broker.io.configuration import Address
@@ -21,6 +25,7 @@ from regraft.wire.streams import dial
 
 log = logging.getLogger("regraft.broker")
 PROBE_SECONDS = 2.0
+_LOOK_UPS = ThreadPoolExecutor(1, "probes")
 INFO_BYTES = 256
 """More than any kernel answers; a kernel that knows fewer fields answers fewer bytes."""
 _FLAGS, _LIMITED = 7, 1
@@ -119,7 +124,8 @@ class Probing:
         free = max(0, self._budget - len(self._probes))
         for broker in [*others[first:], *others[:first]][:free]:
             self._latest = broker
-            address = self._addresses.get(broker) or self._candidates[broker]
+            # A candidate that does not answer is forgotten, a former neighbour that has moved is not.
+            address = self._candidates.get(broker) or self._addresses[broker]
             task = asyncio.create_task(self._probe(broker, address))
             self._probes.add(task)
             task.add_done_callback(self._probes.discard)
@@ -159,8 +165,19 @@ class _Silent(asyncio.Protocol):
 
 async def _handshake(address: Address) -> int | None:
     """The round trip of a connection's first packets."""
-    transport = (await dial(_Silent, address)).transport
+    transport = (await dial(_Silent, await _resolved(address))).transport
     try:
         return tcp_facts(transport).round_trip
     finally:
         transport.close()
+
+
+async def _resolved(address: Address) -> Address:
+    """With a number instead of a name. Names are looked up in a thread of their own: while no name server
+    answers, lookups would fill the threads that also write journals."""
+    host, port = address
+    with contextlib.suppress(ValueError):
+        return str(ipaddress.ip_address(host)), port
+    look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_LOOK_UPS, look_up)
+    return str(found[0][4][0]), port

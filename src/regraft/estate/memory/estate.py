@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
-from regraft.costs import MeasuredCosts
+from regraft.costs import RoundTrips
 from regraft.estate.memory.network import MemoryNetwork
 from regraft.estate.protocol import (
     AnotherLoop,
@@ -32,12 +32,12 @@ COUNTS = Counts(read=10, kept=10)
 
 
 class MadeUpWindows:
-    """Every window has the current `workload` and `costs`; while `fails` is not empty, measuring raises it as
-    a fault."""
+    """Every window has the current `workload` and `round_trips`; while `fails` is not empty, measuring raises
+    it as a fault."""
 
     def __init__(self, workload: Workload, counts: Counts = COUNTS) -> None:
         self.workload = workload
-        self.costs: MeasuredCosts | None = None
+        self.round_trips: RoundTrips = {}
         self.counts = counts
         self.fails = ""
         self.measured = 0
@@ -53,7 +53,9 @@ class MadeUpWindows:
 
     def read(self, start: float, end: float) -> MeasuredWindow:
         total = round(sum(demand for _, demand in self.workload.traffic))
-        return MeasuredWindow(start, end, self.workload, total, total, 2, 1.0, 2.0, 3.0, 0, {}, self.costs)
+        return MeasuredWindow(
+            start, end, self.workload, total, total, 2, 1.0, 2.0, 3.0, 0, {}, self.round_trips
+        )
 
     def check_disk(self) -> None:
         return

@@ -1,6 +1,8 @@
 """Says of each measured window what traffic to expect after it, from the kept hours and the last windows."""
 
-from collections.abc import Iterator
+import logging
+import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -9,15 +11,22 @@ from regraft.estate.regraft.tables import read_rows
 from regraft.estate.windows import MeasuredWindow
 from regraft.forecast import Forecaster, HourOfTraffic
 from regraft.forecast.forecaster import RECENT
-from regraft.model import BadInput
+from regraft.model import BadInput, RegraftError
 from regraft.model.snapshot import Snapshot, read_snapshot
 from regraft.model.traffic import Traffic, TrafficClass, merged
 
 HOUR = 3600
 
 
+log = logging.getLogger("regraft.loop")
+
+
 class Expecting:
-    """`tables`: where a run of the pipeline writes; `width` of a window in seconds. Windows come in order."""
+    """`tables`: where a run of the pipeline writes; `width` of a window in seconds. Windows come in order.
+
+    A forecast is a help, and no reason to lose a measured window: without one, the loop repeats the last
+    windows.
+    """
 
     def __init__(self, tables: Path, width: float, horizon: int, repeated: int) -> None:
         self._tables = tables
@@ -25,12 +34,38 @@ class Expecting:
         self._horizon = horizon
         self._repeated = repeated
         self._forecaster: Forecaster | None = None
+        self._end = 0.0
+        """Of the last window."""
+        self._lock = threading.Lock()
+        """A measurement that took too long is left behind in its thread."""
 
     def after(self, window: MeasuredWindow) -> MeasuredWindow:
-        """The window with its forecast. Only what came before it is used."""
-        if self._forecaster is None:
-            self._forecaster = self._begun(window.start)
-        return replace(window, forecast=self._forecaster.take(window.start, window.workload.traffic))
+        """The window with its forecast. Only what came before it is used.
+
+        The loop may have missed windows before it, and the pipeline has measured them: these are taken first.
+        """
+        with self._lock:
+            try:
+                forecaster = self._ready(window.start)
+            except (RegraftError, OSError, ValueError) as fault:  # Arrow's faults are of these kinds, too
+                log.warning("no forecast for the window from %s on: %s", window.id, fault)
+                return window
+            self._end = max(self._end, window.end)
+            return replace(window, forecast=forecaster.take(window.start, window.workload.traffic))
+
+    def _ready(self, start: float) -> Forecaster:
+        """The forecaster, which has taken all windows before `start`."""
+        missed = round((start - self._end) / self._width)
+        if self._forecaster is None or missed > RECENT + 3 * self._horizon:
+            self._forecaster = self._begun(start)
+        elif missed > 0:
+            self._catch_up(self._forecaster, [self._end + number * self._width for number in range(missed)])
+        return self._forecaster
+
+    def _catch_up(self, forecaster: Forecaster, starts: Iterable[float]) -> None:
+        snapshot = read_snapshot(self._tables)
+        for start in starts:
+            forecaster.take(start, _traffic(snapshot, start))
 
     def _begun(self, start: float) -> Forecaster:
         """A forecaster that knows what came before `start`, so that a restart of the loop changes little: the
@@ -43,8 +78,7 @@ class Expecting:
         last = self._last_before(snapshot, start)
         for hour in kept_hours(self._tables, int((last[0] if last else start) // HOUR)):
             found.learn(hour)
-        for earlier in last:
-            found.take(earlier, _traffic(snapshot, earlier))
+        self._catch_up(found, last)
         return found
 
     def _last_before(self, snapshot: Snapshot, start: float) -> list[float]:
@@ -58,19 +92,21 @@ class Expecting:
 
 def kept_hours(tables: Path, before: int) -> Iterator[HourOfTraffic]:
     """The hours (since 1970) before this one that the pipeline has kept, in order."""
+    import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    from regraft.measure.history import hour_of  # noqa: PLC0415 — loads pyspark
-    from regraft.measure.state import HISTORY  # noqa: PLC0415
+    from regraft.measure.history import kept  # noqa: PLC0415 — loads pyspark
 
-    for folder in sorted((tables / HISTORY).glob("hour=*")):
-        hour = hour_of(folder)
+    for hour, folder in kept(tables).items():
         files = [file for file in folder.glob("*.parquet") if not file.name.startswith((".", "_"))]
         if hour >= before or not files:
             continue
-        rows = [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
-        demand = {frozenset(row["members"]): float(row["demand"]) for row in rows if row["members"]}
-        yield HourOfTraffic(hour, rows[0]["windows"], demand)
+        try:
+            rows = [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+            demand = {frozenset(row["members"]): float(row["demand"]) for row in rows if row["members"]}
+            yield HourOfTraffic(hour, rows[0]["windows"], demand)
+        except (pa.ArrowException, OSError, KeyError, IndexError, TypeError) as fault:
+            log.warning("%s cannot be read, and is left out of forecasts: %r", folder, fault)
 
 
 def _traffic(snapshot: Snapshot, start: float) -> Traffic:

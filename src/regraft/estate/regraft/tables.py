@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regraft.costs import MeasuredCosts
-from regraft.costs.files import LOAD
+from regraft.costs import round_trips
 from regraft.estate.windows import MeasuredWindow
 from regraft.model.traffic import TrafficClass, merged
 from regraft.model.workload import Interest, Workload, added
@@ -26,7 +25,7 @@ def read_window(snapshot: "Snapshot", start: float, end: float) -> MeasuredWindo
     traffic = read_rows(snapshot, "traffic_classes", start, ("members", "demand", "error"))
     topics = read_rows(snapshot, "topic_popularity", start, ("publications", "deliveries"))
     latency = read_rows(snapshot, "latency", start, ("deliveries", "p50", "p99", "p999"))
-    load = read_rows(snapshot, "broker_load", start, (*LOAD, "rate", "memory", "queue"))
+    load = read_rows(snapshot, "broker_load", start, ("broker", "rate", "cpu", "memory", "queue"))
     links = read_rows(snapshot, "link_costs", start, ("from", "to", "round_trip"))
     classes = merged(
         TrafficClass(frozenset(row["members"]), float(row["demand"])) for row in traffic if row["members"]
@@ -45,7 +44,7 @@ def read_window(snapshot: "Snapshot", start: float, end: float) -> MeasuredWindo
         _worst(latency, "p999"),
         max(queues, default=None),
         {row["broker"]: {name: row[name] for name in ("rate", "cpu", "memory")} for row in load},
-        MeasuredCosts.of_rows(links, load),
+        round_trips(links),
     )
 
 
