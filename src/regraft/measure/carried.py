@@ -21,23 +21,23 @@ PACKAGE = "_package.zip"
 
 
 def put_package(out: Path) -> str:
-    """Put the package into the folder; returns where it is."""
-    place = out / PACKAGE
+    """Put the package into the folder; returns its SHA-256 and where it is."""
+    place, content = out / PACKAGE, archive()
     if place.is_symlink():
         place.unlink()
-    write_bytes(place, archive())
-    return str(place)
+    write_bytes(place, content)
+    return f"{hashlib.sha256(content).hexdigest()}:{place}"
 
 
 def carried(function: Callable[..., Any], package: str) -> Callable[..., Any]:
-    """`function` in a form that such a process can call."""
+    """`function` in a form that such a process can call. `package` is what `put_package` has returned."""
     from pyspark import cloudpickle  # noqa: PLC0415 — loads pyspark
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-    return partial(_call, package, hashlib.sha256(archive()).hexdigest(), pickle.dumps(function))
+    return partial(_call, package, pickle.dumps(function))
 
 
-def _call(package: str, digest: str, function: bytes, *arguments: Any) -> Any:
+def _call(package: str, function: bytes, *arguments: Any) -> Any:
     """Others may write in `OUT`, too: only the package that was meant is used, from a folder of the process's
     own."""
     import atexit  # noqa: PLC0415 — the module's own imports are not sent with this function
@@ -48,12 +48,13 @@ def _call(package: str, digest: str, function: bytes, *arguments: Any) -> Any:
     import sys  # noqa: PLC0415
     import tempfile  # noqa: PLC0415
 
+    digest, _, put = package.partition(":")
     name = f"regraft-{digest}.zip"
     if not any(place.endswith(name) for place in sys.path):
-        with open(package, "rb") as file:
+        with open(put, "rb") as file:
             content = file.read()
         if hashlib.sha256(content).hexdigest() != digest:
-            raise RuntimeError(f"{package} is not the package that was put there")
+            raise RuntimeError(f"{put} is not the package that was put there")
         own = tempfile.mkdtemp()
         atexit.register(shutil.rmtree, own, ignore_errors=True)
         with open(os.path.join(own, name), "wb") as file:
