@@ -62,7 +62,7 @@ def measured(brokers: int, rounds: int) -> Iterator[Line]:
         running = playwright.chromium.launch(executable_path=browser(), args=["--no-sandbox"])
         page = running.new_page(viewport={"width": 1440, "height": 900})
         page.goto(here.url)
-        expect(page.get_by_text(f"{brokers} brokers")).to_be_visible()
+        expect(page.get_by_text(f"{brokers:,} brokers")).to_be_visible()
         page.wait_for_timeout(1500)
         for what, prepare, interaction in interactions(here, service):
             prepare(page)

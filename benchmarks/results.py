@@ -63,6 +63,7 @@ PARTS = (
     Part("Data pipeline", "measure --part tables --repeat 3"),
     Part("Data pipeline", "measure --part streaming"),
     Part("Data pipeline", "measure --part harary"),
+    Part("Data pipeline", "measure --part sampling"),
     Part("Data pipeline", "restarts --kills 5"),
     Part("Content routes", "routes --data DATA --quick --part quality --part steiner --part scale"),
     Part("Content routes", "flows"),
