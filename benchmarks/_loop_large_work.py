@@ -12,11 +12,9 @@ included, and every broker that had to look at it (OCBR §2, function (1), all c
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from benchmarks._overlay_work import ROOT, SHAPE, Numbers, due, leaves
 
@@ -24,8 +22,12 @@ from regraft.evaluate import assess
 from regraft.lab.ipitt_workload import PUBLISHERS, Publication, homes, publications, subscriptions
 from regraft.lab.workload import tree
 from regraft.model import Topology
+from regraft.model.store import open_store
 from regraft.model.traffic import TrafficClass, merged
 from regraft.model.workload import Workload
+from regraft.protocol import telemetry
+from regraft.segments.listing import folders, names_after
+from regraft.segments.reading import records_of
 
 
 class Size(NamedTuple):
@@ -92,7 +94,7 @@ def expected_cost(size: Size, sent: list[Publication], due_rows: Numbers) -> flo
 
 
 class Spent(NamedTuple):
-    """From the spools, by second of the run: publications, and transmissions of what was published then."""
+    """From the telemetry, by second of the run: publications, and transmissions of what was published."""
 
     publications: list[int]
     hops: list[int]
@@ -108,27 +110,17 @@ class Spent(NamedTuple):
         return [2.0 * hops + count for count, hops in zip(self.publications, self.hops, strict=True)]
 
 
-class _Record(msgspec.Struct):
-    kind: str
-    broker: str
-    publisher: str = ""
-    seq: int = 0
-    at: str = ""
-    not_recorded: int = 0
-
-
 def spent(folder: Path, began: float, seconds: float) -> Spent:
     """`began` in seconds since 1970."""
     second_of: dict[tuple[str, int], int] = {}
     hops: Counter[tuple[str, int]] = Counter()
     missing: dict[str, int] = {}
     for record in _records(folder):
-        if record.kind == "publication":
-            at = datetime.fromisoformat(record.at).timestamp()
-            second_of[record.publisher, record.seq] = int(at - began)
-        elif record.kind == "hop":
+        if isinstance(record, telemetry.Publication):
+            second_of[record.publisher, record.seq] = int(record.at / 1e6 - began)
+        elif isinstance(record, telemetry.Hop):
             hops[record.publisher, record.seq] += 1
-        else:
+        elif isinstance(record, telemetry.Health):
             missing[record.broker] = max(record.not_recorded, missing.get(record.broker, 0))
     length = max(int(np.ceil(seconds)), 1 + max(second_of.values(), default=0))
     published, sent = [0] * length, [0] * length
@@ -138,12 +130,8 @@ def spent(folder: Path, began: float, seconds: float) -> Spent:
     return Spent(published, sent, sum(missing.values()) + sum(hops.values()))
 
 
-def _records(folder: Path) -> Iterator[_Record]:
-    decode = msgspec.json.Decoder(_Record).decode_lines
-    for file in sorted(folder.iterdir()):
-        lines = [
-            line
-            for line in file.read_bytes().splitlines()
-            if b'"delivery"' not in line and b'"interest"' not in line
-        ]
-        yield from decode(b"\n".join(lines))
+def _records(folder: Path) -> Iterator[telemetry.AnyRecord]:
+    store = open_store(folder)
+    for broker in folders(store):
+        for name in names_after(store, broker, None):
+            yield from records_of(store, name.path)

@@ -6,6 +6,7 @@ from typing import Any
 import duckdb
 
 from regraft.measure.transforms.latency import ERROR
+from regraft.model.snapshot import read_snapshot
 
 KEYS = {
     "traffic_classes": ("window", "members"),
@@ -29,14 +30,15 @@ QUANTILES = ("p50", "p99", "p999")
 
 def differences(spark: Path, peer: Path) -> dict[str, int]:
     """How many rows of each table differ, or are on one side only."""
-    database = duckdb.connect()
+    database, snapshot = duckdb.connect(), read_snapshot(spark)
     database.execute("SET TimeZone = 'UTC'")
     found = {}
     for table, keys in KEYS.items():
-        ours, theirs = f"'{spark / table}/*.parquet'", f"'{peer / table}.parquet'"
+        database.register("ours", snapshot.read(table))
+        theirs = f"'{peer / table}.parquet'"
         joined = " AND ".join(f'a."{key}" IS NOT DISTINCT FROM b."{key}"' for key in keys)
         row = database.execute(
-            f"SELECT count(*) FROM (SELECT 1 AS one, * FROM {ours}) a"
+            f"SELECT count(*) FROM (SELECT 1 AS one, * FROM ours) a"
             f" FULL JOIN (SELECT 1 AS one, * FROM {theirs}) b ON {joined}"
             f" WHERE a.one IS NULL OR b.one IS NULL OR {_differs(table)}"
         ).fetchone()

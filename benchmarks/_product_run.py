@@ -258,7 +258,7 @@ class Soaking:
         zookeeper = self._seen.stage.ensemble.nodes[0].place
         places = {
             "telemetry": self._folder / "telemetry",
-            "records": self._folder / "loop" / "tables" / "_records",
+            "tables": self._folder / "loop" / "tables",
             "loop": self._folder / "loop",
             "zookeeper": zookeeper,
         }

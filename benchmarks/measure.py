@@ -26,18 +26,18 @@ def tables(options: argparse.Namespace, folder: Path) -> Iterator[Line]:
     runs = [
         (
             measured("benchmarks._measure_duckdb", records, folder / "duckdb"),
-            measured("benchmarks._measure_spark", records, folder / "spark"),
+            measured("benchmarks._measure_spark", records, folder / f"spark-{turn}"),
         )
-        for _ in range(options.repeat)
+        for turn in range(options.repeat)
     ]
-    wrong = differences(folder / "spark", folder / "duckdb")
+    wrong = differences(folder / "spark-0", folder / "duckdb")
     theirs, ours = (
         {name: median(each[side][name] for each in runs) for name in ("seconds", "cpu", "peak_gib")}
         for side in (0, 1)
     )
     ratio, effort = ours["seconds"] / theirs["seconds"], ours["cpu"] / theirs["cpu"]
     data = {"runs": runs, "differences": wrong, "rows": rows(folder / "duckdb")}
-    what = f"{options.rows:,} records (Parquet) to classes, interest, loads, latencies: Spark against DuckDB"
+    what = f"{options.rows:,} records (segments) to classes, interest, loads, latencies: Spark against DuckDB"
     shown = f"{ratio:.1f} times ({ours['seconds']:.1f} s against {theirs['seconds']:.1f} s)"
     shown += f"; in processor time {effort:.1f} times ({ours['cpu']:.0f} s against {theirs['cpu']:.0f} s)"
     each = ", ".join(f"{spark['seconds'] / duckdb['seconds']:.2f}" for duckdb, spark in runs)
@@ -59,7 +59,7 @@ def growth(options: argparse.Namespace, folder: Path) -> Iterator[Line]:
     costs = {}
     for count in (options.rows // 5, options.rows * 2):
         records = _records(options, folder, count)
-        found = measured("benchmarks._measure_spark", records, folder / "spark")
+        found = measured("benchmarks._measure_spark", records, folder / f"spark-{count}")
         costs[count] = (found["seconds"] / count * 1e6, found["cpu"] / count * 1e6, found["peak_gib"])
         if not options.keep and not options.data:
             shutil.rmtree(records)
@@ -74,7 +74,7 @@ def growth(options: argparse.Namespace, folder: Path) -> Iterator[Line]:
 
 
 def streaming(options: argparse.Namespace, folder: Path) -> Iterator[Line]:
-    """Live spools at a steady rate."""
+    """Segments at a steady rate."""
     found = measured(
         *("benchmarks._measure_stream", folder / "stream"),
         *("--rate", options.rate, "--seconds", options.seconds),
@@ -129,7 +129,7 @@ def _memory(what: str, peak: float) -> Line:
 
 
 def _records(options: argparse.Namespace, folder: Path, count: int) -> Path:
-    """Clean records as the pipeline stores them, made once."""
+    """Segments, made once."""
     place: Path = (options.data or folder) / f"records-{count}"
     if not place.exists():
         measured("benchmarks._measure_records", place, count)

@@ -1,4 +1,4 @@
-"""`regraft measure --follow`, killed at random moments while its spool grows: the end is that of a batch."""
+"""`regraft measure --follow`, killed at random moments while brokers write: the end is that of a batch."""
 
 import argparse
 import random
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks._table import Line, show
 from tests.measure.restarts import TABLES, Writer, kill_again_and_again
-from tests.measure.snapshots import everything
+from tests.measure.snapshots import table
 from tests.measure.telemetry import WIDTH, network
 
 from regraft.measure.run import Job, run
@@ -32,14 +32,14 @@ def main() -> None:
 def measured(kills: int, publications: int, seed: int) -> Line:
     with tempfile.TemporaryDirectory() as folder:
         place, chance = Path(folder), random.Random(seed)
-        writer = Writer(place / "in", network(seed, publications), chance)
+        writer = Writer(place / "in", network(seed, publications))
         began = time.monotonic()
         killed = kill_again_and_again(writer, place / "stream", kills, chance)
         seconds = time.monotonic() - began
         spark = start("local[2]", memory="2g")
         run(Job(place / "in", place / "batch", WIDTH, tables=frozenset(TABLES) & ALL), spark)
         counts = [read_snapshot(place / name).counts for name in ("stream", "batch")]
-        tables = [everything(place / name) for name in ("stream", "batch")]
+        tables = [[table(place / folder, name) for name in TABLES] for folder in ("stream", "batch")]
         same = counts[0] == counts[1] and tables[0] == tables[1]
         spark.stop()
     found = f"{'the same tables' if same else 'other tables'}, {counts[0].kept} records, {seconds:.0f} s"

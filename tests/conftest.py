@@ -85,13 +85,37 @@ QUICK = {
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator["SparkSession"]:
-    """One for all tests: they run in one worker, because starting it is the larger part of their time."""
+def spark(object_store: str) -> Iterator["SparkSession"]:
+    """One for all tests: they run in one worker, because starting it is the larger part of their time. Its
+    workers know where the object store is from their start."""
+    from tests.stores import environment
+
     from regraft.measure.session import start
 
-    session = start("local[2]", memory="2g", settings=QUICK)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment(object_store).items():
+            patch.setenv(name, value)
+        session = start("local[2]", memory="2g", settings=QUICK)
+        session.range(1).mapInArrow(lambda batches: batches, "id long").collect()  # starts a worker
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[str]:
+    """The endpoint of an object store that all tests of this process share."""
+    from tests.stores import serving
+
+    with serving() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def bucket(object_store: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an empty bucket, which the environment says how to reach."""
+    from tests.stores import new_bucket
+
+    return new_bucket(object_store, monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,5 @@
-from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 import numpy as np
 from benchmarks._loop_large import Judged, compared
 from benchmarks._loop_large_run import Seen
@@ -10,14 +8,17 @@ from benchmarks._overlay_work import ROOT, Arrivals, Verdict
 
 from regraft.lab.ipitt_workload import PUBLISHERS
 from regraft.model import Topology
+from regraft.model.store import open_store
 from regraft.protocol.telemetry import Delivery, Health, Hop, Publication, Record
+from regraft.segments.names import SegmentName, hour_of
+from regraft.segments.writing import segment
 
 SMALL = Size(brokers=30, subscribers=20, seconds=3.0, period=1.0)
 BEGAN = 1_000.0
 
 
-def at(second: float) -> datetime:
-    return datetime.fromtimestamp(BEGAN + second, UTC)
+def at(second: float) -> int:
+    return round((BEGAN + second) * 1e6)
 
 
 def publication(second: float, seq: int) -> Record:
@@ -45,9 +46,11 @@ def health(not_recorded: int) -> Record:
     )
 
 
-def spool(folder: Path, *records: Record) -> Path:
-    (folder / "a-1.ndjson").write_bytes(msgspec.json.Encoder().encode_lines(records[::2]))
-    (folder / "b-1.ndjson").write_bytes(msgspec.json.Encoder().encode_lines(records[1::2]))
+def recorded(folder: Path, *records: Record) -> Path:
+    """In two segments, so that no order can be relied upon."""
+    store = open_store(folder)
+    for broker, some in (("a", records[::2]), ("b", records[1::2])):
+        store.put(SegmentName(broker, hour_of(at(0)), at(0), 1).path, segment(broker, some))
     return folder
 
 
@@ -89,7 +92,7 @@ class TestWhatWasSpent:
         self, tmp_path: Path
     ) -> None:
         found = spent(
-            spool(
+            recorded(
                 tmp_path,
                 publication(0.5, 1),
                 hop(0.6, 1, "a", "b"),
@@ -108,7 +111,7 @@ class TestWhatWasSpent:
 
     def test_is_not_known_if_records_are_missing(self, tmp_path: Path) -> None:
         lost = spent(
-            spool(tmp_path, publication(0.5, 1), health(3), health(5), hop(1, 9, "a", "b")), BEGAN, 1
+            recorded(tmp_path, publication(0.5, 1), health(3), health(5), hop(1, 9, "a", "b")), BEGAN, 1
         )
         assert lost.missing == 5 + 1, "not recorded, and a hop of what nobody has published"
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from benchmarks._measure_child import cpu_seconds, family
+from tests.model.measured_tables import write_tables
 
 WINDOW = datetime(2026, 1, 1, tzinfo=UTC)
 TABLES: dict[str, list[dict[str, Any]]] = {
@@ -31,11 +32,18 @@ TABLES: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def written(folder: Path, tables: dict[str, list[dict[str, Any]]], partitioned: bool) -> Path:
+def written(folder: Path, tables: dict[str, list[dict[str, Any]]]) -> Path:
+    """Tables of the other side."""
+    folder.mkdir()
     for name, rows in tables.items():
-        place = folder / name / "part.parquet" if partitioned else folder / f"{name}.parquet"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.Table.from_pylist(rows), place)
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
+    return folder
+
+
+def measured(folder: Path, tables: dict[str, list[dict[str, Any]]]) -> Path:
+    """Tables of ours."""
+    micros = round(WINDOW.timestamp() * 1e6)
+    write_tables(folder, {name: [row | {"window": micros} for row in rows] for name, rows in tables.items()})
     return folder
 
 
@@ -43,8 +51,8 @@ def test_only_what_differs_is_counted(tmp_path: Path) -> None:
     pytest.importorskip("duckdb")
     from benchmarks._measure_equal import differences
 
-    theirs = written(tmp_path / "theirs", TABLES, False)
-    assert not any(differences(written(tmp_path / "same", TABLES, True), theirs).values())
+    theirs = written(tmp_path / "theirs", TABLES)
+    assert not any(differences(measured(tmp_path / "same", TABLES), theirs).values())
     latency = TABLES["latency"][0]
     changed = {
         **TABLES,
@@ -52,10 +60,10 @@ def test_only_what_differs_is_counted(tmp_path: Path) -> None:
         "link_load": [TABLES["link_load"][0] | {"messages": 4}],
         "latency": [latency | {"p50": 1004.0, "p99": 2050.0}],
     }
-    found = differences(written(tmp_path / "other", changed, True), theirs)
+    found = differences(measured(tmp_path / "other", changed), theirs)
     assert found == {"traffic_classes": 2, "link_load": 1, "broker_load": 0, "latency": 1, "interest": 0}
     within = {**TABLES, "latency": [latency | {"p50": 1004.0}]}
-    assert differences(written(tmp_path / "within", within, True), theirs)["latency"] == 0
+    assert differences(measured(tmp_path / "within", within), theirs)["latency"] == 0
 
 
 def test_children_and_what_they_use_are_counted() -> None:

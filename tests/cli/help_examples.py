@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pyarrow as pa
-import pyarrow.parquet as pq
 from tests.cli.cost_tables import cost_tables
 from tests.cli.test_rules_command import MINE
-from tests.measure.telemetry import network, spool
+from tests.measure.telemetry import Brokers, network
+from tests.model.measured_tables import write_tables
 
 from regraft.cli.entry import main
 from regraft.model.traffic import TrafficClass
@@ -113,12 +112,11 @@ def write_files(folder: Path) -> None:
         (folder / name).write_text(text)
     classes = [TrafficClass(frozenset(members), demand) for members, demand in DEMANDS]
     write_traffic(classes, folder / "traffic.parquet")
-    (folder / "tables" / "interest").mkdir(parents=True)
-    interest = {"broker": ["b0", "b1", "b2", "b3"], "topic": ["weather"] * 4, "role": ["subscriber"] * 4}
-    pq.write_table(pa.table(interest), folder / "tables" / "interest" / "part-0.parquet")
+    interest = [{"broker": f"b{number}", "topic": "weather", "role": "subscriber"} for number in range(4)]
+    write_tables(folder / "tables", {"interest": interest})
     trips = [(one, other, 9000.0, True) for one, other in CHAIN["links"]] + [("b0", "b3", 20000.0, False)]
     cost_tables(folder / "tables", trips)
-    spool(folder / "out" / "telemetry", "b0", network(seed=1, publications=40, brokers=4))
+    Brokers(folder / "out" / "telemetry").put_all(network(seed=1, publications=40, brokers=4))
     (folder / "padres_stockquotes").mkdir()
     (folder / "padres_stockquotes" / "YHOO.txt.gz").write_bytes(gzip.compress(QUOTE.encode()))
     chat = Path("examples", "components", "chat")

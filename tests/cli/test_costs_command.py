@@ -49,6 +49,7 @@ def test_as_json_it_says_what_was_measured_and_what_is_estimated(regraft: Run, t
 def test_tables_without_round_trips_are_refused(regraft: Run, tmp_path: Path) -> None:
     cost_tables(tmp_path / "tables", [("a", "b", None, True)])
     assert refused(regraft("costs", "tables")).startswith("tables: has no round trips: run brokers with")
-    assert "nowhere/manifest.json: there is no such file" in refused(regraft("costs", "nowhere"))
-    (tmp_path / "tables" / "link_costs" / "broken.parquet").write_text("no table")
-    assert "tables/link_costs: not Parquet" in refused(regraft("costs", "tables"))
+    assert "nowhere: has no tables of `regraft measure`" in refused(regraft("costs", "nowhere"))
+    (file,) = (tmp_path / "tables" / "link_costs").rglob("*.parquet")
+    file.write_text("no table")
+    assert ".parquet: not Parquet" in refused(regraft("costs", "tables"))

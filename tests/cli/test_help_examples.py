@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 PROGRAM = [sys.executable, "-u", "-c", "from regraft.cli import main; main()"]
 SHELL = f'set -e; regraft() {{ {shlex.join(PROGRAM)} "$@"; }}; '
-SHARED = "regraft up tree.json --heal --state state --telemetry out/telemetry"
-"""Starts the overlay that the examples about a running overlay use."""
+SHARED = "regraft up tree.json --heal --state state --telemetry s3://bucket/telemetry"
+"""Starts the overlay that the examples about a running overlay use, with its telemetry in a folder."""
 EXAMPLES = examples()
 BESIDE: tuple[str, ...] = ("broker", "topology", "pub", "sub", "apply", "rearrange", "serve", "doctor")
 BESIDE += ("brokers", "rules", "components", "znode")
@@ -90,7 +90,7 @@ def overlay(files: Path) -> Iterator[dict[str, Any]]:
     folder = files.parent / "overlay"
     shutil.copytree(files, folder, ignore=shutil.ignore_patterns("out"))
     with ExitStack() as running:
-        running.enter_context(started(SHARED, folder))
+        running.enter_context(started(SHARED.replace("s3://bucket", "out"), folder))
         found = json.loads((folder / "out" / "overlay.json").read_text())
         for line in ("plan tree.json better.json -o plan.json", "init", "components key me.pem"):
             subprocess.run([*PROGRAM, *line.split()], cwd=folder, check=True, capture_output=True)

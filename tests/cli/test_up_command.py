@@ -12,16 +12,18 @@ import pytest
 from tests.broker.io.peers import finish
 from tests.cli.conftest import Run, refused
 from tests.cli.running import CHAIN, PROGRAM, running
+from tests.segments.stored import records
 
 from regraft.broker.core import Broker, Effect
 from regraft.broker.io.configuration import Configuration
 from regraft.broker.io.journal import Journal
 from regraft.broker.io.overlay import Overlay
 from regraft.cli.up_command import _watch
+from regraft.client.sync import connect
 from regraft.model import Kind, Topology
 
 
-@pytest.mark.parametrize("options", [[], ["--processes", "--state", "state", "--telemetry", "spool"]])
+@pytest.mark.parametrize("options", [[], ["--processes", "--state", "state", "--telemetry", "telemetry"]])
 def test_brokers_run_are_listed_and_stop(folder: Path, options: list[str]) -> None:
     with running(folder, *options) as up:
         assert list(up["brokers"]) == ["a", "b", "c"]
@@ -36,6 +38,23 @@ def test_brokers_run_are_listed_and_stop(folder: Path, options: list[str]) -> No
     for row in up["brokers"].values():
         with pytest.raises(ProcessLookupError):
             os.kill(row["pid"], 0)
+
+
+@pytest.mark.parametrize("options", [[], ["--processes", "--state", "state"]])
+def test_telemetry_is_put_into_a_bucket_also_what_comes_last(
+    folder: Path, bucket: str, options: list[str]
+) -> None:
+    with running(folder, "--telemetry", f"{bucket}/live", *options) as up:
+        with connect(up["brokers"]["a"]["address"], name="desk") as desk:
+            desk.subscribe("n > 1").close()
+        with urllib.request.urlopen(up["brokers"]["a"]["metrics"]) as response:
+            assert b'regraft_telemetry_lost_total{broker="a"} 0' in response.read()
+    told = [
+        (each["broker"], each["client"], each["change"]) for each in records(f"{bucket}/live", "interest")
+    ]
+    assert told == [("a", "desk", "added"), ("a", "desk", "removed")]
+    assert (folder / (options[2:3] or ["out"])[0] / "outbox").is_dir()
+    assert not list(folder.rglob("*.parquet"))
 
 
 def test_a_table_says_what_runs_where(folder: Path) -> None:
@@ -105,6 +124,8 @@ def test_a_broker_that_gives_up_is_reported(
     [
         (["--state", "file"], "file: cannot be made into a folder"),
         (["--telemetry", "file"], "file: cannot be made into a folder"),
+        (["--telemetry", "s3://"], "s3://: is not an address of a store"),
+        (["--telemetry", "ftp://host/x"], "ftp://host/x: is not an address of a store"),
         (["--host", "192.0.2.1"], "192.0.2.1:0: cannot be listened on"),
         (["--host", "a..b"], "a..b:0: cannot be listened on"),
         (["--host", "192.0.2.1", "--processes"], "192.0.2.1:0: cannot be listened on"),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyspark
 
-from regraft.measure.session import ARCHIVE
+from regraft.measure.session import ARCHIVE, STORE
 
 HOME = Path(pyspark.__file__).parent
 QUICK = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable"
@@ -42,8 +42,9 @@ def clustered() -> dict[str, str]:
 
 
 def elsewhere() -> dict[str, str]:
-    """Processes of the cluster are not told where our source is."""
-    return {name: value for name, value in clustered().items() if name != "PYTHONPATH"}
+    """Processes of the cluster are told neither where our source is nor how to reach an object store."""
+    ours = ("PYTHONPATH", *STORE)
+    return {name: value for name, value in clustered().items() if name not in ours}
 
 
 def bare_python(folder: Path, first: str = "", without: str | None = None) -> Path:
@@ -123,7 +124,9 @@ def connect_server(folder: Path) -> Iterator[str]:
     server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
     submit = [str(HOME / "bin" / "spark-submit"), "--master", "local[2]", *CONFS, *binding, *server]
     log = folder / "connect.log"
-    with running(submit, log, PYSPARK_PYTHON=str(slow_python(folder))):
+    # What reaches the store is up to whoever starts the server.
+    reaching = {name: os.environ[name] for name in STORE if name in os.environ}
+    with running(submit, log, PYSPARK_PYTHON=str(slow_python(folder)), **reaching):
         logged(log, r"(Spark Connect server started)")
         yield f"sc://127.0.0.1:{port}"
 

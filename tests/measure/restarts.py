@@ -1,6 +1,5 @@
-"""A spool that grows while the command that follows it is killed, again and again."""
+"""Brokers that put segments while the command that follows them is killed, again and again."""
 
-import json
 import random
 import signal
 import subprocess
@@ -8,42 +7,33 @@ import time
 from pathlib import Path
 
 from tests.measure.processes import command, environment, measure
-from tests.measure.telemetry import Record, line
+from tests.measure.telemetry import WIDTH, Brokers, Record
+
+from regraft.measure.ledger import read_state
 
 TABLES = ("traffic_classes", "link_load")
 
 
 class Writer:
-    """A broker's spool that grows, is synchronised at any byte, and is rotated."""
+    """Brokers that put their segments whenever they are told to."""
 
-    def __init__(self, folder: Path, records: list[Record], chance: random.Random) -> None:
+    def __init__(self, folder: Path, records: list[Record]) -> None:
         folder.mkdir()
-        self.folder, self.chance = folder, chance
-        self.text = "".join(line(record) + "\n" for record in records).encode()
-        self.file = 0
+        self.folder = folder
+        self.left = sorted(records, key=lambda record: record["at"])
+        self._brokers = Brokers(folder)
 
-    def write(self, most: int) -> None:
-        """Some more bytes; now and then the file is finished, at the end of a line."""
-        count = min(len(self.text), self.chance.randrange(most // 2, most))
-        path = self.folder / f"b-{self.file}.ndjson.open"
-        with path.open("ab") as file:
-            file.write(self.text[:count])
-        self.text = self.text[count:]
-        if self.chance.random() < 0.3 or not self.text:
-            end = 0 if path.read_bytes().endswith(b"\n") else self.text.find(b"\n") + 1
-            with path.open("ab") as file:
-                file.write(self.text[:end])
-            self.text = self.text[end:]
-            path.rename(path.with_suffix(""))
-            self.file += 1
+    def write(self, count: int) -> None:
+        some, self.left = self.left[:count], self.left[count:]
+        self._brokers.put(some)
 
 
 def kill_again_and_again(writer: Writer, out: Path, kills: int, chance: random.Random) -> list[int]:
-    """How many commits had been begun at each kill; at the end the command ends by itself."""
+    """How many commits there were at each kill; at the end the command ends by itself."""
     arguments = (str(writer.folder), "--out", str(out), "--follow", "--tables", ",".join(TABLES))
     killed = []
     for left in range(kills, 0, -1):
-        portion = max(1000, len(writer.text) // (left * 6))
+        portion = max(10, len(writer.left) // (left * 6))
         process = subprocess.Popen(
             command(*arguments, "--spark", "local[2]"), env=environment(), stderr=subprocess.DEVNULL
         )
@@ -59,14 +49,12 @@ def kill_again_and_again(writer: Writer, out: Path, kills: int, chance: random.R
         process.send_signal(signal.SIGKILL)
         process.wait()
         killed.append(commits(out))
-    while writer.text:
-        writer.write(100_000)
+    while writer.left:
+        writer.write(1000)
     done = measure(*arguments, "--spark", "local[2]", "--stop-when-idle", "1", "--json")
     assert done.returncode == 0, done.stderr
     return killed
 
 
 def commits(out: Path) -> int:
-    """How many commits were begun."""
-    state = out / "_state.json"
-    return int(json.loads(state.read_bytes())["commit"]) if state.exists() else 0
+    return read_state(out, WIDTH).commit

@@ -3,10 +3,19 @@
 import json
 import math
 import random
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from regraft.model.store import open_store
+from regraft.protocol.telemetry import AnyRecord
+from regraft.segments.names import SegmentName, folder_of, hour_of
+from regraft.segments.writing import segment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +23,8 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 WIDTH = 60_000_000
+LIFE = 1_767_000_000_000_000
+"""When the brokers began, in microseconds."""
 
 
 def at(seconds: float) -> datetime:
@@ -135,18 +146,69 @@ def _journey(chance: random.Random, names: list[str], seq: int, seconds: float) 
     return [each | {"one_in": 7} for each in found] if seq % 3 == 1 else found
 
 
-def line(record: Record) -> str:
-    text = record["at"].strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return json.dumps(record | {"at": text})
+def parquet(folder: Path, name: str, records: Iterable[Record]) -> Path:
+    """A loose file of records, as other programs write them. A field that has a value of another type in one
+    of them is text in all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
+    from regraft.segments.schema import RECORDS
 
-def spool(folder: Path, name: str, records: Iterable[Record | str], *, open: bool = False) -> Path:
-    """A file of a broker's spool; a string stands for a line as it is."""
+    listed = list(records)
+    columns: dict[str, pa.Array] = {}
+    for field in {key: None for record in listed for key in record}:
+        cells = [record.get(field) for record in listed]
+        known = RECORDS.get_field_index(field)
+        try:
+            columns[field] = pa.array(cells, RECORDS.field(known).type if known >= 0 else None)
+        except (pa.ArrowException, TypeError, ValueError):
+            columns[field] = pa.array([_text(cell) for cell in cells], pa.string())
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / (name + (".ndjson.open" if open else ".ndjson"))
-    lines = (each if isinstance(each, str) else line(each) for each in records)
-    path.write_bytes("".join(f"{each}\n" for each in lines).encode("utf-8", "surrogateescape"))
+    path = folder / f"{name}.parquet"
+    pq.write_table(pa.table(columns), path)
     return path
+
+
+def _text(cell: Any) -> str | None:
+    if isinstance(cell, datetime):
+        return cell.strftime("%Y-%m-%d %H:%M:%S.%fZ")
+    return cell if cell is None or isinstance(cell, str) else json.dumps(cell)
+
+
+class Brokers:
+    """Brokers that put segments into a store, as ours do."""
+
+    def __init__(self, place: str | Path) -> None:
+        self.store = open_store(place)
+        self._numbers = Counter[str]()
+
+    def put(self, records: Iterable[Record]) -> list[str]:
+        """A segment of each broker; their names."""
+        by_broker = defaultdict[str, list[Record]](list)
+        for record in records:
+            by_broker[record["broker"]].append(record)
+        names = []
+        for broker, own in by_broker.items():
+            self._numbers[broker] += 1
+            told = [msgspec.convert(_told(record), AnyRecord) for record in own]
+            name = SegmentName(
+                folder_of(broker), hour_of(max(each.at for each in told)), LIFE, self._numbers[broker]
+            )
+            self.store.put(name.path, segment(broker, told))
+            names.append(name.path)
+        return names
+
+    def put_all(self, records: Iterable[Record], seconds: float = 10.0) -> None:
+        """Segments of so many seconds, in the order of time."""
+        ordered = sorted(records, key=lambda record: record["at"])
+        for _, some in groupby(ordered, lambda record: (record["at"] - START) // timedelta(seconds=seconds)):
+            self.put(some)
+
+
+def _told(record: Record) -> Record:
+    micros = (record["at"] - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    measured: Record = {"round_trips": {}, "delivery_rates": {}} if record["kind"] == "health" else {}
+    return measured | record | {"at": micros}
 
 
 def clean(spark: "SparkSession", records: Iterable[Record], width: int = WIDTH) -> "DataFrame":

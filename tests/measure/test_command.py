@@ -7,7 +7,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from regraft.cli.entry import main
 
@@ -46,19 +48,19 @@ def refused(done: Done, *words: str) -> None:
 
 
 @pytest.fixture
-def spools(tmp_path: Path) -> Path:
+def telemetry(tmp_path: Path) -> Path:
     (tmp_path / "in").mkdir()
     return tmp_path / "in"
 
 
 def test_without_java_measuring_is_refused_in_one_line_and_leaves_no_snapshot(
-    regraft: Regraft, spools: Path, monkeypatch: pytest.MonkeyPatch
+    regraft: Regraft, telemetry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = spools.parent / "out"
-    refused(regraft("measure", str(spools), "--out", str(out)), "Java 17")
+    out = telemetry.parent / "out"
+    refused(regraft("measure", str(telemetry), "--out", str(out)), "Java 17")
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    refused(regraft("measure", str(spools), "--out", str(out)), "Java 17")
-    assert not (out / "current").exists()
+    refused(regraft("measure", str(telemetry), "--out", str(out)), "Java 17")
+    assert not list(out.iterdir())
 
 
 def test_without_java_planning_works(tmp_path: Path) -> None:
@@ -95,34 +97,36 @@ def test_without_java_planning_works(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_option_is_refused_in_one_line(
-    regraft: Regraft, spools: Path, options: list[str], words: list[str]
+    regraft: Regraft, telemetry: Path, options: list[str], words: list[str]
 ) -> None:
-    refused(regraft("measure", str(spools), "--out", str(spools.parent / "out"), *options), *words)
+    refused(regraft("measure", str(telemetry), "--out", str(telemetry.parent / "out"), *options), *words)
 
 
-def test_a_wrong_source_or_output_is_refused_in_one_line(regraft: Regraft, spools: Path) -> None:
-    out = spools.parent / "out"
-    refused(regraft("measure", str(spools / "none"), "--out", str(out)), "no such file or folder")
-    (spools / "x.txt").write_text("")
-    refused(regraft("measure", str(spools / "x.txt"), "--out", str(out)), ".ndjson")
-    (spools.parent / "file").write_text("")
-    refused(regraft("measure", str(spools), "--out", str(spools.parent / "file")), "cannot be written")
-    refused(regraft("measure", str(spools), "--out", "/proc/none"), "/proc/none", "cannot be written")
+def test_a_wrong_source_or_output_is_refused_in_one_line(regraft: Regraft, telemetry: Path) -> None:
+    out = telemetry.parent / "out"
+    refused(regraft("measure", str(telemetry / "none"), "--out", str(out)), "no such file or folder")
+    (telemetry / "x.txt").write_text("")
+    refused(regraft("measure", str(telemetry / "x.txt"), "--out", str(out)), ".parquet")
+    (telemetry.parent / "file").write_text("")
+    refused(regraft("measure", str(telemetry), "--out", str(telemetry.parent / "file")), "cannot be written")
+    refused(regraft("measure", str(telemetry), "--out", "/proc/none"), "/proc/none", "cannot be written")
 
 
-@pytest.mark.parametrize("name", ["snapshots/mine.txt", "interest/a.csv", "manifest.json"])
-def test_what_others_have_in_the_output_folder_stays(regraft: Regraft, spools: Path, name: str) -> None:
-    out = spools.parent / "out"
+@pytest.mark.parametrize("name", ["interest/a.csv", "history/mine.txt", "_state"])
+def test_what_others_have_in_the_output_folder_stays(regraft: Regraft, telemetry: Path, name: str) -> None:
+    out = telemetry.parent / "out"
     (out / name).parent.mkdir(parents=True, exist_ok=True)
     (out / name).write_text("of somebody else")
     refused(
-        regraft("measure", str(spools), "--out", str(out)), name.split("/", maxsplit=1)[0], "is not of a run"
+        regraft("measure", str(telemetry), "--out", str(out)),
+        name.split("/", maxsplit=1)[0],
+        "is not of a run",
     )
     assert (out / name).read_text() == "of somebody else"
 
 
-def test_an_output_of_another_version_is_refused_in_one_line(regraft: Regraft, spools: Path) -> None:
-    out = spools.parent / "out"
-    out.mkdir()
-    (out / "_state.json").write_text('{"version": 99, "width": 60000000}')
-    refused(regraft("measure", str(spools), "--out", str(out)), "schema version 99")
+def test_an_output_of_another_version_is_refused_in_one_line(regraft: Regraft, telemetry: Path) -> None:
+    out = telemetry.parent / "out"
+    state = pa.table({"epoch": [1], "state": ['{"version": 99, "width": 60000000}']})
+    write_deltalake(out / "_state", state)
+    refused(regraft("measure", str(telemetry), "--out", str(out)), "schema version 99")

@@ -1,5 +1,5 @@
 """The same code on a standalone cluster and through Spark Connect gives the snapshot of the records, with the
-commands of the guide, and although the workers' Python does not find our package."""
+commands of the guide, from and to an object store, although the workers' Python does not find our package."""
 
 import json
 import platform
@@ -13,7 +13,7 @@ import pytest
 from tests.measure import oracle
 from tests.measure.processes import CONFS, bare_python, cluster, connect_server, elsewhere, measure
 from tests.measure.snapshots import table
-from tests.measure.telemetry import network, spool
+from tests.measure.telemetry import Brokers, health, network, parquet
 
 from regraft.model.snapshot import Counts
 
@@ -26,25 +26,29 @@ COUNTS = Counts(read=len(RECORDS) + 11, kept=len(RECORDS), rejected=1, duplicate
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
-    """The records, ten of them twice, and an invalid line."""
-    spool(tmp_path / "spool", "b-1", [*RECORDS[:100], "{", *RECORDS[90:100]])
-    spool(tmp_path / "spool", "b-2", RECORDS[100:])
-    return tmp_path / "spool"
+def store(bucket: str, tmp_path: Path) -> str:
+    """A bucket with the records, ten of them twice, and an invalid one."""
+    brokers = Brokers(f"{bucket}/telemetry")
+    brokers.put_all(RECORDS)
+    brokers.put([health("b1", 300.0, round_trips={}) | {"memory": -1}])
+    again = parquet(tmp_path / "again", "again", RECORDS[90:100])
+    brokers.store.put(again.name, again.read_bytes())
+    return bucket
 
 
-def guided(address: str) -> list[str]:
-    """The options and arguments of the guide's command for this kind of address, with the address itself."""
+def guided(address: str, store: str) -> list[str]:
+    """The options and arguments of the guide's command for this kind of address, with ours."""
     kind = address.partition("://")[0]
     (line,) = re.findall(rf"^regraft measure (.* --spark {kind}://.*)$", GUIDE.read_text(), re.MULTILINE)
-    return [address if word.startswith(f"{kind}://") else word for word in shlex.split(line)]
+    words = [address if word.startswith(f"{kind}://") else word for word in shlex.split(line)]
+    return [word.replace("s3://regraft", store) for word in words]
 
 
 TABLES = ("traffic_classes", "interest", "link_load", "broker_load", "latency")
 """One of each kind: sets, lists, sums, rates, quantiles."""
 
 
-def assert_tables(answer: str, out: Path) -> None:
+def assert_tables(answer: str, out: str) -> None:
     """What the command has counted, and the tables that it has written, are those of the records."""
     counts: dict[str, Any] = json.loads(answer)["counts"]
     assert Counts(**counts) == COUNTS
@@ -52,10 +56,10 @@ def assert_tables(answer: str, out: Path) -> None:
         oracle.assert_table(name, table(out, name), RECORDS)
 
 
-def test_a_master_with_two_workers_gives_the_tables_of_the_records(source: Path, tmp_path: Path) -> None:
+def test_a_master_with_two_workers_gives_the_tables_of_the_records(store: str, tmp_path: Path) -> None:
     python, lacking = bare_python(tmp_path), bare_python(tmp_path, without="msgspec")
     with cluster(tmp_path) as address:
-        there = (*guided(address), *CONFS, "--json", "--tables", ",".join(TABLES))
+        there = (*guided(address, store), *CONFS, "--json", "--tables", ",".join(TABLES))
         refused = measure(*there, python=lacking, folder=tmp_path)
         done = measure(*there, python=python, folder=tmp_path)
         log = (tmp_path / "master.log").read_text()
@@ -69,7 +73,7 @@ def test_a_master_with_two_workers_gives_the_tables_of_the_records(source: Path,
     assert "-Xmx512M" in (tmp_path / "worker0.log").read_text(), (
         "the executors have the memory that --conf says"
     )
-    assert_tables(done.stdout, tmp_path / "tables")
+    assert_tables(done.stdout, f"{store}/tables")
 
 
 def test_the_python_of_these_workers_does_not_find_our_package(tmp_path: Path) -> None:
@@ -84,21 +88,21 @@ def test_the_python_of_these_workers_does_not_find_our_package(tmp_path: Path) -
 
 
 def test_spark_connect_gives_the_tables_of_the_records_as_a_batch_and_as_a_stream(
-    source: Path, tmp_path: Path
+    store: str, tmp_path: Path
 ) -> None:
     with connect_server(tmp_path) as address:
         there = ("--spark", address, "--json", "--tables", ",".join(TABLES))
-        guide = (*guided(address), "--json", "--tables", ",".join(TABLES))
+        guide = (*guided(address, store), "--json", "--tables", ",".join(TABLES))
         fixed = measure(
-            str(source), "--out", str(tmp_path / "none"), *there, "--conf", "spark.ui.enabled=true"
+            f"{store}/telemetry", "--out", f"{store}/none", *there, "--conf", "spark.ui.enabled=true"
         )
         batch = measure(*guide, "--conf", "spark.sql.shuffle.partitions=1", folder=tmp_path)
         follow = ("--follow", "--stop-when-idle", "2")
-        stream = measure(str(source), "--out", str(tmp_path / "stream"), *there, *follow)
+        stream = measure(f"{store}/telemetry", "--out", f"{store}/stream", *there, *follow)
     assert (fixed.returncode, fixed.stdout) == (2, "")
     assert fixed.stderr.count("\n") == 1
     assert "spark.ui.enabled: the server that runs already does not take it" in fixed.stderr
     assert (batch.returncode, stream.returncode) == (0, 0), batch.stderr + stream.stderr
     assert (tmp_path / "slow").exists()  # a process of the stream was too slow for Spark, and began again
-    assert_tables(batch.stdout, tmp_path / "tables")
-    assert_tables(stream.stdout, tmp_path / "stream")
+    assert_tables(batch.stdout, f"{store}/tables")
+    assert_tables(stream.stdout, f"{store}/stream")

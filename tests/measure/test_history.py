@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.measure.telemetry import START, Record, delivery, health, publication, spool
+from tests.measure.telemetry import START, Record, delivery, health, parquet, publication
 
 from regraft.estate.regraft.expecting import Expecting, kept_hours
 from regraft.estate.regraft.tables import read_window
@@ -99,7 +99,7 @@ def test_hours_are_summed_up_once_they_are_over_and_outlive_their_windows(
     source = tmp_path / "in"
 
     def written(name: str, some: list[Record]) -> None:
-        spool(source, name, in_order(some))
+        parquet(source, name, in_order(some))
 
     early = [record for record in records if record["at"].timestamp() < BEGIN + 2.2 * HOUR]
     written("x-1", early)
@@ -132,7 +132,7 @@ def half_a_day(
     for hour in range(HOURS):
         for minute in (3, 18, 33, 48):
             records += talk(hour, minute, 4 + hour, "b" if hour % 2 else "c")
-    spool(folder / "in", "x-1", in_order(records))
+    parquet(folder / "in", "x-1", in_order(records))
     out = measured(spark, folder)
     snapshot = read_snapshot(out)
     starts = range(BEGIN, BEGIN + HOURS * HOUR, WIDTH)
@@ -157,22 +157,21 @@ def test_a_forecast_after_a_restart_is_the_one_without_and_knows_only_what_was_b
     assert replace(windows[5], forecast=None) == windows[5]
 
 
-def test_windows_that_the_loop_has_missed_are_taken_from_the_tables_and_a_torn_hour_is_left_out(
+def test_windows_that_the_loop_has_missed_are_taken_from_the_tables_and_torn_hours_are_left_out(
     half_a_day: tuple[Path, list[MeasuredWindow]], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole, windows = half_a_day
     out = tmp_path / "tables"
-    shutil.copytree(whole, out, symlinks=True)
+    shutil.copytree(whole, out)
     always, sometimes = Expecting(out, WIDTH, 4, 2), Expecting(out, WIDTH, 4, 2)
     forecasts = [always.after(window).forecast for window in windows]
     for number in (0, 1, 5, 20, 47):
         assert sometimes.after(windows[number]).forecast == forecasts[number]
-    (file,) = min((out / "history").glob("hour=*")).glob("*.parquet")
+    assert [each.hour for each in kept_hours(out, FIRST + HOURS)] == list(range(FIRST, FIRST + HOURS - 1))
+    (file,) = (out / "history").glob("date=*/*.parquet")
     file.write_bytes(file.read_bytes()[:20])
-    (out / "history" / "hour=never").mkdir()
-    known = list(kept_hours(out, FIRST + HOURS))
-    assert [each.hour for each in known] == list(range(FIRST + 1, FIRST + HOURS - 1))
-    assert "cannot be read, and is left out of forecasts" in caplog.text
+    assert list(kept_hours(out, FIRST + HOURS)) == []
+    assert "cannot be read, and forecasts do without them" in caplog.text
     assert Expecting(out, WIDTH, 4, 2).after(windows[-1]).forecast is not None
 
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from tests.broker.io.peers import finish
@@ -15,7 +15,10 @@ from tests.measure.snapshots import table
 from regraft.client import Event, connect
 from regraft.model import Topology
 from regraft.model.plan_files import write_plan
+from regraft.model.store import open_store
 from regraft.protocol.sampling import sample
+from regraft.protocol.telemetry import Delivery, Hop, Interest, Publication
+from regraft.segments.reading import records_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,6 +33,7 @@ IDLE = ["d", "e"]
 MESH = {"kind": "mesh", "brokers": ["a", "b", "c", "d", "e"], "links": [*PAIRS, IDLE]}
 ONE_IN, MANY = 4, 2000
 Row = tuple[Any, ...]
+R = TypeVar("R", Hop, Delivery, Interest, Publication)
 
 
 async def regraft(folder: Path, *arguments: str) -> Any:
@@ -42,13 +46,11 @@ async def regraft(folder: Path, *arguments: str) -> Any:
     return json.loads(said)
 
 
-def spooled(folder: Path, kind: str) -> list[dict[str, Any]]:
-    """The whole lines of that kind, also of files that are being written."""
-    found = []
-    for path in sorted(folder.glob("*.ndjson*")):
-        text = path.read_text()
-        found += [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
-    return [record for record in found if record["kind"] == kind]
+def recorded(folder: Path, kind: type[R]) -> list[R]:
+    """The records of that kind in all segments."""
+    store = open_store(folder / "telemetry")
+    names = [str(path.relative_to(store.place)) for path in Path(store.place).glob("*/*/*.parquet")]
+    return [record for name in names for record in records_of(store, name) if isinstance(record, kind)]
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -63,14 +65,13 @@ def address(up: dict[str, Any], broker: str) -> str:
 def measured(spark: "SparkSession", folder: Path, *tables: str) -> Path:
     from regraft.measure.run import Job, run
 
-    run(Job(folder / "spool", folder / "tables", YEAR, tables=frozenset(tables)), spark)
+    run(Job(folder / "telemetry", folder / "tables", YEAR, tables=frozenset(tables)), spark)
     return folder / "tables"
 
 
-def sent_under_a_change(spool: Path) -> bool:
+def sent_under_a_change(folder: Path) -> bool:
     """Whether a broker has recorded a hop that belongs to a change of links."""
-    lines = (line for path in spool.glob("*.ndjson*") for line in path.read_text().splitlines())
-    return any('"kind":"hop"' in line and '"transformation":"' in line for line in lines)
+    return any(hop.transformation is not None for hop in recorded(folder, Hop))
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +110,7 @@ def changed_tree(
             outcome = await regraft(folder, "apply", "plan.json", "--canaries", "0")
             over.set()
             await publishing
-            while not sent_under_a_change(folder / "spool"):  # what is consumed before counts as `before`
+            while not sent_under_a_change(folder):  # what is consumed before counts as `before`
                 await asyncio.sleep(0.05)
             taken = [(await anext(subscription)).attributes["n"] for _ in range(sent - 50)]
             subscription.confirm()
@@ -117,7 +118,7 @@ def changed_tree(
             assert outcome["goal"]
             return str(outcome["run"])
 
-    with running(folder, "--agents", "--telemetry", "spool") as up:
+    with running(folder, "--agents", "--telemetry", "telemetry") as up:
         run = finish(scenario(up), SECONDS)
     wanted = ("transformations", "queue_growth", "latency", "link_load", "topic_popularity")
     out = measured(spark, folder, *wanted)
@@ -178,14 +179,13 @@ async def _mesh_traffic(up: dict[str, Any], folder: Path, spark: "SparkSession")
             await anext(only)
         only.confirm()
         await sending
-        spool = folder / "spool"
-        await until(lambda: bool(spooled(spool, "publication")))
-        keeps = sample(spooled(spool, "publication")[0]["publisher"], ONE_IN)
+        await until(lambda: bool(recorded(folder, Publication)))
+        keeps = sample(recorded(folder, Publication)[0].publisher, ONE_IN)
         sampled = [seq for seq in range(2, MANY + 2) if keeps(seq)]
         await until(
             lambda: (
-                sorted(each["seq"] for each in spooled(spool, "delivery") if each["seq"] > 1) == sampled
-                and len(spooled(spool, "interest")) == 5
+                sorted(each.seq for each in recorded(folder, Delivery) if each.seq > 1) == sampled
+                and len(recorded(folder, Interest)) >= 5
             )
         )
         wanted = ("interest", "traffic_classes", "topic_popularity", "link_load")
@@ -206,7 +206,9 @@ async def _mesh_traffic(up: dict[str, Any], folder: Path, spark: "SparkSession")
 def test_a_mesh_is_designed_from_what_was_measured_of_it_and_a_sample_is_scaled_back(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    with running(tmp_path, "--agents", "--telemetry", "spool", "--sample", str(ONE_IN), topology=MESH) as up:
+    with running(
+        tmp_path, "--agents", "--telemetry", "telemetry", "--sample", str(ONE_IN), topology=MESH
+    ) as up:
         seen = finish(_mesh_traffic(up, tmp_path, spark), SECONDS)
     out = tmp_path / "tables"
     held = set(table(out, "interest", "broker", "role", "topic"))

@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import pytest
 from tests.measure.snapshots import table
-from tests.measure.telemetry import at
+from tests.measure.telemetry import LIFE, at
 from tests.measure.test_run import measured
 
 from regraft.model.snapshot import Counts
+from regraft.model.store import open_store
 from regraft.protocol.telemetry import Delivery, Health, Hop, Interest, Publication
+from regraft.segments.names import SegmentName
+from regraft.segments.writing import segment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def micros(seconds: float) -> int:
+    return round(at(seconds).timestamp() * 1e6)
+
 
 DOCUMENT = Path(__file__).parents[2] / "docs/reference/files.md"
 TEXTS, NUMBERS = "map<string,string>", "map<string,double>"
@@ -37,7 +45,7 @@ def test_the_schema_for_spark_is_derived_from_the_records() -> None:
 
 
 def test_required_fields_limits_and_words_are_derived_from_the_records() -> None:
-    from regraft.measure.record_fields import COLUMNS, REQUIRED
+    from regraft.protocol.record_fields import COLUMNS, REQUIRED
 
     assert REQUIRED == {
         "publication": ("publisher", "seq", "size"),
@@ -52,27 +60,21 @@ def test_required_fields_limits_and_words_are_derived_from_the_records() -> None
     assert words == {"role": ("publisher", "subscriber"), "change": ("added", "removed")}
 
 
-def test_the_schema_for_arrow_is_derived_from_the_records() -> None:
-    from regraft.measure.plain_frequent import PLAIN
+def test_the_schema_of_segments_is_that_for_spark() -> None:
+    from pyspark.sql.pandas.types import to_arrow_schema
 
-    assert [(field.name, str(field.type)) for field in PLAIN] == [
-        *(("v", "int32"), ("kind", "string"), ("at", "timestamp[us, tz=UTC]"), ("broker", "string")),
-        *(("one_in", "int64"), ("publisher", "string"), ("seq", "int64")),
-        *(("from", "string"), ("to", "string"), ("queue", "int64"), ("transformation", "string")),
-        *(("subscriber", "string"), ("latency", "int64")),
-    ]
-
-
-def test_every_schema_has_all_that_a_field_can_hold() -> None:
-    from regraft.measure.plain_frequent import ARROW
-    from regraft.measure.record_fields import Holds
-    from regraft.measure.schemas import SPARK
+    from regraft.measure.schemas import RECORDS, SPARK
+    from regraft.protocol.record_fields import Holds
+    from regraft.segments.schema import ARROW
+    from regraft.segments.schema import RECORDS as OF_SEGMENTS
 
     assert ARROW.keys() == SPARK.keys() == set(Holds)
+    for ours, theirs in zip(OF_SEGMENTS, to_arrow_schema(RECORDS, timezone="UTC"), strict=True):
+        assert (ours.name, str(ours.type)) == (theirs.name, str(theirs.type))
 
 
 def test_a_field_that_is_added_to_a_record_is_derived_and_one_of_an_unknown_type_is_refused() -> None:
-    from regraft.measure.record_fields import Holds, RecordField, fields_of
+    from regraft.protocol.record_fields import Holds, RecordField, fields_of
 
     class More(Delivery, tag="more", frozen=True, kw_only=True):
         added: Annotated[int, msgspec.Meta(extra={"least": 2})]
@@ -88,16 +90,8 @@ def test_a_field_that_is_added_to_a_record_is_derived_and_one_of_an_unknown_type
         fields_of(Unknown)
 
 
-def test_brokers_write_the_fields_in_this_order() -> None:
-    hop = Hop(at=at(1.5), broker="b1", publisher="p", seq=1, from_="b1", to="b2", queue=0, one_in=7)
-    assert msgspec.json.encode(hop) == (
-        b'{"kind":"hop","v":1,"at":"2026-01-05T12:00:01.500000Z","broker":"b1","one_in":7,'
-        b'"publisher":"p","seq":1,"from":"b1","to":"b2","queue":0,"transformation":null}'
-    )
-
-
 def test_the_reference_lists_every_field() -> None:
-    from regraft.measure.record_fields import COMMON, FIELDS
+    from regraft.protocol.record_fields import COMMON, FIELDS
 
     lines = DOCUMENT.read_text().splitlines()
     for kind, fields in FIELDS.items():
@@ -107,10 +101,10 @@ def test_the_reference_lists_every_field() -> None:
 
 
 @pytest.mark.slow
-def test_records_as_brokers_encode_them_are_kept(spark: "SparkSession", tmp_path: Path) -> None:
+def test_records_in_segments_as_brokers_write_them_are_kept(spark: "SparkSession", tmp_path: Path) -> None:
     seen = [
         Publication(
-            at=at(1),
+            at=micros(1),
             broker="b1",
             publisher="p",
             seq=1,
@@ -119,13 +113,13 @@ def test_records_as_brokers_encode_them_are_kept(spark: "SparkSession", tmp_path
             strings={"topic": "t"},
             size=9,
         ),
-        Hop(at=at(1.1), broker="b1", publisher="p", seq=1, from_="b1", to="b2", queue=0),
-        Delivery(at=at(1.2), broker="b2", publisher="p", seq=1, subscriber="s", latency=200_000),
+        Hop(at=micros(1.1), broker="b1", publisher="p", seq=1, from_="b1", to="b2", queue=0),
+        Delivery(at=micros(1.2), broker="b2", publisher="p", seq=1, subscriber="s", latency=200_000),
         Interest(
-            at=at(0.5), broker="b2", client="s", role="subscriber", filter="topic = 't'", change="added"
+            at=micros(0.5), broker="b2", client="s", role="subscriber", filter="topic = 't'", change="added"
         ),
         Health(
-            at=at(2),
+            at=micros(2),
             broker="b1",
             cpu=0.1,
             memory=5,
@@ -137,8 +131,10 @@ def test_records_as_brokers_encode_them_are_kept(spark: "SparkSession", tmp_path
             not_recorded=0,
         ),
     ]
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "b1-1.ndjson").write_bytes(msgspec.json.Encoder().encode_lines(seen))
+    store = open_store(tmp_path / "in")
+    for broker in ("b1", "b2"):
+        name = SegmentName(broker, "2026-01-05T12", LIFE, 1)
+        store.put(name.path, segment(broker, [record for record in seen if record.broker == broker]))
     wanted = frozenset({"traffic_classes", "interest", "link_costs"})
     ran = measured(spark, tmp_path / "in", tmp_path / "out", wanted)
     assert ran.counts == Counts(read=5, kept=5)

@@ -12,9 +12,8 @@ import regraft
 from regraft.measure.shipping import HINT, NEEDED, archive
 
 IMPORTED = (
-    *("regraft.measure.spool_source", "regraft.measure.follow", "regraft.measure.counting.classes"),
-    *("regraft.measure.counting.hops", "regraft.measure.counting.deliveries"),
-    *("regraft.measure.counting.brokers", "regraft.measure.transforms.filter_similarity"),
+    *("regraft.measure.stored_files", "regraft.measure.follow", "regraft.measure.looking"),
+    *("regraft.measure.lake", "regraft.measure.transforms.filter_similarity"),
     *("regraft.measure.transforms.filters", "regraft.broker.core.mesh_streams", "regraft.filters"),
 )
 """What workers load for functions of ours, and what these functions import."""

@@ -36,6 +36,8 @@ def records() -> list[Record]:
 def computed(spark: "SparkSession", records: list[Record]) -> Iterator[Tables]:
     from regraft.measure.members import Brokers
     from regraft.measure.tables import Asked, Kept, compute
+    from regraft.measure.transforms.filters import filters_read
+    from regraft.measure.transforms.interest import interest
 
     table = clean(spark, records).cache()
     starts = sorted({oracle.window(record, WIDTH) for record in records})
@@ -44,9 +46,12 @@ def computed(spark: "SparkSession", records: list[Record]) -> Iterator[Tables]:
     names = {record["broker"] for record in records}
     windows = [start + begin for start in starts]
     found: dict[str, DataFrame] = {}
+    held = interest(interests, filters_read(interests), WIDTH).cache()
+    found["interest"] = held
     with Kept(Asked(WIDTH), found.__setitem__) as kept:
-        compute(kept, traffic, lambda: interests, Brokers.of(names), windows)
+        compute(kept, traffic, held, Brokers.of(names), windows)
         yield {name: rows(each) for name, each in found.items()}
+    held.unpersist()
     table.unpersist()
 
 

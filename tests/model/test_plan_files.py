@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.model.measured_tables import write_tables
 
 from regraft.model import Action, ActionCosts, BadInput, Bounds, Plan, Proof, Topology
 from regraft.model.cost_files import costs_from, read_costs
@@ -149,20 +150,16 @@ def test_interest_is_grouped_by_topic(tmp_path: Path) -> None:
 
 
 def test_the_measured_table_is_interest_as_it_is(tmp_path: Path) -> None:
-    """As Spark writes it, with a folder for each window: rows that have ended do not count, publishers do."""
-    now: dict[str, list[Any]] = {
-        "broker": ["a", "b", "c"],
-        "role": ["publisher", "subscriber", "subscriber"],
-        "topic": ["t", "t", "t"],
-        "until": [None, None, datetime(2026, 1, 5, tzinfo=UTC)],
-    }
-    later: dict[str, list[Any]] = {"broker": ["c"], "role": ["subscriber"], "topic": ["u"], "until": [None]}
-    for start, rows in (("12%3A00%3A00", now), ("12%3A01%3A00", later)):
-        folder = tmp_path / "interest" / f"window=2026-01-05 {start}"
-        folder.mkdir(parents=True)
-        columns = rows | {"until": pa.array(rows["until"], pa.timestamp("us", tz="UTC"))}
-        pq.write_table(pa.table(columns), folder / "part.parquet")
-    assert read_interest(tmp_path / "interest") == {"t": {"a", "b"}, "u": {"c"}}
+    """Rows that have ended do not count, publishers do."""
+    ended = datetime(2026, 1, 5, tzinfo=UTC)
+    rows: list[dict[str, Any]] = [
+        {"broker": "a", "role": "publisher", "topic": "t", "until": None},
+        {"broker": "b", "role": "subscriber", "topic": "t", "until": None},
+        {"broker": "c", "role": "subscriber", "topic": "t", "until": ended},
+        {"window": 60_000_000, "broker": "c", "role": "subscriber", "topic": "u", "until": None},
+    ]
+    write_tables(tmp_path / "tables", {"interest": rows})
+    assert read_interest(tmp_path / "tables" / "interest") == {"t": {"a", "b"}, "u": {"c"}}
     (tmp_path / "interest.csv").write_text("broker,topic,until\na,t,\nb,t,2026-01-05\n")
     assert read_interest(tmp_path / "interest.csv") == {"t": {"a"}}
 

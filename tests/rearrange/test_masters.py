@@ -2,13 +2,12 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 
-import msgspec
 import pytest
 from tests.deploy.agents_at_work import TOKEN, AtWork
 from tests.deploy.fake_agents import FakeAgents, start_overlay, within
@@ -25,10 +24,13 @@ from regraft.deploy.execute import execute
 from regraft.deploy.journal import topology_of
 from regraft.deploy.records import Current
 from regraft.model import Action, Topology
+from regraft.model.store import open_store
 from regraft.protocol.telemetry import Hop
 from regraft.rearrange.deploying import LiveOverlay, deploy_shifts
 from regraft.rearrange.masters import Pace, Rearranged, Rearranging
-from regraft.rearrange.spool_views import Spools
+from regraft.rearrange.segment_views import Segments
+from regraft.segments.names import SegmentName, hour_of
+from regraft.segments.writing import segment
 
 QUICK = Pace(delta_t=0.7, settled=0.3, patience=10.0)
 
@@ -53,8 +55,8 @@ async def rearranging(masters: Rearranging) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def brokers(hosts: str, layout: Layout, tree: Topology, spool: Path) -> AsyncIterator[AtWork]:
-    telemetry = Telemetry(spool, sync_seconds=0.05)
+async def brokers(hosts: str, layout: Layout, tree: Topology, place: Path) -> AsyncIterator[AtWork]:
+    telemetry = Telemetry(place, segment_seconds=0.05)
     base = Configuration("", control=("127.0.0.1", 0), control_token=TOKEN, telemetry=telemetry)
     overlay = Overlay(tree, lambda id, near: replace(base, broker=id, neighbours=near))
     async with await Coord.connect(hosts) as coord, overlay:
@@ -105,7 +107,7 @@ def test_masters_at_two_ends_rearrange_at_once_and_nothing_is_lost(hosts: str, t
             flows = [Flow(work, "left", "a", "c"), Flow(work, "right", "f", "h")]
             ended = asyncio.Event()
             live = LiveOverlay(work.coord, layout, verify)
-            masters = Rearranging(names, live, Spools(tmp_path), pace=QUICK, tell=done.append)
+            masters = Rearranging(names, live, Segments(open_store(tmp_path)), pace=QUICK, tell=done.append)
             async with asyncio.TaskGroup() as group:
                 for flow in flows:
                     group.create_task(flow.run(ended))
@@ -124,19 +126,17 @@ def test_masters_at_two_ends_rearrange_at_once_and_nothing_is_lost(hosts: str, t
 # Agents that only pretend: what the brokers have seen is written by hand
 
 
-def spooled(folder: Path, *way: str, count: int = 5) -> None:
-    """Publications that have just gone this way."""
-    now = datetime.now(UTC)
-    with (folder / f"{way[0]}-1.ndjson").open("ab") as file:
-        for seq in range(count):
-            for one, other in pairwise(way):
-                hop = Hop(at=now, broker=one, publisher=f"{way} {now}", seq=seq, from_=one, to=other, queue=0)
-                file.write(msgspec.json.encode(hop) + b"\n")
-
-
-async def keep_spooling(folder: Path, *way: str) -> None:
-    while True:
-        spooled(folder, *way)
+async def keep_recording(place: Path, *way: str) -> None:
+    """Publications that have just gone this way, again and again."""
+    store, life = open_store(place), time.time_ns() // 1000
+    for number in count(1):
+        now = time.time_ns() // 1000
+        for one, other in pairwise(way):
+            hops = [
+                Hop(at=now, broker=one, publisher=f"{way} {now}", seq=seq, from_=one, to=other, queue=0)
+                for seq in range(5)
+            ]
+            store.put(SegmentName(one, hour_of(life), life, number).path, segment(one, hops))
         await asyncio.sleep(0.1)
 
 
@@ -147,8 +147,10 @@ def test_a_master_waits_until_its_neighbourhood_is_free(hosts: str, tmp_path: Pa
             await start_overlay(coord, layout, CHAIN)
             lease = await acquire(coord, layout.lock("broker", "c"), "somebody else")
             assert isinstance(lease, Lease)
-            traffic = asyncio.create_task(keep_spooling(tmp_path, "a", "b", "c"))
-            masters = Rearranging("b", LiveOverlay(coord, layout, verify), Spools(tmp_path), pace=QUICK)
+            traffic = asyncio.create_task(keep_recording(tmp_path, "a", "b", "c"))
+            masters = Rearranging(
+                "b", LiveOverlay(coord, layout, verify), Segments(open_store(tmp_path)), pace=QUICK
+            )
             async with rearranging(masters):
                 await asyncio.sleep(2.5 * QUICK.delta_t)
                 assert links_of(await topology(coord, layout)) == links_of(CHAIN)

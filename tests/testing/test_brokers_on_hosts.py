@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.segments.stored import records
 
 from regraft.broker.io.__main__ import to_json
 from regraft.broker.io.configuration import Allowed, Configuration, Telemetry
@@ -45,7 +46,7 @@ def told(hosts: list[LabHost]) -> list[tuple[int, str, list[str]]]:
             port=PORT,
             state=host.folder,
             allowed=HASTY,
-            telemetry=Telemetry(host.folder / "spool", health_seconds=0.5, sync_seconds=0.1),
+            telemetry=Telemetry(host.folder / "telemetry", health_seconds=0.5, segment_seconds=0.1),
         )
         brokers.append((host.first_process, str(host.folder), [to_json(configuration), addresses]))
     return brokers
@@ -127,11 +128,8 @@ def test_a_partition_that_heals_loses_repeats_and_reorders_nothing() -> None:
 
 
 def health(host: LabHost) -> list[dict[str, Any]]:
-    """The health records of the broker on this host, up to the last whole line."""
-    lines: list[str] = []
-    for file in sorted((host.folder / "spool").glob("*.ndjson*")):
-        lines += file.read_text().rpartition("\n")[0].splitlines()
-    return [record for record in map(json.loads, lines) if record["kind"] == "health"]
+    """The health records of the broker on this host."""
+    return records(host.folder / "telemetry", "health")
 
 
 def least_round_trips(hosts: list[LabHost]) -> dict[tuple[str, str], float]:

@@ -19,7 +19,7 @@ SHOWN = 20
 
 
 @click.command(cls=Command)
-@click.argument("tables", type=FILE)
+@click.argument("tables")
 @click.option(
     "-o", "--output", type=FILE, metavar="NETWORK", help="Write a network file: possible links, costs."
 )
@@ -27,7 +27,7 @@ SHOWN = 20
     "--all", "everything", is_flag=True, help=f"Show all pairs, not the {SHOWN} cheapest new links."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def costs(tables: Path, output: Path | None, everything: bool, as_json: bool) -> None:
+def costs(tables: str, output: Path | None, everything: bool, as_json: bool) -> None:
     """Say what links cost, as measured.
 
     TABLES is what `regraft measure` has written. Brokers with --telemetry measure the round trip to their

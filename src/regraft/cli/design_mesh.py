@@ -47,7 +47,7 @@ MORE = """
     \b
     Example:
       regraft design {method} --interest interest.csv -o mesh.json --draw mesh.svg
-      regraft design {method} --interest tables/interest --topology now.json -o mesh.json
+      regraft design {method} --interest tables --topology now.json -o mesh.json
 """
 
 
@@ -56,7 +56,7 @@ class MeshRequest:
     """What the user asked for; the names are those of the options."""
 
     method: str
-    interest: Path
+    interest: str
     topology: Path | None
     k: int
     max_degree: int | None
@@ -95,10 +95,9 @@ def options_of(k: int | None) -> list[Callable[..., Any]]:
     return [
         click.option(
             "--interest",
-            type=FILE,
             required=True,
-            metavar="FILE",
-            help="CSV or Parquet: node,topic; or the measured table (tables/interest).",
+            metavar="PLACE",
+            help="CSV or Parquet: node,topic; or measured tables (folder or address).",
         ),
         click.option(
             "--topology",
@@ -173,7 +172,7 @@ def run(request: MeshRequest) -> int:
     checked_k(request.method, request.k)
     interest = read_interest(request.interest)
     if not interest:
-        raise BadInput(str(request.interest), "no node wants any topic: there is no row under the header")
+        raise BadInput(request.interest, "no node wants any topic: there is no row under the header")
     now = read_topology(request.topology) if request.topology else None
     if request.picture:
         check_size(len(frozenset().union(*interest.values())), "nodes", request.picture)

@@ -25,7 +25,12 @@ FILE = click.Path(path_type=Path)
 
 
 @click.command(cls=Command)
-@click.option("--traffic", type=FILE, required=True, metavar="FILE", help="Traffic classes, JSON or Parquet.")
+@click.option(
+    "--traffic",
+    required=True,
+    metavar="PLACE",
+    help="Traffic classes: JSON, Parquet, or measured tables (folder or address).",
+)
 @click.option(
     "--topology", type=FILE, metavar="FILE", help="The tree as it is now; without it, one over the network."
 )
@@ -104,7 +109,7 @@ def ocbr(context: click.Context, /, **options: Any) -> None:
 class TreeRequest:
     """What the user asked for; the names are those of the options."""
 
-    traffic: Path
+    traffic: str
     topology: Path | None
     network: Path | None
     alpha: float
@@ -159,7 +164,7 @@ def read_problem(request: TreeRequest) -> "tuple[Problem, Topology | None]":
         name = fault.place.partition("[")[0]
         if name in files:
             place = "" if name == "network" else fault.place
-            raise BadInput(place, fault.rule).within(shown(Path(str(files[name])))) from None
+            raise BadInput(place, fault.rule).within(shown(str(files[name]))) from None
         raise BadInput(f"--{fault.place}", fault.rule) from None
 
 

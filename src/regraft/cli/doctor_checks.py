@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from regraft.cli.doctor_telemetry import newest_telemetry
 from regraft.coord import Coord
 from regraft.coord.typed import read
 from regraft.deploy.records import Current
 from regraft.estate.regraft.overlay import LOOP
 from regraft.estate.regraft.zookeeper import ensemble
 from regraft.model import RegraftError
+from regraft.model.files import shown
+from regraft.model.store import open_store
 from regraft.serve.configuration import ServeConfiguration
 
 Verdict = Literal["ok", "warning", "fault"]
@@ -41,8 +44,9 @@ def examine(configuration: ServeConfiguration) -> Iterator[Check]:
     yield spark(configuration)
     yield from _zookeeper(configuration)
     yield ports(configuration)
-    yield clock(configuration)
-    yield telemetry(configuration)
+    found, newest = telemetry(configuration)
+    yield clock(newest)
+    yield found
     yield folder("state", configuration.state.folder)
     yield disk(configuration)
 
@@ -136,9 +140,9 @@ def ports(configuration: ServeConfiguration) -> Check:
     return Check("port", "ok", f"{web.host}:{web.port or 'a free port'} can be used")
 
 
-def clock(configuration: ServeConfiguration) -> Check:
-    """Records from the future mean that the brokers' clocks are ahead of ours: windows would be wrong."""
-    newest = max((path.stat().st_mtime for path in _spools(configuration)), default=None)
+def clock(newest: float | None) -> Check:
+    """Records from the future mean that the brokers' clocks are ahead of ours: windows would be wrong.
+    `newest`: when the newest record was made."""
     now = time.time()
     if newest is not None and newest > now + MOST_SKEW:
         return Check(
@@ -153,22 +157,17 @@ def clock(configuration: ServeConfiguration) -> Check:
     return Check("clock", "ok", "synchronised")
 
 
-def telemetry(configuration: ServeConfiguration) -> Check:
-    folder = configuration.telemetry.folder
-    start = f"`regraft up … --telemetry {shlex.quote(str(folder))}` writes there"
-    if not folder.exists():
-        return Check("telemetry", "warning", f"{folder} does not exist yet", start)
-    if not os.access(folder, os.R_OK | os.X_OK):
-        return Check("telemetry", "fault", f"{folder} cannot be read", "change its permissions")
-    files = sum(1 for _ in _spools(configuration))
-    if not files:
-        return Check("telemetry", "warning", f"nothing was recorded in {folder} yet", start)
-    return Check("telemetry", "ok", f"{files} files in {folder}")
-
-
-def _spools(configuration: ServeConfiguration) -> Iterator[Path]:
-    folder = configuration.telemetry.folder
-    return folder.rglob("*.ndjson*") if folder.is_dir() else iter(())
+def telemetry(configuration: ServeConfiguration) -> tuple[Check, float | None]:
+    """With the time of the newest record, in seconds."""
+    place = configuration.telemetry.folder
+    start = f"`regraft up … --telemetry {shlex.quote(place)}` writes there"
+    try:
+        newest = newest_telemetry(open_store(place))
+    except RegraftError as fault:
+        return Check("telemetry", "fault", str(fault), "change its permissions, or the environment"), None
+    if newest is None:
+        return Check("telemetry", "warning", f"nothing was recorded in {shown(place)} yet", start), None
+    return Check("telemetry", "ok", f"{newest} in {shown(place)}"), newest.at
 
 
 def folder(name: str, place: Path) -> Check:

@@ -56,11 +56,11 @@ COMMANDS = {name: place for commands in SECTIONS.values() for name, place in com
 EXTRAS = {
     "asyncpg": "postgres",
     "cryptography": "components",
+    "deltalake": "spark",
     "fastapi": "web",
     "matplotlib": "draw",
     "pandas": "spark",
     "prometheus_client": "web",
-    "pyarrow": "spark",
     "pydantic": "web",
     "pyspark": "spark",
     "starlette": "web",

@@ -36,8 +36,12 @@ def _weight(context: click.Context, parameter: click.Parameter, value: float) ->
 @click.command(cls=Command)
 @click.argument("topology", type=FILE)
 @click.argument("other", type=FILE, required=False)
-@click.option("--traffic", type=FILE, metavar="FILE", help="Traffic classes: JSON or Parquet. For trees.")
-@click.option("--interest", type=FILE, metavar="FILE", help="Columns node,topic. For topics in meshes.")
+@click.option(
+    "--traffic", metavar="PLACE", help="Traffic classes: JSON, Parquet, or measured tables. For trees."
+)
+@click.option(
+    "--interest", metavar="PLACE", help="Columns node,topic, or measured tables. For topics in meshes."
+)
 @click.option(
     "--alpha", type=float, default=1.0, show_default=True, callback=_weight, help="Weight of links' costs."
 )
@@ -66,7 +70,7 @@ def _weight(context: click.Context, parameter: click.Parameter, value: float) ->
 @click.option(
     "--spark",
     metavar="MASTER",
-    help="Routing cost of very many classes, in Parquet, on Spark: local[N], spark://HOST:PORT, sc://HOST:PORT.",
+    help="Routing cost of very many classes, not in JSON, on Spark: local[N], spark://HOST:PORT, sc://HOST:PORT.",
     **advanced("Spark"),
 )
 @conf_option
@@ -117,7 +121,7 @@ def _judged(read: list[Topology], workload: Workload, options: dict[str, Any]) -
         return compare(read[0], read[1], workload, objectives, *weights, most=options["most"])
     except BadInput as fault:
         file = options["interest"] if fault.place.startswith("interest") else options["traffic"]
-        raise fault.within(str(file)) if file else fault from None
+        raise fault.within(file) if file else fault from None
 
 
 def _with_costs(
@@ -125,6 +129,7 @@ def _with_costs(
 ) -> "Assessment | Comparison":
     """Adds the routing costs, computed on Spark, to the numbers that need no traffic."""
     from regraft.measure.faults import one_line
+    from regraft.measure.scale.measured_tables import read_classes
     from regraft.measure.scale.routing_cost import routing_cost
     from regraft.measure.session import start
     from regraft.model.assessment import Assessment, Comparison
@@ -135,7 +140,7 @@ def _with_costs(
 
     def costly(assessment: Assessment, topology: Topology) -> Assessment:
         with one_line(place):
-            classes = session.read.parquet(str(options["traffic"].absolute()))
+            classes = read_classes(session, options["traffic"])
         for column in ("members", "demand"):
             if column not in classes.columns:
                 raise BadInput(place, f"there must be one column {column!r}")
@@ -151,7 +156,7 @@ def _with_costs(
     return costly(found, read[0])
 
 
-def _workload(traffic: Path | None, interest: Path | None) -> Workload:
+def _workload(traffic: str | None, interest: str | None) -> Workload:
     return Workload(
         read_traffic(traffic) if traffic else (),
         read_interest(interest) if interest else {},

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FILE = click.Path(path_type=Path)
-FORMATS = ("parquet", "json", "csv")
+FORMATS = ("parquet", "csv")
 
 
 @click.group(cls=Group)

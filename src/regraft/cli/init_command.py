@@ -23,7 +23,7 @@ FILE = click.Path(path_type=Path)
     type=click.Choice(["observe", "propose", "automatic"]),
     help="Mode of the loop.  [default: propose]",
 )
-@click.option("--telemetry", type=FILE, metavar="FOLDER", help="The folder of `regraft up --telemetry`.")
+@click.option("--telemetry", metavar="PLACE", help="The place of `regraft up --telemetry`.")
 @click.option("--directory", type=FILE, metavar="FILE", help="The file of `regraft up --directory`.")
 @click.option("--zookeeper", metavar="HOST:PORT,...", help="An ensemble, not that of `regraft up`.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -31,7 +31,7 @@ def init(
     file: Path,
     force: bool,
     mode: str | None,
-    telemetry: Path | None,
+    telemetry: str | None,
     directory: Path | None,
     zookeeper: str | None,
     as_json: bool,
@@ -43,7 +43,7 @@ def init(
     \b
     Examples:
       regraft init
-      regraft init --mode automatic --telemetry spool
+      regraft init --mode automatic --telemetry s3://bucket/telemetry
     """
     from regraft.model.files import write_text
     from regraft.serve.configuration_file import starter
@@ -52,7 +52,7 @@ def init(
         raise BadInput(str(file), "is there already; --force writes over it")
     given: dict[tuple[str, str], Written | None] = {
         ("loop", "mode"): mode,
-        ("telemetry", "folder"): str(telemetry) if telemetry else None,
+        ("telemetry", "folder"): telemetry,
         ("overlay", "directory"): str(directory) if directory else None,
         ("zookeeper", "hosts"): zookeeper,
     }

@@ -24,8 +24,8 @@ FILE = click.Path(path_type=Path)
 
 
 @click.command(cls=Command)
-@click.argument("source", metavar="SOURCE", type=FILE)
-@click.option("--out", type=FILE, required=True, metavar="DIR", help="Where the tables go.")
+@click.argument("source", metavar="SOURCE")
+@click.option("--out", required=True, metavar="PLACE", help="Where the tables go: a folder, or an address.")
 @click.option(
     "--window",
     default="60s",
@@ -77,12 +77,12 @@ FILE = click.Path(path_type=Path)
 )
 @spark_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
-def measure(source: Path, out: Path, follow: bool, as_json: bool, **options: Any) -> None:
+def measure(source: str, out: str, follow: bool, as_json: bool, **options: Any) -> None:
     """Turn the telemetry in SOURCE into tables of a snapshot.
 
-    SOURCE is a folder of spools (.ndjson, also those being written) and of compacted Parquet, or one such
-    file. A second run reads only what is new. The tables are Parquet, partitioned by window, under
-    DIR/TABLE; DIR/manifest.json says what is in them; DIR/current is the whole snapshot, replaced at once.
+    SOURCE is where brokers put their segments: a folder, or an address such as s3://bucket/prefix. Other
+    Parquet files with the columns of records are read, too. A second run reads only what is new. Each table
+    is a Delta table, PLACE/TABLE; one run changes all of them at once, or none.
 
     \b
     Examples:
@@ -98,11 +98,11 @@ def measure(source: Path, out: Path, follow: bool, as_json: bool, **options: Any
     _report(ran, job, time.monotonic() - began, as_json)
 
 
-def _job(source: Path, out: Path, options: dict[str, Any]) -> "Job":
+def _job(source: str, out: str, options: dict[str, Any]) -> "Job":
     """Checks everything that can be checked without Spark."""
-    from regraft.measure.inputs import check_source
+    from regraft.measure.ledger import read_state
     from regraft.measure.run import Job
-    from regraft.measure.state import load, prepare
+    from regraft.measure.segments import check_source, prepare
     from regraft.measure.windows import microseconds
     from regraft.model.topology_files import read_topology
 
@@ -114,7 +114,7 @@ def _job(source: Path, out: Path, options: dict[str, Any]) -> "Job":
         raise BadInput(shown(options["topology"]), "local views need a tree")
     check_source(source)
     prepare(out)
-    load(out, width)
+    read_state(out, width)
     return Job(source, out, width, lateness, options["top"], topology, _tables(options["tables"]), keep)
 
 
@@ -147,14 +147,16 @@ def _run(job: "Job", follow: bool, quiet: bool, options: dict[str, Any]) -> "Run
 
 
 def _settings(job: "Job", follow: bool, options: dict[str, Any]) -> Mapping[str, str]:
-    from regraft.measure.inputs import parquet_files, spool_files
+    from regraft.measure.ledger import read_state
+    from regraft.measure.segments import new_files, open_source
     from regraft.measure.session import QUICK, settings_for
 
     if not options["spark"].startswith("local"):
         return {}
     if follow:
         return QUICK
-    return settings_for(sum(each.size for each in spool_files(job.source) + parquet_files(job.source)))
+    new = new_files(open_source(job.source), read_state(job.out, job.width).offset)
+    return settings_for(sum(file.size for file in new))
 
 
 @contextmanager
@@ -198,19 +200,18 @@ def _progress(quiet: bool, follow: bool) -> Iterator[Callable[[str], None]]:
 
 
 def _report(ran: "RunResult", job: "Job", seconds: float, as_json: bool) -> None:
-    from regraft.measure.inputs import unfinished
+    from regraft.measure.schemas import TABLES
 
-    snapshot, out, cut = ran.snapshot, job.out, unfinished(job.source)
+    snapshot, out = ran.snapshot, job.out
     answer = {
         "out": str(out),
-        "snapshot": str(snapshot.folder),
+        "snapshot": snapshot.version,
         "counts": ran.counts.as_json(),
         "total": snapshot.counts.as_json(),
         "rejected": snapshot.manifest["rejected"],
         "windows": len(snapshot.windows),
-        "tables": list(snapshot.manifest["tables"]),
+        "tables": [name for name in TABLES if name in snapshot.manifest["tables"]],
         "top": snapshot.manifest["top"],
-        "unfinished": cut,
         "seconds": round(seconds, 3),
     }
     if as_json:
@@ -220,8 +221,6 @@ def _report(ran: "RunResult", job: "Job", seconds: float, as_json: bool) -> None
     click.echo(f"records: {counts}")
     for reason, number in sorted(snapshot.manifest["rejected"].items(), key=lambda item: -item[1]):
         click.echo(f"  rejected so far: {number} {reason}")
-    for name in cut:
-        click.echo(f"  {name}: ends in the middle of a line, which is read when it is whole")
     if merged := snapshot.manifest["top"]:
         most = merged["link_load_excess_at_most"]
         click.echo(f"classes: {merged['kept']} kept, {merged['merged_classes']} merged")

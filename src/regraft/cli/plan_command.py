@@ -96,9 +96,8 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 )
 @click.option(
     "--interest",
-    type=FILE,
-    metavar="FILE.csv",
-    help="Meshes: node,topic, or the measured table. Every topic stays k-connected (without it, the mesh "
+    metavar="PLACE",
+    help="Meshes: node,topic, or measured tables. Every topic stays k-connected (without it, the mesh "
     "stays connected).",
     **under("Meshes"),
 )

@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -68,7 +69,7 @@ def seconds(context: click.Context, option: click.Parameter, value: float | None
     return value
 
 
-def check_places(output: Path | None, picture: Path | None, inputs: list[Path]) -> None:
+def check_places(output: Path | None, picture: Path | None, inputs: Sequence[str | Path]) -> None:
     """Refuse files that cannot or must not be written, before time is spent on planning."""
     if output == Path("-"):
         raise BadInput("-", "-o needs the name of a file; --json prints the plan on standard output")

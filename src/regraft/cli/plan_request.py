@@ -39,7 +39,7 @@ class PlanRequest:
     threads: int
     seed: int
     kind: Kind | None
-    interest: Path | None
+    interest: str | None
     k: int
     output: Path | None
     picture: Path | None
@@ -47,7 +47,7 @@ class PlanRequest:
     given: frozenset[str]
     """Names of the options that are on the command line, whatever their values."""
 
-    def inputs(self) -> list[Path]:
+    def inputs(self) -> list[str | Path]:
         return [path for path in (self.from_, self.to, self.costs, self.interest) if path]
 
     def limits(self) -> Limits:
@@ -75,7 +75,7 @@ def invariant(request: PlanRequest, current: Topology, goal: Topology) -> "Keeps
     known = set(current.ids) | set(goal.ids)
     for topic, nodes in interest.items():
         if unknown := sorted(nodes - known):
-            raise BadInput(str(request.interest), f"topic {topic!r}: unknown broker id {unknown[0]!r}")
+            raise BadInput(request.interest, f"topic {topic!r}: unknown broker id {unknown[0]!r}")
     return k_topic_connected(interest, request.k, stay)
 
 

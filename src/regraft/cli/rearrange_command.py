@@ -13,17 +13,19 @@ from regraft.cli.running_directory import WHICH_ZOOKEEPER, connected
 from regraft.cli.watching import stopped_by_signal
 from regraft.cli.zookeeper_options import Zookeeper, zookeeper_options
 from regraft.model import BadInput
+from regraft.model.store import open_store
 
 if TYPE_CHECKING:
     from regraft.coord import Coord, Layout
     from regraft.design.ocbr import Costs
+    from regraft.model.store import Store
     from regraft.rearrange.masters import Rearranged
 
 FILE = click.Path(path_type=Path)
 
 
 @click.command(cls=Command)
-@click.option("--telemetry", type=FILE, required=True, metavar="FOLDER", help="Where the brokers spool it.")
+@click.option("--telemetry", required=True, metavar="PLACE", help="The folder or address of the brokers'.")
 @click.option(
     "--every",
     type=click.FloatRange(0.5),
@@ -57,10 +59,12 @@ def rearrange(zookeeper: Zookeeper, directory: Path, as_json: bool, **options: A
     """
 
     costs = _costs(options)
-    folder: Path = options["telemetry"]
-    if not folder.is_dir():
-        raise BadInput("--telemetry", f"{folder} is no folder: start with `regraft up TOPOLOGY --telemetry`")
-    done = connected(zookeeper, directory, lambda c, at: _rearrange(c, at, costs, options))
+    store = open_store(options["telemetry"])
+    if store.is_local and not Path(store.place).is_dir():
+        raise BadInput(
+            "--telemetry", f"{store.place} is no folder: start with `regraft up TOPOLOGY --telemetry`"
+        )
+    done = connected(zookeeper, directory, lambda c, at: _rearrange(c, at, costs, store, options))
     made = [each for each in done if each.ok]
     if as_json:
         rows = [
@@ -97,14 +101,14 @@ def _costs(options: dict[str, Any]) -> "Costs":
 
 
 async def _rearrange(
-    coord: "Coord", layout: "Layout", costs: "Costs", options: dict[str, Any]
+    coord: "Coord", layout: "Layout", costs: "Costs", store: "Store", options: dict[str, Any]
 ) -> "list[Rearranged]":
     import asyncio
 
     from regraft.cli.apply_command import verify
     from regraft.rearrange.deploying import LiveOverlay
     from regraft.rearrange.masters import Pace, Rearranging
-    from regraft.rearrange.spool_views import Spools
+    from regraft.rearrange.segment_views import Segments
 
     done: list[Rearranged] = []
 
@@ -117,7 +121,7 @@ async def _rearrange(
     masters = Rearranging(
         await _brokers(coord, layout, options["broker"]),
         LiveOverlay(coord, layout, verify),
-        Spools(options["telemetry"]),
+        Segments(store),
         costs=costs,
         pace=Pace(options["every"]),
         seed=options["seed"],

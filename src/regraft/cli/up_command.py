@@ -57,8 +57,8 @@ def up(topology: Path, **options: Any) -> int:
     \b
     Examples:
       regraft up tree.json
-      regraft up tree.json --processes --state state --telemetry spool
-      regraft up tree.json --heal --state state --telemetry out/telemetry
+      regraft up tree.json --processes --state state --telemetry out/telemetry
+      regraft up tree.json --heal --state state --telemetry s3://bucket/telemetry
       regraft up tree.json --no-agents
       regraft sub "temp > 20"                 # in another terminal
       regraft pub temp=21                     # in a third one

@@ -21,7 +21,9 @@ Configure: TypeAlias = "Callable[[str, tuple[str, ...]], Configuration]"
 FILE = click.Path(path_type=Path)
 OPTIONS = [
     click.option("--state", type=FILE, metavar="FOLDER", help="Journals: sessions survive a restart."),
-    click.option("--telemetry", type=FILE, metavar="FOLDER", help="Spool telemetry records there."),
+    click.option(
+        "--telemetry", metavar="PLACE", help="Put telemetry there: a folder, or s3://BUCKET/PREFIX."
+    ),
     click.option(
         "--sample",
         type=click.IntRange(1),
@@ -96,9 +98,8 @@ def configuring(kind: Kind, options: Mapping[str, Any]) -> Configure:
     if kind != "mesh" and options["connected"] > 1:
         raise click.UsageError("--connected is for meshes: the links of a tree connect everybody, once")
     tls, tokens, telemetry = _tls(options), _tokens(options["tokens"]), _telemetry(options)
-    for folder in (options["state"], options["telemetry"]):
-        if folder is not None:
-            make_folder(folder)
+    if options["state"] is not None:
+        make_folder(options["state"])
 
     def configure(id: str, near: tuple[str, ...]) -> "Configuration":
         return Configuration(
@@ -153,6 +154,7 @@ def _tokens(path: Path | None) -> "Tokens":
 
 def _telemetry(options: Mapping[str, Any]) -> "Telemetry | None":
     from regraft.broker.io.configuration import Telemetry
+    from regraft.model.store import open_store
 
     if options["telemetry"] is None:
         if options["sample"] > 1 or options["probes"] is not None:
@@ -160,6 +162,9 @@ def _telemetry(options: Mapping[str, Any]) -> "Telemetry | None":
             raise click.UsageError(f"{option} is for --telemetry")
         return None
     mode: Literal["sampled", "exact"] = "sampled" if options["sample"] > 1 else "exact"
+    store = open_store(options["telemetry"])  # reports a wrong address before anything starts
+    if store.is_local:
+        make_folder(Path(store.place))
     telemetry = Telemetry(options["telemetry"], mode, options["sample"])
     return telemetry if options["probes"] is None else replace(telemetry, probes=options["probes"])
 

@@ -33,7 +33,7 @@ SHOWN = (
 
 
 @click.command("what-if", cls=Command)
-@click.option("--telemetry", type=FILE, required=True, metavar="DIR", help="The brokers' telemetry.")
+@click.option("--telemetry", required=True, metavar="PLACE", help="The brokers' telemetry.")
 @click.option(
     "--from", "begin", metavar="TIME", help="ISO 8601; UTC if no zone is given.  [default: the first]"
 )
@@ -50,7 +50,7 @@ SHOWN = (
     "-c", "--config", "path", type=FILE, metavar="FILE", help="Configuration.  [default: its defaults]"
 )
 @click.option("--window", metavar="LENGTH", help="Length of a window instead of loop.window: 10s, 5m.")
-@click.option("--out", type=FILE, metavar="DIR", help="Keep the tables there: a second run is quicker.")
+@click.option("--out", metavar="PLACE", help="Keep the tables there: a second run is quicker.")
 @click.option("--spark", metavar="MASTER", help="A master instead of spark.master.", **advanced("Spark"))
 @click.option("-o", "--output", type=FILE, metavar="TOPOLOGY", help="Write the topology at the end there.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -100,7 +100,7 @@ def _replayed(
     from dataclasses import replace
 
     from regraft.estate.regraft.past_windows import measured_past, parse_time, topology_then
-    from regraft.measure.inputs import check_source
+    from regraft.measure.segments import check_source
     from regraft.measure.session import SMALL, start
     from regraft.model import BadInput
     from regraft.model.topology_files import read_topology
@@ -122,7 +122,7 @@ def _replayed(
         session = start(master, memory=configuration.spark.memory, settings=settings)
         try:
             say("measuring")
-            out = options["out"] or Path(folder)
+            out = options["out"] or folder
             width = configuration.loop.window
             horizon = round(configuration.loop.payback_windows), configuration.loop.confirm
             past = measured_past(session, options["telemetry"], out, width, begin, end, horizon)

@@ -123,7 +123,8 @@ async def staged(
 def _node(
     id: str, zookeeper: ZookeeperConfiguration, layout: Layout, folder: Path, token: str
 ) -> NodeSettings:
-    telemetry = Telemetry(folder / "telemetry", health_seconds=2.0)
+    # A change of the traffic should be measured soon, so segments are short.
+    telemetry = Telemetry(folder / "telemetry", segment_seconds=0.5, health_seconds=2.0)
     broker = BrokerConfiguration(id, telemetry=telemetry)
     return NodeSettings(
         broker,

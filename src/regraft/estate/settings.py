@@ -9,6 +9,7 @@ from pathlib import Path
 from regraft.model.setting_kinds import (
     OPTIONAL_PATH,
     PATH,
+    PLACE,
     SIZE,
     SPARK_SETTINGS,
     SWITCH,
@@ -62,9 +63,13 @@ class ZookeeperSection:
 
 @dataclass(frozen=True)
 class TelemetrySection:
-    """What the brokers write: the folder of `regraft up --telemetry`."""
+    """What the brokers write: the place of `regraft up --telemetry`."""
 
-    folder: Path = setting(PATH, "out/telemetry", "The spools: one folder or file for each broker.")
+    folder: str = setting(
+        PLACE,
+        "out/telemetry",
+        "A folder, or an address such as s3://bucket/prefix, with a folder for each broker in it.",
+    )
     top: int | None = setting(
         LIMIT,
         0,
@@ -73,7 +78,7 @@ class TelemetrySection:
     keep: float | None = setting(
         zero_is_none(duration()),
         "7d",
-        "How long spools are kept after they were measured; `regraft what-if` cannot look back further. "
+        "How long telemetry is kept after it was measured; `regraft what-if` cannot look back further. "
         '"0s": for ever.',
     )
 
@@ -118,9 +123,7 @@ class StateSection:
     folder: Path = setting(PATH, "out/loop", "No other program may write there.")
     least_free: int = setting(SIZE, "200MB", "With less room on the disk, nothing is measured.")
     keep: float = setting(duration("1h"), "30d", "How long decisions and figures of windows are kept.")
-    windows: int = setting(
-        whole(10), 1000, "How many of the last windows keep their tables and clean records."
-    )
+    windows: int = setting(whole(10), 1000, "How many of the last windows keep their tables.")
 
 
 @dataclass(frozen=True)

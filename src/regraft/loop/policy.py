@@ -14,7 +14,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     window_seconds: float = 60.0
     """Δt of OCBR §3."""
-    settle_seconds: float = 2.0
+    settle_seconds: float = 4.0
     """How long to wait after the end of a window, until the brokers have written their telemetry of it."""
     least_publications: int = 100
     """A window with fewer publications says too little about the traffic."""

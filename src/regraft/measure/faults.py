@@ -11,7 +11,7 @@ from regraft.measure.session import LOG, SparkFault
 from regraft.measure.shipping import HINT
 
 _CAUSE = re.compile(
-    r"^(?:Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Exception|Error|Input|Fault): (.+)$", re.MULTILINE
+    r"^(?:Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Exception|Error|Input|Fault|Superseded): (.+)$", re.MULTILINE
 )
 _CONDITION = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
 _NO_MODULE = re.compile(r"^No module named '([^']+)'$")

@@ -1,39 +1,41 @@
-"""The pipeline as a stream: live spools in, a snapshot whenever a window closes.
+"""The pipeline as a stream: new segments in, a commit whenever a window closes.
 
-Spark's checkpoint says how far the spools were read, the state beside the tables which micro-batch was taken
-in last. So a batch that Spark repeats after a crash is recognised and skipped, and every record counts once.
-A window closes when a record from `GRACE` after its end has been seen; a later record opens it again.
+Spark asks the store what is new (`NewSegments`) and hands the names to each micro-batch; records are read
+once, when their windows are computed. How far the store was read is committed together with the tables, and
+a stream begins there. So Spark's own checkpoint is only of use while a query runs, and goes with it.
 """
 
-import fcntl
-import json
-import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import msgspec
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes
 
-from regraft.measure.carried import carried, put_package
+from regraft.measure.carried import carried
 from regraft.measure.faults import one_line
-from regraft.measure.ingest import ingest
-from regraft.measure.inputs import spool_files, unread
-from regraft.measure.publish import Say, publish
-from regraft.measure.run import Job, RunResult, exclusive, reading, take_new
-from regraft.measure.spool_source import NAME, Spools
-from regraft.measure.state import CHECKPOINT, PipelineState, load, save
-from regraft.model.files import shown
-from regraft.model.snapshot import CURRENT, Counts, read_snapshot
+from regraft.measure.ledger import Turn, read_state, resumed, turn
+from regraft.measure.publish import Say
+from regraft.measure.run import Job, RunResult, difference, measure_files
+from regraft.measure.segments import (
+    NewFile,
+    Offset,
+    at_most,
+    check_source,
+    find_new,
+    open_source,
+    segments_after,
+)
+from regraft.model.snapshot import read_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-GRACE = 2_000_000
-"""In microseconds. Brokers bring their spools to the disk every second."""
+NAME = "regraft_segments"
 MOST_BYTES = 256 << 20
 """The most bytes of one micro-batch, if there is a backlog."""
 _POLL_SECONDS = 0.25
@@ -44,6 +46,7 @@ _MOST_SLOW_WORKERS = 30
 _SLOW_SECONDS = 10.0
 """A pause, because the worker that was late is still loading modules: together with the next one, both would
 be too slow."""
+_SCHEMA = pa.schema([("name", pa.string()), ("size", pa.int64())])
 
 
 def follow(
@@ -55,19 +58,37 @@ def follow(
     idle: float | None = None,
     every: float = 1.0,
 ) -> RunResult:
-    """Run until `ended` is true, or nothing new has come for `idle` seconds; then publish all windows."""
-    with exclusive(job) as before, one_line(shown(job.source)):
-        job = job.located
-        take_new(job, before, spark, say, spools=False)
-        _stream(job, spark, every, lambda query: _watch(query, job, say, ended, idle))
-        with _busy(job.out):
-            state = load(job.out, job.width)
-            if state.dirty() or not (job.out / CURRENT).exists():
-                state, _ = publish(spark, job.out, state, state.dirty(), job.asked, say, job.keep)
-        return RunResult(read_snapshot(job.out), _minus(state.counts, before.counts))
+    """Run until `ended` is true, or nothing new has come for `idle` seconds; then compute all windows."""
+    check_source(job.source)
+    job = job.located
+    with turn(str(job.out), job.width) as begun, one_line(str(job.source)):
+        source, epoch = open_source(job.source), begun.lake.epoch
+        loose = find_new(source, begun.state.offset).loose
+        if loose or not begun.state.commit:
+            measure_files(job, spark, source, begun, loose, say, only_closed=True)
+        _stream(job, spark, epoch, every, lambda query: _watch(query, job, say, ended, idle))
+        now = measure_files(job, spark, source, _again(job, epoch), [], say, only_closed=False)
+        return RunResult(read_snapshot(job.out), difference(now.state.counts, begun.state.counts))
 
 
-def _stream(job: Job, spark: "SparkSession", every: float, watch: Callable[["StreamingQuery"], None]) -> None:
+def take_batch(files: "DataFrame", batch: int, *, job: Job, epoch: int) -> None:
+    """Measure the segments of one micro-batch, and commit the windows that have closed."""
+    found = [NewFile(*row) for row in files.collect()]
+    now = _again(job, epoch)
+    done = now.state.offset.last
+    # A query that is started again after a fault may hand out what was committed already.
+    new = [file for file in found if file.name.partition("/")[2] > done.get(file.name.partition("/")[0], "")]
+    source = open_source(job.source)
+    measure_files(job, files.sparkSession, source, now, new, lambda stage: None, only_closed=True)
+
+
+def _again(job: Job, epoch: int) -> Turn:
+    return resumed(str(job.out), job.width, epoch)
+
+
+def _stream(
+    job: Job, spark: "SparkSession", epoch: int, every: float, watch: Callable[["StreamingQuery"], None]
+) -> None:
     """Run the query for as long as `watch` lasts.
 
     Spark gives a Python process of a stream ten seconds to start, which no setting changes; on a busy machine
@@ -75,10 +96,10 @@ def _stream(job: Job, spark: "SparkSession", every: float, watch: Callable[["Str
     """
     slow, seen = 0, -1
     while True:
-        state = load(job.out, job.width)
+        state = read_state(job.out, job.width)
         slow, seen = (slow if state.commit == seen else 0), state.commit
         try:
-            query = _start(job, state, spark, every)
+            query = _start(job, state.offset, spark, epoch, every)
             try:
                 watch(query)
             finally:
@@ -93,69 +114,33 @@ def _stream(job: Job, spark: "SparkSession", every: float, watch: Callable[["Str
             time.sleep(_SLOW_SECONDS)
 
 
-def _start(job: Job, state: PipelineState, spark: "SparkSession", every: float) -> "StreamingQuery":
-    checkpoint = job.out / CHECKPOINT / str(state.stream)
-    spark.dataSource.register(Spools)
-    options = reading(job, spark)
-    take: Callable[[DataFrame, int], None] = partial(take_in, job=job, stream=state.stream)
-    if not hasattr(spark, "sparkContext"):  # through Connect, processes of the server use both
-        options["package"] = put_package(job.out)
-        take = carried(take, options["package"])
-    files = (
-        spark.readStream.format(NAME)
-        .options(**options)
-        .option("start", json.dumps(state.spools))
-        .option("most_bytes", str(MOST_BYTES))
-        .load()
-    )
-    return (
-        files.writeStream.foreachBatch(take)
-        .option("checkpointLocation", str(checkpoint))
-        .trigger(processingTime=f"{every} seconds")
-        .start()
-    )
-
-
-def take_in(files: "DataFrame", batch: int, *, job: Job, stream: int) -> None:
-    """Take in the records of one micro-batch, and publish the windows that have closed."""
-    with _busy(job.out):
-        state = load(job.out, job.width)
-        if state.stream != stream:
-            return
-        if batch > state.batch:
-            state, _ = ingest([files], job.out, state, job.lateness)
-            read = _read_until(job.out / CHECKPOINT / str(stream), batch)
-            state = msgspec.structs.replace(state, batch=batch, spools=read)
-            save(job.out, state)
-        if closed := closed_windows(state):
-            publish(files.sparkSession, job.out, state, closed, job.asked, lambda stage: None, job.keep)
-
-
-def closed_windows(state: PipelineState) -> list[int]:
-    """Windows that are over and whose tables are out of date."""
-    now = max(state.brokers.values(), default=0)
-    return [start for start in state.dirty() if start + state.width + GRACE <= now]
-
-
-def _read_until(checkpoint: Path, batch: int) -> dict[str, int]:
-    """How far a micro-batch reads the spools, from the offset that Spark writes before it."""
-    text = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
-    read: dict[str, int] = json.loads(text.splitlines()[-1])["read"]
-    return read
+def _start(job: Job, offset: Offset, spark: "SparkSession", epoch: int, every: float) -> "StreamingQuery":
+    spark.dataSource.register(NewSegments)
+    options = {"source": str(job.source), "start": msgspec.json.encode(offset.last).decode()}
+    options["most_bytes"] = str(MOST_BYTES)
+    take: Callable[[DataFrame, int], None] = partial(take_batch, job=job, epoch=epoch)
+    through_connect = not hasattr(spark, "sparkContext")
+    if through_connect or not str(spark.sparkContext.master).startswith("local"):
+        # A process of the driver or the server asks for offsets, in the Python of the workers.
+        options["carried"] = "true"
+    if through_connect:  # for each micro-batch, another process of the server is called
+        take = carried(take)
+    files = spark.readStream.format(NAME).options(**options).load()
+    return files.writeStream.foreachBatch(take).trigger(processingTime=f"{every} seconds").start()
 
 
 def _watch(
     query: "StreamingQuery", job: Job, say: Say, ended: Callable[[], bool], idle: float | None
 ) -> None:
-    quiet_since, seen = time.monotonic(), -1
+    quiet_since, seen, source = time.monotonic(), -1, open_source(job.source)
     while query.isActive and not ended():
         time.sleep(_POLL_SECONDS)
-        state = load(job.out, job.width)
-        if state.commit != seen or unread(spool_files(job.source), state.spools):
+        state = read_state(job.out, job.width)
+        if state.commit != seen or find_new(source, state.offset).segments:
             quiet_since = time.monotonic()
         if state.commit != seen:
             seen = state.commit
-            say(f"{state.counts.get('kept', 0)} records, {len(state.windows)} windows")
+            say(f"{state.counts.get('kept', 0)} records, {len(state.brokers)} brokers")
         if idle is not None and time.monotonic() - quiet_since >= idle:
             return
 
@@ -168,17 +153,58 @@ def _stop(query: "StreamingQuery") -> None:
     query.stop()
 
 
-@contextmanager
-def _busy(out: Path) -> Iterator[None]:
-    """A lock for one commit at a time, because through Connect another process takes in micro-batches."""
-    lock = os.open(out / ".busy", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
+class NewSegments(DataSource):
+    """The names of segments as a stream. Options: `source`, the store; `start`, the last segment of each
+    broker that is known (JSON); `most_bytes` of a micro-batch; `carried`, if the process that asks for
+    offsets does not find this package. An offset is the last segment of each broker."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        """For the process that asks for the offsets of a stream (`carried`)."""
+        if "carried" not in self.options:
+            return super().__reduce_ex__(protocol)
+        return carried(partial(type(self), dict(self.options))), ()
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> str:
+        return "name string, size long"
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        start = msgspec.json.decode(self.options["start"], type=dict[str, str])
+        return _Stream(self.options["source"], start, int(self.options["most_bytes"]))
 
 
-def _minus(now: dict[str, int], before: dict[str, int]) -> Counts:
-    names: dict[str, Any] = Counts().as_json()
-    return Counts(**{name: now.get(name, 0) - before.get(name, 0) for name in names})
+class _Names(InputPartition):
+    def __init__(self, files: list[tuple[str, int]]) -> None:
+        super().__init__(files)
+
+
+class _Stream(DataSourceStreamReader):
+    def __init__(self, place: str, start: Mapping[str, str], most_bytes: int) -> None:
+        self._source, self._start, self._most_bytes = open_source(place), dict(start), most_bytes
+
+    def initialOffset(self) -> dict[str, Any]:
+        return {"last": self._start}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxBytes(self._most_bytes)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        offset = Offset(start["last"])
+        most = None if isinstance(limit, ReadAllAvailable) else self._most_bytes
+        return {"last": dict(offset.after(at_most(find_new(self._source, offset).segments, most)).last)}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        before = start["last"]
+        files = [
+            (file.name, file.size)
+            for folder, until in end["last"].items()
+            for file in segments_after(self._source.store, folder, before.get(folder, ""), until)
+        ]
+        return [_Names(files)] if files else []
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        names, sizes = zip(*partition.value, strict=True)
+        yield pa.RecordBatch.from_arrays([pa.array(names), pa.array(sizes, pa.int64())], schema=_SCHEMA)

@@ -1,125 +1,125 @@
-"""Publishes a new snapshot, atomically, with new tables of the windows that have changed.
+"""Computes the tables of some windows, and commits them together with all that was taken in before."""
 
-The tables are written into a folder of their own. A second folder gets links to the newest version of every
-window, and one rename makes that folder the current one. A reader that resolves `current` once sees one
-complete snapshot for as long as it is kept (the last few are).
-"""
-
-import json
-import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
 
-from regraft.measure.counting.interests import stored_interests
-from regraft.measure.counting.pieces import Piece, pieces_in
-from regraft.measure.history import keep_hours
-from regraft.measure.ingest import read_records, read_rejected
+from regraft.measure import schemas
+from regraft.measure.history import sum_up_hours
+from regraft.measure.lake import Lake, with_date
+from regraft.measure.ledger import PipelineState, commit
 from regraft.measure.members import Brokers
-from regraft.measure.retention import forget_old_windows, merge_old_interest
-from regraft.measure.schemas import (
-    INTEREST,
-    REJECTED,
-    SNAPSHOT_VERSION,
-    TABLES,
-    TRAFFIC,
-)
-from regraft.measure.state import RECORDS, SNAPSHOTS, VERSIONS, PipelineState, reserve, save, sync, tidy
+from regraft.measure.retention import forget_old_windows
+from regraft.measure.schemas import SNAPSHOT_VERSION, TABLES
+from regraft.measure.segments import HISTORY, INDEX, REJECTED_TABLE
 from regraft.measure.tables import Asked, Kept, Ready, compute
-from regraft.measure.windows import folder_name, shown
-from regraft.model import RegraftError
-from regraft.model.snapshot import CURRENT, MANIFEST, Counts, Snapshot, read_snapshot
+from regraft.measure.taking_in import TakenFile, copies_in, good_records, without_copies
+from regraft.measure.windows import date_of, shown
+from regraft.model.delta import DATE, LAST_WINDOW
+from regraft.model.snapshot import WINDOWS, Counts
+from regraft.model.store import Store
 from regraft.protocol.telemetry import RECORD_VERSION
 
-ALL_TABLES = (*TABLES, "rejected")
 AT_ONCE = 5
-MANY = 100_000
-"""From this number on, records are counted file by file. For fewer, workers would take longer to start."""
-_NO_WINDOW = "window=1970-01-01 00%3A00%3A00"
+LARGE = frozenset({"traffic_classes", "local_views", "overlap"})
+"""Tables that may have as many rows as a window has publications. Every other one is written by one task, so
+that it does not become many small files."""
+FEW = 4_000_000
+"""More records are read anew for each table, if they need no checks: only the columns of that table."""
 Say = Callable[[str], None]
 
 
 def publish(
     spark: SparkSession,
-    out: Path,
+    store: Store,
+    lake: Lake,
     state: PipelineState,
-    windows: list[int],
+    windows: Sequence[int],
     asked: Asked,
     say: Say,
     keep: int | None = None,
-) -> tuple[PipelineState, Snapshot]:
-    """Compute the tables of these windows, make the snapshot current, save the state, and return both.
+) -> PipelineState:
+    """Compute the tables of these windows, commit, and return the state after that.
 
-    Windows older than `keep` microseconds are removed, as soon as no snapshot shows them any more.
-    """
-    state = reserve(out, state)
-    number = state.commit
-    records = _of_windows(spark, out, state, windows)
-    interests = partial(_interests, spark, out, state)
-    pieces = _pieces(out, state, windows)
-    with Kept(asked) as kept, writing(out / VERSIONS / str(number), say) as kept.ready:
-        compute(kept, records, interests, Brokers.of(state.brokers), windows, pieces)
-    after = _after(out, state, number, windows)
-    hours = keep_hours(spark, out, after, windows) if "traffic_classes" in asked.tables else []
-    after = forget_old_windows(after, keep)
-    after = merge_old_interest(spark, out, after, number)
-    written = _assemble(spark, out, after, _manifest(after, kept))
-    sync([out / VERSIONS / str(number), out / RECORDS / str(number), *hours, *written])
-    save(out, after)
-    make_current(out, number)
-    tidy(out, after)
-    return after, read_snapshot(out)
-
-
-def _interests(spark: SparkSession, out: Path, state: PipelineState) -> DataFrame:
-    places = (out / RECORDS / str(commit) / f"part={INTEREST}" for commit in sorted(state.interests))
-    few = stored_interests(spark, pieces_in(places))
-    return read_records(spark, out, state.interests, INTEREST) if few is None else few
+    Windows older than `keep` microseconds are removed."""
+    files = _files(lake, windows)
+    records = _records(spark, store, files, state, windows)
+    again = measured(lake, windows)
+    interests = lake.frame(spark, "interest", TABLES["interest"])
+    with Kept(asked) as kept, _writing(lake, again, say) as kept.ready:
+        if windows:
+            traffic = records.where(f.col("kind") != "interest")
+            if sum(file.rows for file in files) <= FEW or not all(file.plain for file in files):
+                traffic = kept.keep(traffic)
+            compute(kept, traffic, interests, Brokers.of(state.brokers), windows)
+    for name in asked.tables - lake.versions.keys():
+        lake.make(name, TABLES[name])
+    new = sorted(set(windows) - again)
+    lake.append_rows(WINDOWS, _rows(new))
+    after = msgspec.structs.replace(state, commit=state.commit + 1, dirty=state.dirty - set(windows))
+    if "traffic_classes" in asked.tables:
+        after = sum_up_hours(spark, lake, after, windows)
+    after = forget_old_windows(lake, after, keep)
+    lake.tidy([*TABLES, WINDOWS, INDEX, REJECTED_TABLE, HISTORY])
+    return commit(after, lake, _manifest(after, kept))
 
 
-def _pieces(out: Path, state: PipelineState, windows: list[int]) -> tuple[Piece, ...]:
-    """Where the records of the windows are stored, if they are many."""
-    if sum(state.windows[str(start)].records for start in windows) < MANY:
-        return ()
-    return pieces_in(
-        out / RECORDS / str(commit) / f"part={TRAFFIC}" for commit in sorted(_commits(state, windows))
-    )
+def _records(
+    spark: SparkSession,
+    store: Store,
+    files: Sequence[TakenFile],
+    state: PipelineState,
+    windows: Collection[int],
+) -> DataFrame:
+    """The records of these windows (`CLEAN`), each once."""
+    records = good_records(spark, store, files, state.width)
+    starts = [f.timestamp_micros(f.lit(start)) for start in sorted(windows)]
+    records = records.where(f.col("window").isin(*starts)) if starts else records.limit(0)
+    return without_copies(records) if any(map(state.may_repeat, windows)) else records
 
 
-def _commits(state: PipelineState, windows: list[int]) -> set[int]:
-    return {commit for start in windows for commit in state.windows[str(start)].commits}
+def count_copies(
+    spark: SparkSession, store: Store, lake: Lake, before: PipelineState, state: PipelineState
+) -> tuple[PipelineState, int]:
+    """How many of the records that were taken in since `before` were known or came twice."""
+    changed = [start for start in state.dirty if state.may_repeat(start)]
+    if not changed or (before.files == state.files):
+        return state, 0
+    records = good_records(spark, store, _files(lake, changed), state.width)
+    starts = [f.timestamp_micros(f.lit(start)) for start in changed]
+    found = copies_in(records.where(f.col("window").isin(*starts)))
+    new = sum(found.values()) - sum(state.doubled.get(start, 0) for start in found)
+    return msgspec.structs.replace(state, doubled=state.doubled | found), new
 
 
-def _of_windows(spark: SparkSession, out: Path, state: PipelineState, windows: list[int]) -> DataFrame:
-    wanted = {str(start) for start in windows}
-    commits = _commits(state, windows)
-    records = read_records(spark, out, commits, TRAFFIC)
-    others = (key for key, window in state.windows.items() if key not in wanted)
-    if any(commits & set(state.windows[key].commits) for key in others):
-        starts = [f.timestamp_micros(f.lit(start)) for start in windows]
-        records = records.where(f.col("window").isin(*starts))
-    return records
+def measured(lake: Lake, windows: Collection[int]) -> set[int]:
+    """Those of the windows that have tables already."""
+    found = lake.read(WINDOWS, ["window"], windows) if windows else None
+    return set() if found is None else set(found["window"].cast(pa.int64()).to_pylist())
+
+
+def _files(lake: Lake, windows: Collection[int]) -> list[TakenFile]:
+    """The files that may have records of the windows."""
+    if not windows:
+        return []
+    found = lake.between(INDEX, TakenFile._fields, min(windows), max(windows), LAST_WINDOW)
+    return [] if found is None else [TakenFile(**row) for row in found.to_pylist()]
 
 
 @contextmanager
-def writing(folder: Path, say: Say, by: Sequence[str] = ("window",)) -> Iterator[Ready]:
+def _writing(lake: Lake, again: Collection[int], say: Say) -> Iterator[Ready]:
     """Writes the tables that it is given, a few at the same time, because planning one and computing another
     use different parts of the machine. The block ends when all are written."""
 
     def write(name: str, table: DataFrame) -> None:
-        table.write.mode("overwrite").partitionBy(*by).parquet(str(folder / name))
+        lake.delete_windows(name, again)
+        lake.append(name, with_date(table if name in LARGE else table.coalesce(1)))
         say(name)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -129,99 +129,29 @@ def writing(folder: Path, say: Say, by: Sequence[str] = ("window",)) -> Iterator
             each.result()
 
 
-def _after(out: Path, state: PipelineState, number: int, windows: list[int]) -> PipelineState:
-    replaced = {folder_name(start) for start in windows}
-    tables = {}
-    for name in TABLES:
-        folder = out / VERSIONS / str(number) / name
-        written = {each.name for each in folder.glob("window=*")}
-        # Interest is always computed for all windows: what ends now may have begun in any of them.
-        everything = name == "interest"
-        if not everything and not written <= replaced:
-            raise RegraftError(f"{name}: has windows that were not to be computed: {min(written - replaced)}")
-        left = (
-            {}
-            if everything
-            else {key: version for key, version in state.tables.get(name, {}).items() if key not in replaced}
-        )
-        tables[name] = left | dict.fromkeys(sorted(written), number)
-    clean = {
-        start: msgspec.structs.replace(window, dirty=window.dirty and int(start) not in windows)
-        for start, window in state.windows.items()
-    }
-    return msgspec.structs.replace(state, commit=number, snapshot=number, tables=tables, windows=clean)
+def _rows(starts: Sequence[int]) -> pa.Table:
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415
 
-
-def _assemble(spark: SparkSession, out: Path, state: PipelineState, manifest: dict[str, Any]) -> list[Path]:
-    """Write the folder of links; returns the folders that were written."""
-    folder = out / SNAPSHOTS / f"{state.commit}.new"
-    shutil.rmtree(folder, ignore_errors=True)
-    for name, versions in state.tables.items():
-        (folder / name).mkdir(parents=True)
-        for window, version in versions.items():
-            (folder / name / window).symlink_to(f"../../../{VERSIONS}/{version}/{name}/{window}")
-        if not versions:
-            _write_empty(TABLES[name], "window", folder / name / _NO_WINDOW)
-    (folder / "rejected").mkdir()
-    written = []
-    for commit in state.rejections:
-        place = out / RECORDS / str(commit)
-        if not (place / "rejected").is_dir():
-            read_rejected(spark, place).write.mode("overwrite").parquet(str(place / "rejected"))
-            written.append(place / "rejected")
-        (folder / "rejected" / f"run={commit}").symlink_to(f"../../../{RECORDS}/{commit}/rejected")
-    if not state.rejections:
-        _write_empty(REJECTED, "run", folder / "rejected" / "run=0")
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    target = folder.with_name(str(state.commit))
-    shutil.rmtree(target, ignore_errors=True)
-    folder.rename(target)
-    return [*written, target]
-
-
-def _write_empty(schema: StructType, partition: str, folder: Path) -> None:
-    """A table without rows, so that readers find its columns."""
-    fields: Iterable[StructField] = (field for field in schema.fields if field.name != partition)
-    arrow = to_arrow_schema(StructType(list(fields)), timezone="UTC")
-    folder.mkdir()
-    pq.write_table(pa.Table.from_pylist([], arrow), folder / "empty.parquet")
-
-
-def make_current(out: Path, number: int) -> None:
-    """Called again at the next start, because a run may be killed between its commit and this."""
-    if (out / CURRENT).is_symlink() and os.readlink(out / CURRENT) == f"{SNAPSHOTS}/{number}":
-        return
-    new = out / f".{CURRENT}.new"
-    new.unlink(missing_ok=True)
-    new.symlink_to(f"{SNAPSHOTS}/{number}")
-    os.replace(new, out / CURRENT)
-    for name in (*ALL_TABLES, MANIFEST):
-        if not (out / name).is_symlink():
-            (out / name).symlink_to(f"{CURRENT}/{name}")
+    schema = to_arrow_schema(schemas.WINDOWS, timezone="UTC").append(pa.field(DATE, pa.string()))
+    return pa.Table.from_pylist([{"window": start, DATE: date_of(start)} for start in starts], schema)
 
 
 def _manifest(state: PipelineState, kept: Kept) -> dict[str, Any]:
-    last = max(state.brokers.values(), default=None)
     merged = kept.merging
     return {
         "schema": SNAPSHOT_VERSION,
         "record_schema": RECORD_VERSION,
-        "snapshot": state.snapshot,
+        "snapshot": state.commit,
         "window_seconds": state.width / 1e6,
-        "windows": [
-            {"start": shown(int(start)), "end": shown(int(start) + state.width), "records": window.records}
-            for start, window in sorted(state.windows.items(), key=lambda item: int(item[0]))
-        ],
         "counts": Counts(**state.counts).as_json(),
         "rejected": state.reasons,
         "input": {
             "first": shown(state.first) if state.first is not None else None,
-            "last": shown(last) if last is not None else None,
-            "files": len(state.spools) + len(state.parquet),
-            "bytes": sum(state.spools.values()) + sum(state.parquet.values()),
+            "last": shown(state.newest) if state.brokers else None,
+            "files": state.files,
+            "bytes": state.bytes,
         },
         "brokers": sorted(state.brokers),
-        "tables": {name: f"{name}/" for name in ALL_TABLES},
         "top": None
         if merged is None
         else {

@@ -1,85 +1,76 @@
 """Removes old windows, so that a pipeline that runs for months needs the disk space of some days.
 
-A window is old if it ends long enough before the newest record; the clock does not matter. Its clean records
-and tables are removed, and records of it that still arrive are late. Interest that still holds is kept,
-however old, in one commit. Spools belong to the brokers: they are removed only on request.
+A window is old if it ends long enough before the newest record; the clock does not matter. Records of it
+that still arrive are late. Interest that still holds is kept, however old. Segments belong to the brokers:
+they are removed only on request.
 """
 
-import logging
-import os
-from collections.abc import Mapping
-from pathlib import Path
-
 import msgspec
-from pyspark.sql import SparkSession
+import pyarrow as pa
 
-from regraft.measure.ingest import read_records
-from regraft.measure.inputs import DONE, Read, spool_files
-from regraft.measure.schemas import INTEREST
-from regraft.measure.state import RECORDS, PipelineState
-from regraft.measure.transforms.interest import last_added
-from regraft.measure.windows import folder_name
+from regraft.measure.lake import Lake
+from regraft.measure.ledger import PipelineState, Turn, commit_state
+from regraft.measure.schemas import TABLES
+from regraft.measure.segments import INDEX, REJECTED_TABLE
+from regraft.measure.windows import date_of, shown
+from regraft.model.delta import DATE, LAST_WINDOW, WINDOW
+from regraft.model.snapshot import WINDOWS
+from regraft.model.store import FolderStore, Store
+from regraft.segments.names import parse_name
 
-log = logging.getLogger("regraft.measure")
-PIECES = 16
-"""How many old commits with interest there may be before they are merged."""
+HOUR = 3_600_000_000
+"""In microseconds: segments are removed an hour at a time, as the index is written anew for it."""
+SHARE = 16
+"""Old windows are removed when they are this part of what is kept: each time, files are written anew."""
 
 
-def forget_old_windows(state: PipelineState, keep: int | None) -> PipelineState:
-    """The state without windows older than `keep` microseconds. Windows to be computed are never old."""
+def forget_old_windows(lake: Lake, state: PipelineState, keep: int | None) -> PipelineState:
+    """Remove windows older than `keep` microseconds. Windows to be computed are never old."""
     if keep is None or not state.brokers:
         return state
-    first = (max(state.brokers.values()) - keep) // state.width * state.width
-    closed = max(state.closed, min([first, *state.dirty()]))
-    windows = {start: window for start, window in state.windows.items() if int(start) >= closed}
-    gone = {folder_name(int(start)) for start in state.windows.keys() - windows.keys()}
-    oldest = min((min(window.commits) for window in windows.values()), default=state.commit)
+    first = (state.newest - keep) // state.width * state.width
+    closed = max(state.closed, min([first, *state.dirty]))
+    if closed - state.closed < keep // SHARE:
+        return state
+    date, time = date_of(closed), f"'{shown(closed)}'"
+    for name in (*TABLES, WINDOWS):
+        if name != "interest":
+            lake.delete(name, f"{DATE} <= '{date}' AND {WINDOW} < {time}")
+    lake.delete("interest", f"until < {time}")
+    lake.delete(INDEX, f"{DATE} <= '{date}' AND {LAST_WINDOW} < {time}")
+    lake.delete(REJECTED_TABLE, f"{DATE} < '{date}'")
     return msgspec.structs.replace(
         state,
         closed=closed,
-        windows=windows,
-        rejections=[commit for commit in state.rejections if commit >= oldest],
-        tables={
-            name: versions
-            if name == "interest"  # computed for all windows every time
-            else {window: version for window, version in versions.items() if window not in gone}
-            for name, versions in state.tables.items()
-        },
+        repeats=tuple(span for span in state.repeats if span[1] >= closed),
+        doubled={start: count for start, count in state.doubled.items() if start >= closed},
     )
 
 
-def merge_old_interest(spark: SparkSession, out: Path, state: PipelineState, number: int) -> PipelineState:
-    """Merge old interest records that no window needs, as far as they still count, into one commit."""
-    held = {commit for window in state.windows.values() for commit in window.commits}
-    old = [commit for commit in state.interests if commit not in held]
-    if len(old) <= PIECES:
-        return state
-    counts = last_added(read_records(spark, out, old, INTEREST)).coalesce(1)
-    counts.write.mode("overwrite").parquet(str(out / RECORDS / str(number) / f"part={INTEREST}"))
-    left = [commit for commit in state.interests if commit in held]
-    return msgspec.structs.replace(state, interests=[number, *left])
-
-
-def without_removed(read: Mapping[str, int], source: Path) -> dict[str, int]:
-    """How far files were read, without files that no longer exist."""
-    there = {file.name for file in spool_files(source)}
-    return {name: count for name, count in read.items() if name in there}
-
-
-def remove_spools(source: Path, read: Read, before: float) -> int:
-    """Remove complete files that were read to the end and not changed since `before`; returns how many."""
-    removed = 0
-    for file in spool_files(source):
-        path = source / file.name
-        try:
-            found = os.stat(path)
-            old = path.name.endswith(DONE) and found.st_mtime < before
-            if old and read.get(file.name, 0) >= found.st_size:
-                path.unlink()
-                removed += 1
-        except FileNotFoundError:  # just renamed, or removed by another process
-            continue
-        except OSError as fault:
-            log.warning("%s: spools cannot be removed: %s", source, fault.strerror)
-            return removed
-    return removed
+def remove_segments(store: Store, now: Turn, before: int) -> Turn:
+    """Remove segments that were taken in, and whose records are all from hours before that. Their windows are
+    sealed, because they could not be computed again as a whole."""
+    state, lake = now
+    before -= before % HOUR
+    table = lake.between(INDEX, ["name", LAST_WINDOW, "last"], 0, before)
+    if table is None:
+        return now
+    untils = table[LAST_WINDOW].cast(pa.int64()).to_pylist()
+    rows = zip(table["name"].to_pylist(), untils, table["last"].to_pylist(), strict=True)
+    open_from = min(state.dirty, default=state.newest)
+    old = [
+        (name, until)
+        for name, until, last in rows
+        if last < before and until + state.width <= open_from and parse_name(name) is not None
+    ]
+    if not old:
+        return now
+    sealed = max(state.sealed, *(until + state.width for _, until in old))
+    lake.delete(INDEX, f"last < {before} AND {LAST_WINDOW} < '{shown(sealed)}'")
+    state = commit_state(msgspec.structs.replace(state, sealed=min(sealed, open_from)), lake)
+    for name, _ in old:
+        store.remove(name)
+    if isinstance(store, FolderStore):
+        for folder in {name.rpartition("/")[0] for name, _ in old}:
+            store.remove_if_empty(folder)
+    return Turn(state, lake)

@@ -1,6 +1,6 @@
 """The schema of every table of the pipeline: columns, types, and a version.
 
-`RECORDS` is a telemetry record of any kind, flat, as it is read from the spools and from compacted Parquet
+`RECORDS` is a telemetry record of any kind, flat, as it is in segments and other Parquet files
 (`record_fields` knows its columns). `CLEAN` is a record that has passed the checks, with its window.
 `TABLES` are the tables of a snapshot. Readers select these columns: an unknown column is left out, a missing
 one is null.
@@ -20,9 +20,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from regraft.measure.record_fields import COLUMNS, Holds
+from regraft.protocol.record_fields import COLUMNS, Holds
 
-SNAPSHOT_VERSION = 1
+SNAPSHOT_VERSION = 2
 """The version of the tables below, the clean records and the state. A run continues only the same one."""
 
 TEXT, WHOLE, NUMBER, TIME = StringType(), LongType(), DoubleType(), TimestampType()
@@ -46,10 +46,7 @@ SPARK: dict[Holds, DataType] = {
 RECORDS = StructType([StructField(field.name, SPARK[field.holds]) for field in COLUMNS])
 
 LINES = struct(source=TEXT, line=WHOLE, text=TEXT)
-"""A line of a spool: its file, its number (from 1), its text."""
-
-TRAFFIC, INTEREST, REJECT, LATE, UNREAD = "traffic", "interest", "rejected", "late", "unread"
-"""The parts of a commit: good records (two parts), rejected ones, late ones, lines not parsed yet."""
+"""The place of a record: its file, its number there (from 1), and what it says, if it is rejected."""
 
 CLEAN = StructType([StructField("window", TIME), *RECORDS.fields])
 """`window` is the start of the window in which the record counts: a delivery in that of its publication."""
@@ -167,10 +164,29 @@ TABLES: dict[str, StructType] = {
     # Content routes §6.3: of the publications that at least one filter matches, the share that both match.
     "filter_similarity": struct(window=TIME, one=TEXT, other=TEXT, similarity=NUMBER),
 }
-"""Every table is partitioned by `window`, the start of its window.
+"""`window` is the start of a window; every table is partitioned by its date.
 
 `error` is the standard error of the row's main number (demand; publications, else deliveries, else messages),
 where publications were sampled; 0: it is exact. Tables of older versions lack it."""
 
 REJECTED = struct(run=WHOLE, source=TEXT, line=WHOLE, reason=TEXT, text=TEXT)
-"""Rejected records, partitioned by `run`: the commit that read them."""
+"""Rejected records. `run` is the commit that read them; line 0 stands for a whole file."""
+
+WINDOWS = struct(window=TIME)
+"""The windows that were measured."""
+
+INDEX = struct(
+    window=TIME,
+    last_window=TIME,
+    name=TEXT,
+    rows=WHOLE,
+    last=WHOLE,
+    plain=BooleanType(),
+    ours=BooleanType(),
+    limits=TEXT,
+)
+"""The files that were taken in: the first and the last window that they may have records of, the time of the
+newest record (microseconds), and how they are read (`taking_in.TakenFile`)."""
+
+HISTORY = struct(hour=TEXT, members=ArrayType(TEXT), demand=WHOLE, windows=WHOLE)
+"""The demand of each traffic class in an hour such as 2026-01-05T12, and how many windows the hour had."""

@@ -112,6 +112,11 @@ SMALL = {
 }
 """For small inputs: replanning, and compiling at all, would take longer than the work."""
 SMALL_BYTES = 32 << 20
+STORE = (
+    *("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION"),
+    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
+)
+"""Variables that say how to reach an object store: executors get those that are set here."""
 TASKS = "regraft.tasks"
 """How many tasks a Connect server runs at once, which its client cannot ask for later."""
 LOW_PRIORITY = 10
@@ -182,6 +187,7 @@ def settings_for(size: int) -> Mapping[str, str]:
 def settings_of(master: str) -> dict[str, str]:
     """Our settings of a driver that is started here."""
     settings = SETTINGS | STATIC | WORKERS
+    settings |= {f"spark.executorEnv.{name}": os.environ[name] for name in STORE if name in os.environ}
     if master.startswith("local"):
         settings |= HERE | {"spark.sql.shuffle.partitions": str(_cores(master))}
     return settings

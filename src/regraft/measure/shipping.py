@@ -15,6 +15,7 @@ import zipfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from zipimport import zipimporter
 
 import regraft
 from regraft.model import BadInput
@@ -40,6 +41,9 @@ class Shipped(NamedTuple):
 
 def archive() -> bytes:
     """The modules of this package as a zip file: the same modules give the same bytes."""
+    loader: object = getattr(regraft.__spec__, "loader", None)
+    if isinstance(loader, zipimporter):  # this is a worker, which was sent such a file
+        return Path(loader.archive).read_bytes()
     source = Path(regraft.__file__).parent
     with tempfile.TemporaryFile() as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as whole:

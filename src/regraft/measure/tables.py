@@ -10,30 +10,28 @@ from dataclasses import dataclass, field
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from regraft.measure.conform import of_kind
-from regraft.measure.counting.pieces import Piece, Stored
 from regraft.measure.members import Brokers
 from regraft.measure.schemas import TABLES
-from regraft.measure.sums import Sums
 from regraft.measure.transforms.attributes import attributes, sampled
-from regraft.measure.transforms.broker_load import broker_load
+from regraft.measure.transforms.broker_load import broker_load, by_broker
 from regraft.measure.transforms.dimensions import asked_for, dimensions
 from regraft.measure.transforms.filter_similarity import filter_similarity
 from regraft.measure.transforms.filters import filters_read
-from regraft.measure.transforms.interest import in_force, interest
-from regraft.measure.transforms.latency import latency, latency_histogram
+from regraft.measure.transforms.interest import in_force
+from regraft.measure.transforms.latency import latency, latency_counts, latency_histogram, touched
 from regraft.measure.transforms.link_costs import link_costs
-from regraft.measure.transforms.link_load import link_load
+from regraft.measure.transforms.link_load import hops, link_load
 from regraft.measure.transforms.links import links, trees
 from regraft.measure.transforms.local_views import local_views, sides
 from regraft.measure.transforms.overlap import overlap
+from regraft.measure.transforms.publications import by_class_and_topic, publications
 from regraft.measure.transforms.publisher_rates import publisher_rates
 from regraft.measure.transforms.top_classes import Merging, merging, top_classes
 from regraft.measure.transforms.topic_popularity import topic_popularity
 from regraft.measure.transforms.traffic_classes import class_sets, traffic_classes
-from regraft.measure.transforms.transformations import queue_growth, transformations
+from regraft.measure.transforms.transformations import queue_growth, touched_hops, transformations
 from regraft.model import Topology
 
 MOST_SAMPLED = 1_000_000
@@ -89,44 +87,30 @@ class Kept:
 
 
 def compute(
-    kept: Kept,
-    records: DataFrame,
-    interests: Callable[[], DataFrame],
-    brokers: Brokers,
-    windows: Sequence[int],
-    pieces: Sequence[Piece] = (),
+    kept: Kept, records: DataFrame, interests: DataFrame, brokers: Brokers, windows: Sequence[int]
 ) -> None:
-    """`records`: those of the `windows` (their starts, in microseconds); `interests`: the interest records
-    of all windows; `pieces`: where the records are stored, if they are many."""
+    """`records`: those of the `windows` (their starts, in microseconds), without interest; `interests`: the
+    table of all interest, which `interests` keeps."""
     asked = kept.asked
-    stored = Stored(records.sparkSession, tuple(pieces), tuple(windows)) if pieces else None
-    sums = Sums(records, brokers, stored, kept.keep)
     if asked.some("traffic_classes", "topic_popularity", "local_views"):
-        _traffic(records, sums, windows, kept)
+        _traffic(records, brokers, windows, kept)
     if asked.some("publisher_rates", "overlap", "link_load", "broker_load", "link_costs"):
-        _load(records, sums, kept)
+        _load(records, kept)
     if asked.some("transformations", "queue_growth", "latency", "latency_histogram"):
-        _delays(records, sums, kept)
-    if asked.some("interest", "attributes", "dimensions", "filter_similarity"):
-        _content(records, interests(), windows, kept)
+        _delays(records, kept)
+    if asked.some("attributes", "dimensions", "filter_similarity"):
+        _content(records, interests, windows, kept)
 
 
-def windows_in(records: DataFrame) -> list[int]:
-    """The starts of the windows that records are in."""
-    starts = records.select(f.unix_micros("window").alias("start")).distinct().collect()
-    return sorted(row.start for row in starts)
-
-
-def _traffic(records: DataFrame, sums: Sums, windows: Sequence[int], kept: Kept) -> None:
-    asked, brokers = kept.asked, sums.brokers
+def _traffic(records: DataFrame, brokers: Brokers, windows: Sequence[int], kept: Kept) -> None:
+    asked = kept.asked
+    counted = by_class_and_topic(publications(records, brokers), brokers)
     if "topic_popularity" in asked.tables:
-        counted = kept.keep(sums.by_class_and_topic())
+        counted = kept.keep(counted)
         kept.give("topic_popularity", lambda: topic_popularity(records, counted))
-        exact = class_sets(counted, brokers)
-    else:
-        exact = sums.class_sets()
-        if "local_views" in asked.tables:
-            exact = kept.keep(exact)
+    exact = class_sets(counted, brokers)
+    if "local_views" in asked.tables and "topic_popularity" not in asked.tables:
+        exact = kept.keep(exact)
     shown = exact
     if asked.top is not None:
         exact = kept.keep(exact)
@@ -139,43 +123,38 @@ def _traffic(records: DataFrame, sums: Sums, windows: Sequence[int], kept: Kept)
         kept.give("local_views", lambda: local_views(shown, around, brokers))
 
 
-def _load(records: DataFrame, sums: Sums, kept: Kept) -> None:
+def _load(records: DataFrame, kept: Kept) -> None:
     asked = kept.asked
     if asked.some("publisher_rates", "overlap"):
         rates = kept.keep(publisher_rates(records, asked.width))
         kept.give("publisher_rates", lambda: rates)
         kept.give("overlap", lambda: overlap(records, rates, asked.width))
     if asked.some("link_load", "broker_load"):
-        carried = kept.keep(sums.hops())
+        carried = kept.keep(hops(records))
         kept.give("link_load", lambda: link_load(carried, asked.width))
-        kept.give("broker_load", lambda: broker_load(sums.by_broker(), carried, asked.width))
+        kept.give("broker_load", lambda: broker_load(by_broker(records), carried, asked.width))
     kept.give("link_costs", lambda: link_costs(records))
 
 
-def _delays(records: DataFrame, sums: Sums, kept: Kept) -> None:
+def _delays(records: DataFrame, kept: Kept) -> None:
     asked = kept.asked
     if asked.some("transformations", "queue_growth"):
         kept.give("transformations", lambda: transformations(records))
         kept.give("queue_growth", lambda: queue_growth(records))
     if asked.some("latency", "latency_histogram"):
-        counts = sums.latency_counts()
+        under = touched_hops(records).count()
+        counts = kept.keep(latency_counts(records, touched(records, under)))
         kept.give("latency", lambda: latency(counts))
         kept.give("latency_histogram", lambda: latency_histogram(counts))
 
 
 def _content(records: DataFrame, interests: DataFrame, windows: Sequence[int], kept: Kept) -> None:
-    asked = kept.asked
-    if not asked.some("attributes", "dimensions", "filter_similarity"):
-        kept.give("interest", lambda: interest(interests, filters_read(interests), asked.width))
-        return
-    read = kept.keep(filters_read(interests))
-    held = kept.keep(interest(interests, read, asked.width))
-    kept.give("interest", lambda: held)
     published = of_kind(records, "publication").count()
     kept.one_in = max(1, -(-published // MOST_SAMPLED))
     sample = sampled(records, kept.one_in)
     seen = kept.keep(attributes(sample))
-    used = kept.keep(in_force(held, windows, asked.width))
+    read = kept.keep(filters_read(interests))
+    used = kept.keep(in_force(interests, windows, kept.asked.width))
     kept.give("attributes", lambda: seen)
     kept.give("dimensions", lambda: dimensions(seen, asked_for(used, read)))
     kept.give("filter_similarity", lambda: filter_similarity(sample, used))

@@ -14,14 +14,19 @@ from regraft.measure.generate.telemetry import TelemetrySettings, telemetry
 from regraft.measure.run import Job, run
 from regraft.measure.session import ARCHIVE, JAVA, SMALL, end_java, start
 from regraft.model import Topology
+from regraft.model.store import open_store
+from regraft.protocol.telemetry import Interest
+from regraft.segments.names import SegmentName
+from regraft.segments.writing import segment
 
 ROWS = 1_000
 _WIDTH = 10_000_000
-_LINE = '{"kind":"%s","at":"2026-01-01T00:00:00Z","broker":"a","cpu":0.1,"memory":1,"queue":0}\n'
+_AT = 1_767_225_600_000_000
+_TOLD = Interest(at=_AT, broker="a", client="s", role="subscriber", filter="topic = 't'", change="added")
 
 
 def warm() -> None:
-    """Measure a few records, from files and from live spools, so that all classes in use are loaded."""
+    """Measure a few records, from files and as a stream, so that all classes in use are loaded."""
     ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
     new = ARCHIVE.with_name(f"{ARCHIVE.name}.{os.getpid()}.new")
     with tempfile.TemporaryDirectory() as folder:
@@ -35,9 +40,9 @@ def _measure(folder: Path, archive: Path) -> None:
     records = telemetry(session, Topology.of([("a", "b"), ("b", "c")]), TelemetrySettings(ROWS, partitions=1))
     records.write.parquet(str(folder / "files"))
     run(Job(folder / "files", folder / "of-files", _WIDTH), session)
-    (folder / "spools").mkdir()
-    (folder / "spools" / "a-1.ndjson").write_text(_LINE % "health" + _LINE % "other")
-    follow(Job(folder / "spools", folder / "of-spools", _WIDTH), session, idle=1.0)
+    name = SegmentName("a", "2026-01-01T00", _AT, 1)
+    open_store(folder / "segments").put(name.path, segment("a", [_TOLD]))
+    follow(Job(folder / "segments", folder / "of-segments", _WIDTH), session, idle=1.0)
     session.stop()
     end_java()
 

@@ -1,4 +1,4 @@
-"""Windows of time: their length, the window in which a record counts, their names in paths."""
+"""Windows of time: their length, and the window in which a record counts."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -33,14 +33,12 @@ def window_of(micros: Column, width: int) -> Column:
     return f.timestamp_micros(micros - f.pmod(micros, f.lit(width).cast("long")))
 
 
-def folder_name(start: int) -> str:
-    """The name that Spark gives to the folder of a window."""
-    at = _EPOCH + timedelta(microseconds=start)
-    fraction = f".{at.microsecond:06}".rstrip("0") if at.microsecond else ""
-    return "window=" + at.strftime("%Y-%m-%d %H%%3A%M%%3A%S") + fraction
+def date_of(micros: int) -> str:
+    """The date by which tables are partitioned."""
+    return shown(micros)[:10]
 
 
 def shown(micros: int) -> str:
-    """A time as people read it, e.g. 2026-11-16T00:05:00Z. (In the name of a folder colons are escaped.)"""
+    """A time as people read it, e.g. 2026-11-16T00:05:00Z."""
     at = _EPOCH + timedelta(microseconds=micros)
     return at.strftime("%Y-%m-%dT%H:%M:%S") + (f".{at.microsecond:06}" if at.microsecond else "") + "Z"

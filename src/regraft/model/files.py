@@ -23,14 +23,14 @@ PARQUET, PARQUET_START = ".parquet", b"PAR1"
 T = TypeVar("T")
 
 
-def shown(path: Path) -> str:
-    """A file's name for a one-line message."""
+def shown(path: str | Path) -> str:
+    """The name of a file, or an address, for a one-line message."""
     name = str(path)
     return name if name.isprintable() else repr(name)
 
 
 @contextlib.contextmanager
-def faults_in(path: Path) -> Iterator[None]:
+def faults_in(path: str | Path) -> Iterator[None]:
     """A `BadInput` that is raised in the block gets the file's name, unless it has it already."""
     try:
         yield

@@ -3,8 +3,8 @@
 CSV or Parquet with the columns `node` and `topic`; further columns are ignored, a pair may occur twice. The
 suffix `.parquet`, a folder as Spark writes it, or the first four bytes tell Parquet from CSV.
 
-The measured table `interest` is such a folder: its column `broker` is the node, and a row with an `until` is
-over.
+The measured table `interest` is read from where `regraft measure` writes: its column `broker` is the node,
+and a row with an `until` is over.
 Brokers whose clients publish on a topic count as well as those whose clients subscribe to it: in a mesh,
 events travel over such brokers alone. A filter that pins no topic cannot be served by a mesh.
 """
@@ -17,19 +17,24 @@ from typing import Any
 
 from regraft.model.errors import BadInput
 from regraft.model.files import PARQUET, PARQUET_START, as_text, faults_in, read_bytes, read_parquet
+from regraft.model.measured import read_measured
 
+TABLE = "interest"
 NODE, TOPIC, UNTIL = ("node", "broker"), "topic", "until"
 
 
 def read_interest(path: str | Path) -> Mapping[str, frozenset[str]]:
-    """Topic -> the nodes interested in it."""
+    """Topic -> the nodes interested in it, from a file, or from a measured table, also at an address."""
+    if (table := read_measured(path, TABLE)) is not None:
+        with faults_in(path):
+            return _from_table(table)
     path = Path(path)
     with faults_in(path):
         if path.is_dir():
-            return _from_parquet(path)
+            return _from_table(read_parquet(path))
         content = read_bytes(path)
         if content.startswith(PARQUET_START) or path.suffix.lower() == PARQUET:
-            return _from_parquet(path)
+            return _from_table(read_parquet(path))
         return _from_csv(as_text(content))
 
 
@@ -54,8 +59,7 @@ def _from_csv(text: str) -> Mapping[str, frozenset[str]]:
     return _by_topic(pairs)
 
 
-def _from_parquet(path: Path) -> Mapping[str, frozenset[str]]:
-    table = read_parquet(path)
+def _from_table(table: Any) -> Mapping[str, frozenset[str]]:
     node, topic, until = _columns(table.column_names)
     over = table[until].to_pylist() if until else [None] * table.num_rows
     rows = zip(table[node].to_pylist(), table[topic].to_pylist(), over, strict=True)

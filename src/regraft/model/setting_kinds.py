@@ -152,6 +152,8 @@ PATH = ValueKind("a path", (str,), lambda written: Path(_without_nul(written)))
 OPTIONAL_PATH = ValueKind(
     "a path, or nothing", (str,), lambda written: Path(_without_nul(written)) if written else None
 )
+PLACE = ValueKind("a path or an address", (str,), _without_nul)
+"""As text, because an address is no path. A relative path starts at the file's folder, like the others."""
 SIZE = ValueKind('a size such as "200MB"', (str,), byte_count)
 SWITCH = ValueKind("true or false", (bool,), bool)
 NAMES = ValueKind("a list of names", (list,), texts)

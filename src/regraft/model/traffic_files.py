@@ -3,7 +3,8 @@
     {"classes": [{"members": ["b1", "b7"], "demand": 5}, …]}
 
 A Parquet file, or a folder of them as Spark writes it, has the columns `members` (a list of text)
-and `demand` (a number); further columns are ignored. The suffix `.parquet`, a folder, or the first
+and `demand` (a number); further columns are ignored. So has the measured table `traffic_classes`, which is
+read from where `regraft measure` writes. The suffix `.parquet`, a folder, or the first
 four bytes tell Parquet from JSON. A member may occur twice in a class (two clients at one broker),
 and a class may occur twice in a file (two windows): demands add up. Every fault is a `BadInput` of
 one line: the file, the place in it, the rule.
@@ -26,15 +27,21 @@ from regraft.model.files import (
     write_bytes,
     write_text,
 )
+from regraft.model.measured import read_measured
 from regraft.model.traffic import Traffic, TrafficClass
+
+TABLE = "traffic_classes"
 
 
 def read_traffic(path: str | Path) -> Traffic:
-    """The traffic classes of a file, in its order."""
+    """The traffic classes of a file, in its order, or of a measured table, also at an address."""
+    if (table := read_measured(path, TABLE)) is not None:
+        with faults_in(path):
+            return _from_table(table)
     path = Path(path)
     if path.is_dir() or _is_parquet(path):
         with faults_in(path):
-            return _from_parquet(path)
+            return _from_table(read_parquet(path))
     return read_json(path, traffic_from)
 
 
@@ -82,10 +89,9 @@ def _is_parquet(path: Path) -> bool:
         return False
 
 
-def _from_parquet(path: Path) -> Traffic:
+def _from_table(table: Any) -> Traffic:
     import pyarrow as pa  # noqa: PLC0415
 
-    table = read_parquet(path)
     for column in ("members", "demand"):
         if table.column_names.count(column) != 1:
             raise BadInput("", f"there must be one column {column!r}")

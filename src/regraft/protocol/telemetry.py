@@ -1,7 +1,7 @@
-"""Telemetry records: what brokers write into their spools, one JSON object on a line.
+"""Telemetry records: what brokers write into their segments, one row each.
 
-This is the only definition. Brokers encode these structs; readers derive their columns, the fields that they
-require, their limits and the allowed words from them (`regraft.measure.record_fields`). So the module must
+This is the only definition. Brokers fill these structs; readers derive their columns, the fields that they
+require, their limits and the allowed words from them (`record_fields`). So the module must
 not know Spark, Arrow or files, and it reads no clock: `at` is filled in by the broker.
 
 A reader accepts more than brokers write, because it also meets records of other versions and other writers.
@@ -13,11 +13,11 @@ clock was set back records a negative latency, and it is the reader that rejects
 | `least` | a smaller number is rejected |
 | `required` | False: brokers always write the field, and readers do without it |
 | `bits` | 32: the number is stored in 32 bits, not 64 |
+| `time` | True: microseconds since 1970 (UTC), stored as a time |
 
 A field that may be null or has a default is never required. Fields keep their order in every derived schema.
 """
 
-from datetime import datetime
 from typing import Annotated, Literal, TypeAlias, get_args
 
 import msgspec
@@ -28,16 +28,17 @@ RECORD_VERSION = 1
 
 Role: TypeAlias = Literal["publisher", "subscriber"]
 InterestChange: TypeAlias = Literal["added", "removed"]
+Time: TypeAlias = Annotated[int, Meta(extra={"time": True})]
 Count: TypeAlias = Annotated[int, Meta(extra={"least": 0})]
 Numbers: TypeAlias = Annotated[dict[str, float], Meta(extra={"required": False})]
 Texts: TypeAlias = Annotated[dict[str, str], Meta(extra={"required": False})]
 
 
 class Record(msgspec.Struct, tag_field="kind", frozen=True, gc=False, kw_only=True):
-    """`at` is UTC; a broker never gives the same time twice, so equal records are one record."""
+    """A broker never gives the same time twice, so equal records are one record."""
 
     v: Annotated[int, Meta(extra={"bits": 32})] = RECORD_VERSION
-    at: datetime
+    at: Time
     broker: str
 
 

@@ -14,9 +14,9 @@ import asyncio
 import contextlib
 import logging
 import random
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from regraft.coord import CoordError, Held, Lease, acquire
@@ -40,10 +40,13 @@ from regraft.design.ocbr.master import (
 )
 from regraft.design.ocbr.rearrange import Costs
 from regraft.model import Action, RegraftError
+from regraft.protocol.telemetry import AnyRecord
 from regraft.rearrange.deploying import POLL_SECONDS, LiveOverlay, deploy_shifts
-from regraft.rearrange.spool_views import Sightings, Spools
+from regraft.rearrange.segment_views import Segments, Sightings
 
 log = logging.getLogger("regraft.rearrange")
+FRESH = 0.1
+"""The part of Δt for which what was last read from the store is not read again."""
 ENOUGH = 0.5
 """The part of Δt for which links must have stayed the same, so that what was seen counts as a measurement."""
 
@@ -61,11 +64,12 @@ class Rearranged(NamedTuple):
 
 @dataclass(frozen=True)
 class Pace:
-    """`delta_t` is OCBR's Δt. Records are in the spools at most `settled` seconds after they were made. A
-    master waits for its turn for at most `patience` seconds."""
+    """`delta_t` is OCBR's Δt. Records are in the store at most `settled` seconds after they were made:
+    brokers close a segment every two seconds, and then it has to arrive there. A master waits for its turn
+    for at most `patience` seconds."""
 
     delta_t: float = 60.0
-    settled: float = 3.0
+    settled: float = 5.0
     patience: float = 60.0
 
 
@@ -76,7 +80,7 @@ class Rearranging:
         self,
         brokers: Iterable[str],
         live: LiveOverlay,
-        spools: Spools,
+        segments: Segments,
         *,
         costs: Costs = Costs(),  # noqa: B008 — a frozen value
         pace: Pace = Pace(),  # noqa: B008 — a frozen value
@@ -84,7 +88,10 @@ class Rearranging:
         tell: Callable[[Rearranged], None] = lambda change: None,
     ) -> None:
         self.live, self.pace, self.tell = live, pace, tell
-        self._spools = spools
+        self._segments = segments
+        self._looking = asyncio.Lock()
+        self._looked = 0
+        """When the store was last asked for what is new, in microseconds since 1970."""
         names = sorted(set(brokers))
         self._sightings = Sightings(names)
         self._shells = [
@@ -93,6 +100,7 @@ class Rearranging:
 
     async def run(self) -> None:
         """Until `end` is called, or it is cancelled. After a fault a master continues with the next Δt."""
+        await asyncio.to_thread(self._segments.skip)
         async with asyncio.TaskGroup() as group:
             for each in self._shells:
                 group.create_task(each.run())
@@ -102,11 +110,22 @@ class Rearranging:
         for each in self._shells:
             each.end()
 
-    def sightings(self) -> Sightings:
-        """What has been seen, brought up to date with the spools."""
-        for record in self._spools.new():
-            self._sightings.add(record)
-        return self._sightings
+    async def sightings(self) -> tuple[Sightings, int]:
+        """What has been seen, and until when nothing is missing, in microseconds since 1970."""
+        pace = self.pace
+        async with self._looking:  # one look serves many masters
+            now = _now()
+            if now - self._looked > _micros(pace.delta_t * FRESH):
+                found: list[AnyRecord] = []
+                try:
+                    # A list that is extended keeps what came before a fault.
+                    await asyncio.to_thread(lambda: found.extend(self._segments.new()))
+                    self._looked = now
+                except RegraftError as fault:
+                    log.warning("traffic is not seen: %s", fault)
+                for record in found:
+                    self._sightings.add(record)
+        return self._sightings, self._looked - _micros(pace.settled)
 
 
 class MasterShell:
@@ -137,7 +156,7 @@ class MasterShell:
                 if isinstance(event, Current):
                     await self._obey(self._links(event))
                 elif isinstance(event, Woken):
-                    await self._obey([*self._measure(), *self._master.handle(event)])
+                    await self._obey([*await self._measure(), *self._master.handle(event)])
         finally:
             watching.cancel()
             await self._release()
@@ -163,12 +182,11 @@ class MasterShell:
         self._since = _now()
         return self._master.handle(Linked(near, current.epoch))
 
-    def _measure(self) -> list[Command]:
+    async def _measure(self) -> list[Command]:
         """The traffic of the Δt that is over, if our links were the same for long enough."""
-        master, pace = self._master, self._all.pace
-        sightings = self._all.sightings()
-        until = _now() - timedelta(seconds=pace.settled)
-        if until - self._since < timedelta(seconds=ENOUGH * pace.delta_t):
+        master = self._master
+        sightings, until = await self._all.sightings()
+        if until - self._since < _micros(ENOUGH * self._all.pace.delta_t):
             return []
         view = sightings.view(master.broker, master.neighbours, self._since, until)
         sightings.forget(master.broker, until)
@@ -237,5 +255,9 @@ class MasterShell:
         self._all.tell(Rearranged(self._master.broker, propose.actions, propose.saves, not reason, reason))
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+def _now() -> int:
+    return time.time_ns() // 1000
+
+
+def _micros(seconds: float) -> int:
+    return round(seconds * 1_000_000)

@@ -1,10 +1,11 @@
 """The configuration of `regraft serve`: one struct for each section of the file, one field for each key.
 
-A field has the type that the program works with: paths are `Path`, times are seconds, sizes are bytes, and
-None means that there is no limit. Its declaration has everything else that is known about the key: what the
-file may say, the default, and the documentation. The docstring of a struct is the documentation of its
-section. The checks, the starter file of `regraft init` and the reference in docs/configuration.md are made
-from these declarations (`configuration_file`). The sections that an estate is told are in `estate.settings`.
+A field has the type that the program works with: paths are `Path` (a place that may also be an address is
+text), times are seconds, sizes are bytes, and None means that there is no limit. Its declaration has
+everything else that is known about the key: what the file may say, the default, and the documentation. The
+docstring of a struct is the documentation of its section. The checks, the starter file of `regraft init` and
+the reference in docs/configuration.md are made from these declarations (`configuration_file`). The sections
+that an estate is told are in `estate.settings`.
 """
 
 from dataclasses import dataclass
@@ -60,7 +61,9 @@ class LoopSection:
     )
     window: float = setting(duration("100ms"), "60s", "Δt: how long traffic is watched before it is judged.")
     settle: float = setting(
-        duration(), "2s", "How long to wait after a window until the brokers have written it."
+        duration(),
+        "4s",
+        "How long to wait after a window until the brokers have written it: they close a segment every 2 s.",
     )
     least_publications: int = setting(
         COUNT, 100, "A window with fewer publications says too little about the traffic."

@@ -16,7 +16,8 @@ from typing import Any, get_type_hints
 from regraft.model import BadInput
 from regraft.model.fields import meant
 from regraft.model.files import as_text, read_bytes
-from regraft.model.setting_kinds import Written, keys_of, secrets_of, shown
+from regraft.model.setting_kinds import PLACE, Written, keys_of, secrets_of, shown
+from regraft.model.store import located
 from regraft.serve.configuration import ServeConfiguration
 
 SECTIONS: dict[str, Any] = get_type_hints(ServeConfiguration)
@@ -79,8 +80,13 @@ def _values(name: str, content: Mapping[str, Any], lines: "_Lines") -> dict[str,
 def _section(section: Any, values: dict[str, Any], folder: Path, environment: Mapping[str, str]) -> Any:
     secrets = {name: environment.get(variable, "") for name, variable in secrets_of(section).items()}
     found = section(**values, **secrets)
-    paths = {name: value for name, value in vars(found).items() if isinstance(value, Path)}
-    return replace(found, **{name: folder / value for name, value in paths.items()})
+    paths = {name: folder / value for name, value in vars(found).items() if isinstance(value, Path)}
+    places = {
+        name: located(getattr(found, name), folder)
+        for name, key in keys_of(section).items()
+        if key.kind is PLACE
+    }
+    return replace(found, **paths, **places)
 
 
 class _Lines:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.broker.io.peers import chain, finish
+from tests.segments.stored import records
 
 from regraft.broker.io.__main__ import from_json, to_json
 from regraft.broker.io.broker_processes import BrokerProcesses
@@ -58,6 +59,43 @@ def test_the_crash_of_the_middle_broker_and_its_return_lose_nothing(tmp_path: Pa
     finish(scenario(), 60)
 
 
+def test_a_killed_broker_loses_only_telemetry_of_its_open_segment_and_records_nothing_twice(
+    tmp_path: Path, bucket: str
+) -> None:
+    telemetry = Telemetry(f"{bucket}/live", segment_seconds=0.2)
+    base = Configuration("b0", state=tmp_path, telemetry=telemetry)
+
+    async def publish(running: BrokerProcesses, name: str) -> None:
+        async with connect(where(running, "b0"), name=name) as publisher:
+            for n in range(100):
+                await publisher.publish({"n": n})
+                await asyncio.sleep(0.01)
+
+    async def scenario() -> None:
+        async with BrokerProcesses(chain(1), lambda id, near: base) as running:
+            async with connect(where(running, "b0"), name="sub") as subscriber:
+                await subscriber.subscribe("n < 0")
+                await publish(running, "first")
+                await running.kill("b0")
+            await running.restart("b0")
+            await publish(running, "second")
+
+    finish(scenario())
+    published = [
+        (each["publisher"].partition("#")[0], each["seq"])
+        for each in records(f"{bucket}/live", "publication")
+    ]
+    first = [seq for name, seq in published if name == "first"]
+    assert first == list(range(1, len(first) + 1))
+    assert len(first) > 50, "a segment is open for a fifth of a second"
+    assert [seq for name, seq in published if name == "second"] == list(range(1, 101))
+    times = [each["at"] for each in records(f"{bucket}/live") if each["kind"] != "health"]
+    assert len(times) == len(set(times))
+    told = [each["change"] for each in records(f"{bucket}/live", "interest") if each["client"] == "sub"]
+    assert told[:2] == ["added", "added"], "told again after the crash"
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
 def test_processes_end_with_their_parent(tmp_path: Path) -> None:
     async def scenario() -> list[int]:
         async with BrokerProcesses(chain(2), Configuration) as running:
@@ -100,7 +138,7 @@ def test_a_configuration_survives_the_way_to_another_process(tmp_path: Path) -> 
         allowed=Allowed(connections=3),
         tls=Tls(tmp_path / "c", tmp_path / "k", None, True),
         tokens=Tokens("t", {"*": "u"}),
-        telemetry=Telemetry(tmp_path, "sampled", 7),
+        telemetry=Telemetry("s3://bucket/live", "sampled", 7, outbox=tmp_path / "outbox"),
         metrics=("127.0.0.1", 0),
     )
     assert from_json(to_json(full)) == full

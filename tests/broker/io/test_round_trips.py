@@ -14,7 +14,7 @@ import pytest
 import trustme
 from tests.broker.io.peers import chain, finish, overlay
 from tests.broker.io.test_entrance import Authority
-from tests.broker.io.test_telemetry import records
+from tests.segments.stored import records
 
 from regraft.broker.io import round_trips
 from regraft.broker.io.configuration import Configuration, Telemetry
@@ -147,7 +147,7 @@ def test_brokers_that_speak_tls_are_probed_without_it(
 ) -> None:
     authority = Authority(tmp_path, trustme.CA())
     tls = {id: authority.tls(id) for id in BROKERS}
-    telemetry = Telemetry(tmp_path / "spool", health_seconds=OFTEN)
+    telemetry = Telemetry(tmp_path / "telemetry", health_seconds=OFTEN)
 
     async def scenario() -> None:
         running = Overlay(
@@ -159,7 +159,7 @@ def test_brokers_that_speak_tls_are_probed_without_it(
     with caplog.at_level(logging.INFO):
         finish(scenario())
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []
-    assert measured(tmp_path / "spool") == {id: {*BROKERS} - {id} for id in BROKERS}
+    assert measured(tmp_path / "telemetry") == {id: {*BROKERS} - {id} for id in BROKERS}
 
 
 def test_probes_come_to_every_broker_in_turn_and_forget_those_that_do_not_answer(

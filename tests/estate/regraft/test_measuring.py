@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 from tests.cli.running import PROGRAM
-from tests.measure.telemetry import START, Record, delivery, health, hop, interest, publication, spool
+from tests.measure.telemetry import START, Brokers, Record, delivery, health, hop, interest, publication
 
 from regraft.cli.what_if_command import what_if
 from regraft.estate.protocol import DiskFull
@@ -49,24 +49,16 @@ def talk(minutes: range, each: int = 30) -> list[Record]:
     return records
 
 
-def spooled(folder: Path, records: list[Record], number: int) -> None:
-    for broker in "abcde":
-        own = [record for record in records if record["broker"] == broker]
-        own.sort(key=lambda record: record["at"])
-        spool(folder, f"{broker}-{number}", own)
-
-
-def measurer(folder: Path, spark: "SparkSession", **more: Any) -> Measurer:
-    telemetry = TelemetrySection(folder / "spool", keep=None)
+def measurer(folder: Path, spark: "SparkSession", keep: float | None = None, **more: Any) -> Measurer:
+    telemetry = TelemetrySection(str(folder / "telemetry"), keep=keep)
     own = SparkSection("local[2]", "1g", True, 60.0)
     return Measurer(telemetry, own, folder / "tables", MINUTE, session=spark, **more)
 
 
 def test_a_window_is_measured_and_a_quiet_one_needs_no_spark(tmp_path: Path, spark: "SparkSession") -> None:
-    folder = tmp_path / "spool"
-    folder.mkdir()
+    brokers = Brokers(tmp_path / "telemetry")
     held = [interest("e", "s", "topic = 't'", "added", 0.0), health("b", 1.0, "ac", queue=7)]
-    spooled(folder, [*held, *talk(range(1))], 1)
+    brokers.put_all([*held, *talk(range(1))])
     measure = measurer(tmp_path, spark, tables=TABLES)
     first, counts, newest = measure.measure(BEGIN, BEGIN + MINUTE)
     assert {each.members: each.demand for each in first.workload.traffic} == {frozenset("ae"): 30.0}
@@ -77,10 +69,39 @@ def test_a_window_is_measured_and_a_quiet_one_needs_no_spark(tmp_path: Path, spa
     assert counts.kept == counts.read > 0
     assert newest is not None
     assert BEGIN < newest < BEGIN + MINUTE
-    spooled(folder, [health("b", 61.0, "ac")], 2)
+    brokers.put([health("b", 61.0, "ac")])
     quiet = measure.measure(BEGIN + MINUTE, BEGIN + 2 * MINUTE)
     assert (quiet.window.publications, quiet.counts.read, quiet.newest) == (0, 0, None)
     assert measure.read(BEGIN, BEGIN + MINUTE) == first
+
+
+def test_the_next_window_waits_for_its_end_and_old_segments_go(tmp_path: Path, spark: "SparkSession") -> None:
+    """Records of the next window come with those of this one. Without a new publication, it is measured."""
+    brokers, measure = Brokers(tmp_path / "telemetry"), measurer(tmp_path, spark, keep=1.0)
+    brokers.put_all(talk(range(2)))
+    measured = measure.measure(BEGIN, BEGIN + MINUTE)
+    assert measured.window.publications == 30
+    there = sorted(path.name for path in (tmp_path / "telemetry" / "a").rglob("*.parquet"))
+    assert 0 < len(there) < 12, "segments of the window that was measured are old, and gone"
+    later = measure.measure(BEGIN + MINUTE, BEGIN + 2 * MINUTE)
+    assert (later.window.publications, later.counts.read) == (30, 0)
+    assert measure.read(BEGIN, BEGIN + MINUTE) == measured.window
+    brokers.put([health("b", 2 * MINUTE + second, "ac") for second in range(0, 100, 10)])
+    for number in (2, 3):  # no Spark, although there are records of the fourth window
+        quiet = measure.measure(BEGIN + number * MINUTE, BEGIN + (number + 1) * MINUTE)
+        assert (quiet.window.publications, quiet.newest) == (0, None)
+
+
+def test_health_of_the_next_window_is_no_reason_to_measure_it(tmp_path: Path, spark: "SparkSession") -> None:
+    """There always is some, as a measurement begins a while after the end of its window."""
+    brokers, measure = Brokers(tmp_path / "telemetry"), measurer(tmp_path, spark)
+    brokers.put_all([*talk(range(1)), *(health("b", 55.0 + second, "ac") for second in range(10))])
+    newest = [
+        measure.measure(BEGIN + number * MINUTE, BEGIN + (number + 1) * MINUTE).newest for number in (0, 1)
+    ]
+    assert None not in newest, "what came with the first window may have been published in the second"
+    brokers.put([health("b", 2 * MINUTE + 1.0, "ac")])
+    assert measure.measure(BEGIN + 2 * MINUTE, BEGIN + 3 * MINUTE).newest is None
 
 
 def test_a_full_disk_is_noticed_before_anything_is_written(tmp_path: Path, spark: "SparkSession") -> None:
@@ -91,10 +112,11 @@ def test_a_full_disk_is_noticed_before_anything_is_written(tmp_path: Path, spark
 def test_a_past_period_is_played_through_the_loop(
     tmp_path: Path, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "spool"
-    folder.mkdir()
-    spooled(folder, talk(range(4)), 1)
-    past = measured_past(spark, folder, tmp_path / "tables", MINUTE, BEGIN + MINUTE, float("inf"), (20, 1))
+    folder = tmp_path / "telemetry"
+    Brokers(folder).put_all(talk(range(4)))
+    past = measured_past(
+        spark, str(folder), str(tmp_path / "tables"), MINUTE, BEGIN + MINUTE, float("inf"), (20, 1)
+    )
     assert past.starts == tuple(BEGIN + MINUTE * number for number in (1, 2, 3))
     assert topology_then(past).sha256 == CHAIN.sha256
     policy = Policy(confirm=1, least_publications=10, action_price=1.0)
@@ -105,7 +127,7 @@ def test_a_past_period_is_played_through_the_loop(
     assert found.windows[1].cost_with == pytest.approx(30 * 3), "one link and two brokers"
     assert found.windows[1].cost == pytest.approx(30 * 9), "four links and five brokers"
     with pytest.raises(BadInput, match="nothing was recorded between"):
-        measured_past(spark, folder, tmp_path / "tables", MINUTE, 0.0, 60.0, (20, 1))
+        measured_past(spark, str(folder), str(tmp_path / "tables"), MINUTE, 0.0, 60.0, (20, 1))
     # The command says the same; it would start a session of its own, and end it.
     monkeypatch.setattr("regraft.measure.session.start", lambda *_, **__: spark)
     monkeypatch.setattr(type(spark), "stop", lambda session: None)
@@ -140,7 +162,7 @@ def test_stopped_while_spark_starts_it_is_ended_and_not_started_again(
     ended: list[str] = []
     monkeypatch.setattr("regraft.measure.session.start", start)
     monkeypatch.setattr("regraft.estate.regraft.measuring._end_java", lambda: ended.append("java"))
-    telemetry, local = TelemetrySection(tmp_path, keep=None), SparkSection("local[2]", "1g", True, 60.0)
+    telemetry, local = TelemetrySection(str(tmp_path), keep=None), SparkSection("local[2]", "1g", True, 60.0)
     own = Measurer(telemetry, local, tmp_path, MINUTE)
     with ThreadPoolExecutor(1) as pool:
         warming = pool.submit(own.warm)
@@ -156,11 +178,10 @@ def test_stopped_while_spark_starts_it_is_ended_and_not_started_again(
 
 
 def test_what_if_starts_spark_with_the_settings_of_the_configuration(tmp_path: Path) -> None:
-    folder = tmp_path / "spool"
-    folder.mkdir()
-    spooled(folder, talk(range(1)), 1)
+    folder = tmp_path / "telemetry"
+    Brokers(folder).put_all(talk(range(1)))
     (tmp_path / "regraft.toml").write_text('[spark]\nconf = ["spark.driver.memory=much"]\n')
-    command = [*PROGRAM, "what-if", "--telemetry", "spool", "-c", "regraft.toml", "--json"]
+    command = [*PROGRAM, "what-if", "--telemetry", "telemetry", "-c", "regraft.toml", "--json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
@@ -174,15 +195,14 @@ def test_what_if_compares_designing_for_the_forecast_with_designing_for_what_was
 ) -> None:
     """Every third hour a talks to b and to c; otherwise b to c. No tree has all three links, so it matters
     which hour comes next."""
-    folder = tmp_path / "spool"
-    folder.mkdir()
+    folder = tmp_path / "telemetry"
     records: list[Record] = []
     for hour, number in itertools.product(range(44), range(12)):
         home, to = ("a", "bc"[number % 2]) if hour % 3 == 0 else ("b", "c")
         when, seq = hour * 3600.0 + number * 200.0, hour * 12 + number + 1
         records.append(publication(home, f"p-{home}{to}", seq, when, topic="t"))
         records.append(delivery(to, f"p-{home}{to}", seq, "s", when + 0.01, latency=10_000))
-    spooled(folder, records, 1)
+    Brokers(folder).put_all(records, 3600.0)
     monkeypatch.setattr("regraft.measure.session.start", lambda *_, **__: spark)
     monkeypatch.setattr(type(spark), "stop", lambda session: None)
     settings = '[loop]\nwindow = "1h"\nconfirm = 1\npayback_windows = 1\nleast_publications = 5\n'

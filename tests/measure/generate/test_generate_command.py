@@ -27,11 +27,30 @@ def test_an_interest_table_is_written_where_asked(spark: "SparkSession", tmp_pat
     assert set(interest) <= {f"t{number}" for number in range(8)}
 
 
+def test_generated_telemetry_is_measured_as_it_is(spark: "SparkSession", tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from regraft.measure.run import Job, run
+    from regraft.segments.reading import is_ours
+
+    out = tmp_path / "telemetry"
+    sizes = ("--rows", "500", "--brokers", "5", "--subscribers", "20", "--partitions", "2")
+    result = CliRunner().invoke(
+        main, ["generate", "telemetry", *sizes, "--spark", "local[2]", "--out", str(out), "--json"]
+    )
+    assert result.exit_code == 0, result.output
+    assert all(is_ours(pq.read_schema(file)) for file in out.glob("*.parquet")), "no column is converted"
+    ran = run(Job(out, tmp_path / "tables", 60_000_000, tables=frozenset({"traffic_classes"})), spark)
+    assert ran.counts.kept == ran.counts.read == json.loads(result.stdout)["rows"]
+    assert ran.snapshot.rows("traffic_classes")
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (["interest", "--nodes", "0", "--topics", "5"], "0 is not in the range"),
         (["telemetry", "--rows", "5", "--rate", "0"], "0.0 is not in the range"),
+        (["telemetry", "--rows", "5", "--format", "json"], "'json' is not one of 'parquet', 'csv'"),
         (["interest", "--nodes", "5", "--topics", "5"], "is there already; a new folder is needed"),
     ],
 )

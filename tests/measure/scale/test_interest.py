@@ -1,9 +1,11 @@
 """Interest tables are read from Parquet and CSV alike, and what is no interest table is refused."""
 
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.model.measured_tables import write_tables
 
 from regraft.model import BadInput, RegraftError
 
@@ -30,6 +32,21 @@ def test_numbers_in_parquet_become_names(spark: "SparkSession", tmp_path: Path) 
         ("1", "a"),
         ("2", "b"),
     }
+
+
+def test_of_a_measured_table_what_holds_now_is_read(spark: "SparkSession", tmp_path: Path) -> None:
+    from regraft.measure.scale.interest import read_interest
+
+    begun, ended = datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 1, 6, tzinfo=UTC)
+    rows: list[dict[str, Any]] = [
+        {"broker": "a", "topic": "t", "since": begun, "until": None},
+        {"broker": "a", "topic": "t", "since": ended, "until": None},
+        {"broker": "b", "topic": "t", "since": begun, "until": ended},
+        {"broker": "c", "topic": None, "since": begun, "until": None},
+    ]
+    write_tables(tmp_path, {"interest": rows})
+    for place in (tmp_path, tmp_path / "interest"):
+        assert {tuple(row) for row in read_interest(spark, place).collect()} == {("a", "t")}
 
 
 def test_a_missing_column_or_file_is_one_line(spark: "SparkSession", tmp_path: Path) -> None:

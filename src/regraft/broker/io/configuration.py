@@ -6,14 +6,20 @@ Frozen values; files and command lines are turned into them elsewhere.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from regraft.broker.core import BrokerSettings
 from regraft.model import BadInput, Kind
 from regraft.wire.identity import Tls
 
 Address = tuple[str, int]
+if TYPE_CHECKING:
+    Place: TypeAlias = str | Path
+else:
+    Place = str  # what it is turned into, and what is read from JSON
 
+OUTBOX = Path("out/outbox")
+"""Where segments of brokers without journals wait for a store that is not a folder."""
 RESERVED = ("@", "!")
 """Prefixes that mark other names than brokers' in the core, such as a client's: `@client`."""
 NO_BROKER = "a broker's id does not begin with '@' or '!', and has no '/' or '#'"
@@ -58,21 +64,37 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Where telemetry records (`regraft.protocol.telemetry`) are spooled. `sampled` keeps one publication in
-    `one_in`, the same ones on every broker."""
+    """Where segments of telemetry records (`regraft.protocol.telemetry`) are put: a folder, or the address of
+    a store such as `s3://bucket/prefix`. `sampled` keeps one publication in `one_in`, the same ones on every
+    broker."""
 
-    folder: Path
+    place: Place
     mode: Literal["sampled", "exact"] = "exact"
     one_in: int = 100
     queue: int = 100_000
     """Publications, hops and deliveries that may wait for the writer; those beyond it are only counted."""
-    file_bytes: int = 64 * 2**20
-    """A file that has grown beyond this, or has been open for `file_seconds`, is closed: the next begins."""
-    file_seconds: float = 60.0
-    sync_seconds: float = 1.0
+    segment_seconds: float = 2.0
+    """For how long a segment is open; a crash loses its records. It is closed earlier if it has as many as
+    `segment_rows`."""
+    segment_rows: int = 100_000
+    interest_seconds: float = 300.0
+    """How often all current interest is told again."""
+    outbox: Path | None = None
+    """The local folder where segments wait for a store that is not a folder: by default, beside the
+    journals."""
+    outbox_bytes: int = 256 * 2**20
+    """For each broker: when more wait, the records of the oldest segments are dropped, except interest."""
     health_seconds: float = 5.0
     probes: int = 2
     """How many other brokers are probed after each health record, in turn, for the round trips to them."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "place", str(self.place))
+
+    @property
+    def stands_for(self) -> int:
+        """For how many publications a recorded one stands."""
+        return self.one_in if self.mode == "sampled" else 1
 
 
 @dataclass(frozen=True)
@@ -102,6 +124,13 @@ class Configuration:
     """The secret that the agent must know."""
     remembered: bool = False
     """The links of the journal count, whatever `neighbours` says: a deployer has changed them."""
+
+    @property
+    def outbox(self) -> Path:
+        """Where segments wait for a store that is not a folder."""
+        if self.telemetry is not None and self.telemetry.outbox is not None:
+            return self.telemetry.outbox
+        return self.state / "outbox" if self.state is not None else OUTBOX
 
     def __post_init__(self) -> None:
         for id in (self.broker, *self.neighbours):

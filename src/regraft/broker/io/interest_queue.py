@@ -1,8 +1,8 @@
-"""Interest records that the disk does not have yet: they are never dropped, unlike records of traffic.
+"""Interest records that are not in a segment yet: they are never dropped, unlike records of traffic.
 
-A delivery that is not recorded is one of many. A subscription is recorded once, and a table without it is
-wrong for as long as the subscription lasts. So these records wait however full the queue is, and are written
-again if their file fails before it is synchronised (readers take a record that stands twice for one).
+A delivery that is not recorded is one of many. A subscription is recorded when it changes, and a table
+without that is wrong for as long as the subscription lasts. So these records wait however full the queue is,
+and are put into another segment if theirs cannot be closed.
 
 Memory stays bounded while nothing can be written: a filter that came and went meanwhile need not be recorded,
 and of one that changed several times the first and the last change are enough. What is left is what clients
@@ -14,18 +14,15 @@ from collections.abc import Iterable
 
 from regraft.protocol.telemetry import Interest
 
-AT_ONCE = 1000
-"""The most records that are written together: on a full disk only these are tried again and again."""
-
 
 class InterestQueue:
     """`add` from the event loop, everything else from the thread that writes."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self._most = self._squeeze_at = most
         self._waiting: deque[Interest] = deque()
-        self._written: list[Interest] = []
-        """Records that were written and are not synchronised yet."""
+        self._taken: list[Interest] = []
+        """Records of a segment that is not closed."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -33,25 +30,29 @@ class InterestQueue:
     def add(self, records: Iterable[Interest]) -> None:
         self._waiting.extend(records)
 
-    def take(self) -> list[Interest]:
-        """Take the next records to be written."""
-        found = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
-        self._written += found
+    def take(self, most: int) -> list[Interest]:
+        """Take the next records for the open segment."""
+        found = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+        self._taken += found
         return found
 
-    def safe(self) -> int:
-        """What was taken is on the disk; returns how many records that are."""
-        count = len(self._written)
-        self._written.clear()
-        return count
+    def safe(self) -> None:
+        """What was taken is in a segment in the outbox or the store, or one that is kept until it is."""
+        self._taken = []
 
     def lost(self) -> None:
-        """What was taken is not on the disk: it waits again, before what has come since."""
-        again = self._written
-        if len(again) + len(self._waiting) > self._most:
-            again = squeezed([*again, *(self._waiting.popleft() for _ in range(len(self._waiting)))])
+        """The segment cannot be closed: what was taken waits again, before what has come since."""
+        again, self._taken = self._taken, []
         self._waiting.extendleft(reversed(again))
-        self._written = []
+        self.squeeze()
+
+    def squeeze(self) -> None:
+        """Nothing can be written: keep what still matters, if it is more than is kept otherwise."""
+        if len(self._waiting) <= self._squeeze_at:
+            return
+        kept = squeezed([self._waiting.popleft() for _ in range(len(self._waiting))])
+        self._waiting.extendleft(reversed(kept))
+        self._squeeze_at = max(self._most, 2 * len(kept))  # not at once again, if all of it matters
 
 
 def squeezed(records: Iterable[Interest]) -> list[Interest]:

@@ -177,3 +177,8 @@ def _body(body: bytes, path: Path, at: int) -> tuple[str, bytes | None]:
         return _decode(body)
     except msgspec.DecodeError as fault:
         raise Damaged(f"{path}: offset {at}", f"not a record of this journal: {fault}") from None
+
+
+def file_name(broker: str) -> str:
+    """A broker's id as a part of the names of files."""
+    return "".join(c if c.isalnum() or c in "-_." else f"%{ord(c):x}" for c in broker)

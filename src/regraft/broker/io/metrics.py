@@ -5,13 +5,15 @@ when a request comes.
 """
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from regraft.broker.io.endpoint import HttpAnswer
 
 if TYPE_CHECKING:
+    from regraft.broker.io.segment_writer import SegmentWriter
     from regraft.broker.io.server import BrokerServer
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -77,10 +79,22 @@ def _values(server: "BrokerServer") -> Iterator[tuple[str, str, str, float]]:
         yield "advertisements", "gauge", "In the routing table.", seen.advertisements
         yield "held_bytes", "gauge", "Publications kept until confirmed.", seen.held_bytes
         yield "ready", "gauge", "Whether all neighbours have told what they know.", int(seen.ready)
-    if (observer := server.observer) is not None:
-        yield "telemetry_records_total", "counter", "Telemetry records written.", observer.spool.written
-        lost = observer.spool.not_recorded
-        yield "telemetry_not_recorded_total", "counter", "Telemetry that found the queue full.", lost
+    if server.observer is not None:
+        yield from _of_telemetry(server.observer.writer)
+
+
+def _of_telemetry(writer: "SegmentWriter[Any]") -> Iterator[tuple[str, str, str, float]]:
+    waiting = writer.waiting
+    age = round(max(time.time() - waiting.oldest, 0.0), 3) if waiting.segments else 0
+    yield "telemetry_records_total", "counter", "Telemetry records put into segments.", writer.written
+    lost = writer.not_recorded
+    yield "telemetry_not_recorded_total", "counter", "Telemetry records that no store will have.", lost
+    help = "Of these, records that waited for the store for too long."
+    yield "telemetry_lost_total", "counter", help, writer.lost
+    help = "Segments that wait for the store."
+    yield "telemetry_segments_waiting", "gauge", help, waiting.segments
+    yield "telemetry_waiting_bytes", "gauge", "Their bytes.", waiting.bytes
+    yield "telemetry_waiting_seconds", "gauge", "For how long the oldest of them waits.", age
 
 
 def _escaped(label: str) -> str:

@@ -10,6 +10,7 @@ import dataclasses
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,15 +29,17 @@ from regraft.broker.io.durable import Durable, Memory, Outgoing
 from regraft.broker.io.endpoint import Endpoint
 from regraft.broker.io.entrance import FRAMES, Entrance
 from regraft.broker.io.fair_queue import FairQueue, prepare
-from regraft.broker.io.journal import Journal, life_by_the_clock
+from regraft.broker.io.journal import Journal, file_name, life_by_the_clock
 from regraft.broker.io.metrics import Counters, healthz, metrics
 from regraft.broker.io.round_trips import Probing
-from regraft.broker.io.telemetry import Observer, file_name
 from regraft.filters import Filter
 from regraft.model import BadInput, RegraftError
 from regraft.protocol.messages import AnyMessage, Bye, ClientHello, LinkHello, Run
 from regraft.wire.identity import accepting
 from regraft.wire.streams import address_of, listen
+
+if TYPE_CHECKING:
+    from regraft.broker.io.telemetry import Observer
 
 log = logging.getLogger("regraft.broker")
 TICK_SECONDS = 0.25
@@ -121,7 +124,10 @@ class BrokerServer(BrokerControl):
         try:
             if config.telemetry is not None:
                 probing = Probing(self.id, self.addresses, self.candidates, config.telemetry.probes)
-                self.observer = Observer(self.id, config.telemetry, probing)
+                from regraft.broker.io.telemetry import Observer  # noqa: PLC0415 — loads Arrow: 40 MB
+
+                telemetry = dataclasses.replace(config.telemetry, outbox=config.outbox)
+                self.observer = Observer(self.id, telemetry, probing)
                 self.observer.known(stored)
             self.core = self._new_core(life, stored)
         except (msgspec.DecodeError, BadInput) as fault:
@@ -352,7 +358,7 @@ class BrokerServer(BrokerControl):
             self.counters.refusals += connection.usage.answered(messages)
         connection.send(messages)
 
-    def _observe(self, observer: Observer, stores: list[Store], reports: Sequence[Report]) -> None:
+    def _observe(self, observer: "Observer", stores: list[Store], reports: Sequence[Report]) -> None:
         assert self.core is not None
         if facts := self.core.take_facts():
             observer.facts(facts, self.core.held_bytes)

@@ -1,15 +1,14 @@
 """Makes telemetry records of what happens in a broker.
 
-The event loop hands over batches of the core's facts as they are; cutting them into records, sampling and
-reading attributes is done by the thread that writes them.
+The event loop hands over the core's facts as they are, with times for their records. Sampling, reading
+attributes and gathering columns is done by the thread that writes them (`segment_writer`).
 """
 
 import resource
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -17,69 +16,73 @@ from regraft.broker.core import Store
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.io.configuration import Telemetry
 from regraft.broker.io.round_trips import Probing
-from regraft.broker.io.spool import Spool
+from regraft.broker.io.segment_writer import SegmentWriter
 from regraft.protocol import events
-from regraft.protocol.messages import Run
 from regraft.protocol.sampling import sample
-from regraft.protocol.telemetry import (
-    Delivery,
-    Health,
-    Hop,
-    Interest,
-    InterestChange,
-    Publication,
-    Record,
-    Role,
-)
+from regraft.protocol.telemetry import Health, Interest, InterestChange, Role
+from regraft.segments.writing import OpenSegment
 
 if TYPE_CHECKING:
     from regraft.broker.io.server import BrokerServer
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PAGE = resource.getpagesize()
 SESSION = "session/"
 """How the key of a stored session begins; brokers of a mesh remember their links as well."""
+Filters: TypeAlias = frozenset[tuple[Role, str]]
+"""Of one client."""
 
 
-class _Filters(msgspec.Struct, array_like=True):
+class _Stored(msgspec.Struct, array_like=True):
     """The first fields of a stored session, on a tree and in a mesh alike."""
 
     advertisements: dict[str, str]
     subscriptions: dict[str, str]
 
 
-_decode = msgspec.msgpack.Decoder(_Filters).decode
+_decode = msgspec.msgpack.Decoder(_Stored).decode
 
 
-class SeenFact(NamedTuple):
-    """A fact, when it was seen (microseconds since the epoch) and how much the broker held then."""
+class SeenFacts(NamedTuple):
+    """Facts that were seen at the same time, and how much the broker held then. The first record of them has
+    the time `at`. In microseconds since 1970."""
 
     at: int
+    seen: int
     held: int
-    fact: Fact
+    facts: Sequence[Fact]
+
+
+class InFull(NamedTuple):
+    """The filters of all clients; the first record of them has the time `at`."""
+
+    at: int
+    filters: Mapping[str, Filters]
 
 
 class Observer:
-    """Collects the records of one broker."""
+    """Collects the records of one broker. The event loop gives out their times."""
 
     def __init__(self, broker: str, telemetry: Telemetry, probing: Probing) -> None:
         self.broker = broker
         self.telemetry = telemetry
         self.probing = probing
-        self.one_in = telemetry.one_in if telemetry.mode == "sampled" else 1
-        self._stands_for = self.one_in if self.one_in > 1 else msgspec.UNSET
-        self.spool: Spool[SeenFact | Record] = Spool(file_name(broker), telemetry, self._records)
-        self._filters: dict[str, set[tuple[Role, str]]] = {}
+        self.writer: SegmentWriter[SeenFacts | InFull | Health] = SegmentWriter(
+            broker, telemetry, self._gather
+        )
+        self._one_in = telemetry.stands_for
+        self._filters: dict[str, Filters] = {}
         self._last = 0
         """The time of the last record."""
         self._counts = (time.monotonic(), 0, 0)
+        self._told = time.monotonic()
+        """When interest was told in full."""
 
     def facts(self, facts: Sequence[Fact], held: int) -> None:
-        at = time.time_ns() // 1000
-        weight = sum(len(fact.run.seqs) for fact in facts)
-        self.spool.offer([SeenFact(at, held, fact) for fact in facts], weight)
+        now = time.time_ns() // 1000
+        weight = sum([len(fact.run.seqs) for fact in facts])
+        self.writer.offer(SeenFacts(self._times(now, weight), now, held, facts), weight)
 
-    def known(self, stored: dict[str, bytes]) -> None:
+    def known(self, stored: Mapping[str, bytes]) -> None:
         """The sessions of the previous life. Their interest is recorded again, because a crash may have taken
         the records; what is recorded twice counts from the first time."""
         self.stores(Store(key, value) for key, value in stored.items())
@@ -90,16 +93,15 @@ class Observer:
         for store in stores:
             if not store.key.startswith(SESSION):
                 continue
-            before = self._filters.get(store.key, set())
-            now = _filters(store.value) if store.value is not None else set()
-            if store.value is None:
-                self._filters.pop(store.key, None)
-            else:
-                self._filters[store.key] = now
             client = store.key.removeprefix(SESSION)
-            records += [self._interest(client, *each, "added") for each in sorted(now - before)]
-            records += [self._interest(client, *each, "removed") for each in sorted(before - now)]
-        self.spool.add_interest(records)
+            before = self._filters.pop(client, Filters())
+            now = _filters(store.value) if store.value is not None else Filters()
+            if store.value is not None:
+                self._filters[client] = now
+            records += self._interest(client, now - before, "added")
+            records += self._interest(client, before - now, "removed")
+        if records:
+            self.writer.add_interest(records)
 
     def health(self, server: "BrokerServer", under: str | None = None) -> None:
         """`under`: the change of links in which the broker's part begins or ends now."""
@@ -110,7 +112,7 @@ class Observer:
         self._counts = (now, counters.publications_in, counters.messages_out)
         seen, measured = core.inspect(), self.probing.take(server.connections.values())
         record = Health(
-            at=self._time(time.time_ns() // 1000),
+            at=self._times(time.time_ns() // 1000, 1),
             broker=self.broker,
             cpu=time.process_time(),
             memory=_memory(),
@@ -122,107 +124,94 @@ class Observer:
             links=seen.links,
             round_trips=measured.round_trips,
             delivery_rates=measured.delivery_rates,
-            not_recorded=self.spool.not_recorded,
+            not_recorded=self.writer.not_recorded,
             transformation=under,
         )
-        self.spool.offer([record], 1)
+        self.writer.offer(record, 1)
         if under is None:  # a change of links makes more records, but no more probes
             self.probing.probe()
+        if now - self._told >= self.telemetry.interest_seconds:
+            self._told = now
+            self._tell_in_full()
 
     def close(self) -> None:
-        self.spool.close()
+        self.writer.close()
+
+    def _tell_in_full(self) -> None:
+        """Tell all current interest again, so that a reader that begins now knows it soon."""
+        filters = dict(self._filters)
+        at = self._times(time.time_ns() // 1000, sum(map(len, filters.values())))
+        self.writer.offer_latest(InFull(at, filters))
+
+    def _interest(self, client: str, filters: Filters, change: InterestChange) -> list[Interest]:
+        at = self._times(time.time_ns() // 1000, len(filters))
+        return list(_interest(at, self.broker, client, filters, change))
+
+    def _times(self, now: int, count: int) -> int:
+        """The first of so many consecutive times that no other record has, as early as possible."""
+        first = max(self._last + 1, now)
+        self._last = first + count - 1
+        return first
 
     # In the telemetry thread
 
-    def _records(self, batch: Sequence[SeenFact | Record]) -> Iterator[Record]:
-        for each in batch:
-            if isinstance(each, Record):
-                yield each
-            else:
-                yield from self._of_fact(each)
+    def _gather(self, into: OpenSegment, batch: SeenFacts | InFull | Health) -> int:
+        """How many records do not fit into the columns of a segment."""
+        if type(batch) is SeenFacts:
+            return self._gather_facts(into, batch)
+        if isinstance(batch, Health):
+            into.records([batch])
+        elif isinstance(batch, InFull):
+            records: list[Interest] = []
+            for client, filters in batch.filters.items():
+                records += _interest(batch.at + len(records), self.broker, client, filters, "added")
+            into.records(records)
+        return 0
 
-    def _of_fact(self, seen: SeenFact) -> Iterator[Record]:
-        kind, run, _, to, under = seen.fact
-        broker = self.broker
-        # In a mesh streams are named `client#life/topic`; the publisher is what stands before the slash.
-        publisher = run.publisher.partition("/")[0]
-        for seq, event in self._kept(publisher, run):
-            at = self._time(seen.at)
-            if kind == "publication":
-                yield self._publication(at, publisher, seq, event)
-            elif kind == "hop":
-                yield Hop(
-                    at=at,
-                    broker=broker,
-                    publisher=publisher,
-                    seq=seq,
-                    from_=broker,
-                    to=to,
-                    queue=seen.held,
-                    transformation=under,
-                    one_in=self._stands_for,
-                )
-            else:
-                latency = seen.at - run.at
-                subscriber = to.removeprefix("@")
-                yield Delivery(
-                    at=at,
-                    broker=broker,
-                    publisher=publisher,
-                    seq=seq,
-                    subscriber=subscriber,
-                    latency=latency,
-                    one_in=self._stands_for,
-                )
-
-    def _kept(self, publisher: str, run: Run) -> Iterable[tuple[int, bytes]]:
-        pairs = zip(run.seqs, run.events, strict=True)
-        if self.one_in <= 1:
-            return pairs
-        in_sample = sample(publisher, self.one_in)
-        return (pair for pair in pairs if in_sample(pair[0]))
-
-    def _publication(self, at: datetime, publisher: str, seq: int, event: bytes) -> Publication:
-        try:
-            attributes = events.attributes(event)
-        except events.NotAnEvent:
-            attributes = {}
-        topic = attributes.get("topic")
-        return Publication(
-            at=at,
-            broker=self.broker,
-            publisher=publisher,
-            seq=seq,
-            topic=topic if isinstance(topic, str) else None,
-            numbers={
-                key: value
-                for key, value in attributes.items()
-                if isinstance(value, int | float) and not isinstance(value, bool)
-            },
-            strings={key: value for key, value in attributes.items() if isinstance(value, str)},
-            size=len(event),
-            one_in=self._stands_for,
-        )
-
-    def _interest(self, client: str, role: Role, filter: str, change: InterestChange) -> Interest:
-        at = self._time(time.time_ns() // 1000)
-        return Interest(at=at, broker=self.broker, client=client, role=role, filter=filter, change=change)
-
-    def _time(self, microseconds: int) -> datetime:
-        """A time that no other record has, as early as possible."""
-        self._last = max(self._last + 1, microseconds)
-        return _EPOCH + timedelta(microseconds=self._last)
+    def _gather_facts(self, into: OpenSegment, batch: SeenFacts) -> int:
+        at, seen, held, facts = batch
+        failed = 0
+        for kind, run, _, to, under in facts:
+            # In a mesh streams are named `client#life/topic`; the publisher is what stands before the slash.
+            publisher = run.publisher.partition("/")[0]
+            seqs, contents = run.seqs, run.events
+            if self._one_in > 1:
+                in_sample = sample(publisher, self._one_in)
+                kept = [place for place, seq in enumerate(seqs) if in_sample(seq)]
+                if not kept:
+                    continue
+                seqs, contents = [seqs[place] for place in kept], [contents[place] for place in kept]
+            try:
+                if kind == "publication":
+                    into.publications(at, publisher, seqs, map(_attributes, contents), map(len, contents))
+                elif kind == "hop":
+                    into.hops(at, publisher, seqs, to, held, under)
+                else:
+                    into.deliveries(at, publisher, seqs, to.removeprefix("@"), seen - run.at)
+            except OverflowError:  # a client may send any number
+                failed += len(seqs)
+            at += len(seqs)
+        return failed
 
 
-def file_name(broker: str) -> str:
-    """A broker's id as a part of file names."""
-    return "".join(c if c.isalnum() or c in "-_." else f"%{ord(c):x}" for c in broker)
+def _interest(
+    at: int, broker: str, client: str, filters: Filters, change: InterestChange
+) -> Iterable[Interest]:
+    for number, (role, filter) in enumerate(sorted(filters)):
+        yield Interest(at=at + number, broker=broker, client=client, role=role, filter=filter, change=change)
 
 
-def _filters(value: bytes) -> set[tuple[Role, str]]:
+def _attributes(event: bytes) -> Mapping[str, events.Value]:
+    try:
+        return events.attributes(event)
+    except events.NotAnEvent:
+        return {}
+
+
+def _filters(value: bytes) -> Filters:
     stored = _decode(value)
     filters: set[tuple[Role, str]] = {("publisher", text) for text in stored.advertisements.values()}
-    return filters | {("subscriber", text) for text in stored.subscriptions.values()}
+    return Filters(filters | {("subscriber", text) for text in stored.subscriptions.values()})
 
 
 def _memory() -> int:

@@ -11,14 +11,14 @@ EVERY_SECONDS = 0.1
 
 
 class Writes(Protocol):
-    """A spool, as this thread sees it."""
+    """The writer of a broker's segments, as this thread sees it."""
 
     def write_waiting(self, last: bool) -> None:
         """Write what waits. With `last`, nothing comes after it."""
 
 
 class TelemetryThread:
-    """The thread lives while there is a spool to write."""
+    """The thread lives while there is something to write."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

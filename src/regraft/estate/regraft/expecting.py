@@ -2,21 +2,22 @@
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
-from regraft.estate.regraft.tables import read_rows
+from regraft.estate.regraft.tables import read_traffic
 from regraft.estate.windows import MeasuredWindow
 from regraft.forecast import Forecaster, HourOfTraffic
 from regraft.forecast.forecaster import RECENT
 from regraft.model import BadInput, RegraftError
 from regraft.model.snapshot import Snapshot, read_snapshot
-from regraft.model.traffic import Traffic, TrafficClass, merged
 
+HISTORY = "history"
+"""The table of the demand of past hours, which outlives their windows."""
 HOUR = 3600
-
 
 log = logging.getLogger("regraft.loop")
 
@@ -28,7 +29,7 @@ class Expecting:
     windows.
     """
 
-    def __init__(self, tables: Path, width: float, horizon: int, repeated: int) -> None:
+    def __init__(self, tables: str | Path, width: float, horizon: int, repeated: int) -> None:
         self._tables = tables
         self._width = width
         self._horizon = horizon
@@ -62,10 +63,9 @@ class Expecting:
             self._catch_up(self._forecaster, [self._end + number * self._width for number in range(missed)])
         return self._forecaster
 
-    def _catch_up(self, forecaster: Forecaster, starts: Iterable[float]) -> None:
-        snapshot = read_snapshot(self._tables)
-        for start in starts:
-            forecaster.take(start, _traffic(snapshot, start))
+    def _catch_up(self, forecaster: Forecaster, starts: Sequence[float]) -> None:
+        for start, traffic in read_traffic(read_snapshot(self._tables), starts).items():
+            forecaster.take(start, traffic)
 
     def _begun(self, start: float) -> Forecaster:
         """A forecaster that knows what came before `start`, so that a restart of the loop changes little: the
@@ -90,27 +90,24 @@ class Expecting:
         return [start - back * self._width for back in range(count, 0, -1)]
 
 
-def kept_hours(tables: Path, before: int) -> Iterator[HourOfTraffic]:
+def kept_hours(tables: str | Path, before: int) -> Iterator[HourOfTraffic]:
     """The hours (since 1970) before this one that the pipeline has kept, in order."""
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    try:
+        rows = read_snapshot(tables).rows(HISTORY, ("hour", "members", "demand", "windows"))
+    except (RegraftError, OSError) as fault:
+        log.warning("past hours cannot be read, and forecasts do without them: %s", fault)
+        return
+    windows: dict[int, int] = {}
+    demands: defaultdict[int, dict[frozenset[str], float]] = defaultdict(dict)
+    for row in rows:
+        hour = _hour(row["hour"])
+        windows[hour] = row["windows"]
+        if row["members"]:  # an hour without traffic has one row without members
+            demands[hour][frozenset(row["members"])] = float(row["demand"])
+    for hour in sorted(each for each in windows if each < before):
+        yield HourOfTraffic(hour, windows[hour], demands[hour])
 
-    from regraft.measure.history import kept  # noqa: PLC0415 — loads pyspark
 
-    for hour, folder in kept(tables).items():
-        files = [file for file in folder.glob("*.parquet") if not file.name.startswith((".", "_"))]
-        if hour >= before or not files:
-            continue
-        try:
-            rows = [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
-            demand = {frozenset(row["members"]): float(row["demand"]) for row in rows if row["members"]}
-            yield HourOfTraffic(hour, rows[0]["windows"], demand)
-        except (pa.ArrowException, OSError, KeyError, IndexError, TypeError) as fault:
-            log.warning("%s cannot be read, and is left out of forecasts: %r", folder, fault)
-
-
-def _traffic(snapshot: Snapshot, start: float) -> Traffic:
-    rows = read_rows(snapshot, "traffic_classes", start, ("members", "demand"))
-    return merged(
-        TrafficClass(frozenset(row["members"]), float(row["demand"])) for row in rows if row["members"]
-    )
+def _hour(name: str) -> int:
+    """The hour since 1970 of a name such as 2026-01-05T12."""
+    return round(datetime.strptime(name, "%Y-%m-%dT%H").replace(tzinfo=UTC).timestamp()) // HOUR

@@ -16,10 +16,12 @@ from regraft.estate.settings import SparkSection, TelemetrySection
 from regraft.estate.windows import MeasuredWindow, WindowAndCounts, empty_window
 from regraft.model import BadInput, RegraftError
 from regraft.model.snapshot import Counts, Snapshot
+from regraft.model.store import StoreFault
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from regraft.measure.run import Job
 
 MOST_BYTES = 32 << 20
 """How much is read at a time. After an outage there is much to read, and a measurement that takes too long is
@@ -48,7 +50,9 @@ class Measurer:
         self._least_free = least_free
         self._tables = tables
         self._windows = windows
-        self._idle_check = IdleCheck(telemetry.folder)
+        self._idle_check: IdleCheck | None = None
+        self._published = 0
+        """Nothing that was taken in was published after this (microseconds)."""
         self._session = session
         self._is_ours = session is None
         self._stopped = threading.Event()
@@ -64,25 +68,25 @@ class Measurer:
 
         If nothing was published, Spark is not used.
         """
-        from regraft.measure.run import Job, run  # noqa: PLC0415 — loads pyspark
+        from regraft.measure.ledger import read_state  # noqa: PLC0415 — loads pyspark
+        from regraft.measure.run import run  # noqa: PLC0415
 
         self.check_disk()
-        if self._idle_check.is_idle():
-            return WindowAndCounts(empty_window(start, end), Counts())
         width = round(self._width * 1e6)
-        job = Job(
-            self._telemetry.folder,
-            self._out,
-            width,
-            top=self._telemetry.top,
-            tables=self._tables,
-            most_bytes=MOST_BYTES,
-            keep=None if self._windows is None else self._windows * width,
-        )
+        state = read_state(self._out, width)
+        if self._idle_check is None:
+            self._idle_check = IdleCheck(self._telemetry.folder, state.offset)
+            self._published = state.newest
+        # Publications of this window may have come with those of the one before it. There are always records
+        # of a window that has begun: brokers tell their health.
+        has_waiting = any(each < round(end * 1e6) and each <= self._published for each in state.dirty)
+        is_idle = self._idle_check.is_idle()
+        if is_idle and not has_waiting:
+            return WindowAndCounts(empty_window(start, end), Counts())
         with self._lock:
             try:
-                ran = run(job, self._started())
-            except BadInput:
+                ran = run(self._job(width, end), self._started())
+            except (BadInput, StoreFault):  # Spark is not to blame
                 raise
             except Exception as fault:
                 has_ended = self._is_ours and _java_has_ended()
@@ -91,18 +95,26 @@ class Measurer:
                     raise RegraftError("Spark has gone: its Java has ended; it is started anew") from fault
                 raise
         self._idle_check.measured()
-        self._remove_spools()
-        window = read_window(ran.snapshot, start, end)
-        return WindowAndCounts(window, ran.counts, _newest_record(ran.snapshot))
+        newest = _newest_record(ran.snapshot)
+        if not is_idle:
+            self._published = round((newest or 0.0) * 1e6)
+        return WindowAndCounts(read_window(ran.snapshot, start, end), ran.counts, newest)
 
-    def _remove_spools(self) -> None:
-        """Remove the spools that were read and are older than the time for which they are kept."""
-        from regraft.measure.retention import remove_spools  # noqa: PLC0415
-        from regraft.measure.state import load  # noqa: PLC0415
+    def _job(self, width: int, end: float) -> "Job":
+        from regraft.measure.run import Job  # noqa: PLC0415
 
-        if self._telemetry.keep is not None:
-            read = load(self._out, round(self._width * 1e6)).spools
-            remove_spools(self._telemetry.folder, read, time.time() - self._telemetry.keep)
+        kept = self._telemetry.keep
+        return Job(
+            self._telemetry.folder,
+            self._out,
+            width,
+            top=self._telemetry.top,
+            tables=self._tables,
+            most_bytes=MOST_BYTES,
+            keep=None if self._windows is None else self._windows * width,
+            until=round(end * 1e6),
+            remove_before=None if kept is None else round((time.time() - kept) * 1e6),
+        )
 
     def read(self, start: float, end: float) -> MeasuredWindow:
         """A window that was measured before, from its tables."""

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regraft.estate.regraft.expecting import Expecting
-from regraft.estate.regraft.tables import TABLES, read_rows, read_window
+from regraft.estate.regraft.tables import AT_ONCE, TABLES, read_windows
 from regraft.estate.windows import MeasuredWindow
 from regraft.model import BadInput, Topology, ends
 from regraft.model.snapshot import Snapshot
@@ -27,14 +26,14 @@ class Past:
 
     def windows(self) -> Iterator[MeasuredWindow]:
         """Each with the forecast that could have been made then. Can be read once."""
-        for start in self.starts:
-            yield self.expecting.after(read_window(self.snapshot, start, start + self.width))
+        spans = [(start, start + self.width) for start in self.starts]
+        yield from map(self.expecting.after, read_windows(self.snapshot, spans))
 
 
 def measured_past(
     session: "SparkSession",
-    telemetry: Path,
-    out: Path,
+    telemetry: str,
+    out: str,
     width: float,
     begin: float,
     end: float,
@@ -48,7 +47,7 @@ def measured_past(
     within = [start for start in known if begin <= start and start + width <= end]
     if not within:
         span = f"; there are records from {snapshot.windows[0]} on" if known else ""
-        raise BadInput(str(telemetry), f"nothing was recorded between --from and --to{span}")
+        raise BadInput(telemetry, f"nothing was recorded between --from and --to{span}")
     count = round((max(within) - min(within)) / width) + 1
     starts = tuple(min(within) + width * number for number in range(count))
     return Past(snapshot, width, starts, Expecting(out, width, *forecast))
@@ -60,10 +59,10 @@ def topology_then(past: Past) -> Topology:
     `BadInput` if they do not form a tree.
     """
     pairs = set()
-    for start in past.starts:
-        for row in read_rows(past.snapshot, "link_load", start, ("from", "to")):
-            pairs.add(ends(row["from"], row["to"]))
-        if pairs:
+    for first in range(0, len(past.starts), AT_ONCE):
+        loads = past.snapshot.by_window("link_load", ("from", "to"), past.starts[first : first + AT_ONCE])
+        if links := next(filter(None, loads.values()), None):
+            pairs = {ends(row["from"], row["to"]) for row in links}
             break
     try:
         return Topology.of(sorted(pairs), sorted(past.snapshot.manifest["brokers"]))

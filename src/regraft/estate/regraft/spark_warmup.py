@@ -1,54 +1,62 @@
 """Measures made-up records, so that Java loads and compiles what a real measurement needs."""
 
-import json
 import tempfile
-from datetime import UTC, datetime, timedelta
+from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from regraft.model.store import open_store
+from regraft.protocol.telemetry import Delivery, Health, Hop, Interest, Publication, Record
+from regraft.segments.names import SegmentName, hour_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WIDTH = 1_000_000
-BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+BEGUN = 1_767_225_600_000_000
+"""2026-01-01, in microseconds."""
 ROUNDS = 2
 """The second round adds to existing tables, as every later measurement does."""
 
 
 def warm_up(session: "SparkSession", tables: frozenset[str]) -> None:
     from regraft.measure.run import Job, run  # noqa: PLC0415 — loads pyspark
+    from regraft.segments.writing import segment  # noqa: PLC0415 — loads Arrow
 
     with tempfile.TemporaryDirectory(prefix="regraft-warmup-") as folder:
-        source, out = Path(folder, "spool"), Path(folder, "tables")
-        source.mkdir()
+        store, out = open_store(Path(folder, "telemetry")), Path(folder, "tables")
         for round in range(ROUNDS):
-            lines = "".join(json.dumps(record) + "\n" for record in records(round))
-            (source / f"b0-{round}.ndjson").write_text(lines, encoding="utf-8")
-            run(Job(source, out, WIDTH, tables=tables), session)
+            at, by_broker = BEGUN + round * WIDTH, defaultdict[str, list[Record]](list)
+            for record in records(at, round + 1):
+                by_broker[record.broker].append(record)
+            for broker, own in by_broker.items():
+                store.put(SegmentName(broker, hour_of(at), BEGUN, round).path, segment(broker, own))
+            run(Job(store.place, out, WIDTH, tables=tables), session)
 
 
-def records(second: int) -> list[dict[str, Any]]:
+def records(at: int, seq: int) -> list[Record]:
     """A publication from b0 to b1, with every kind of record that brokers write about it."""
-    at = BEGUN + timedelta(seconds=second)
-    sent = {"publisher": "p#1", "seq": second + 1}
-    held = {"role": "subscriber", "filter": "topic = 't'", "change": "added"}
-    told: list[dict[str, Any]] = [
-        {"kind": "interest", "broker": "b1", "client": "s", **held},
-        {
-            "kind": "publication",
-            "broker": "b0",
-            **sent,
-            "topic": "t",
-            "numbers": {},
-            "strings": {},
-            "size": 1,
-        },
-        {"kind": "hop", "broker": "b0", **sent, "from": "b0", "to": "b1", "queue": 0, "transformation": None},
-        {"kind": "delivery", "broker": "b1", **sent, "subscriber": "s", "latency": 900},
-        {"kind": "health", "broker": "b0", "cpu": 0.1, "memory": 1, "queue": 0, "rates": {}, "links": {}},
-    ]
-    stamps = (at + timedelta(milliseconds=number) for number in range(len(told)))
     return [
-        {"v": 1, "at": stamp.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), **record}
-        for stamp, record in zip(stamps, told, strict=True)
+        Interest(at=at, broker="b1", client="s", role="subscriber", filter="topic = 't'", change="added"),
+        Publication(
+            at=at + 1, broker="b0", publisher="p#1", seq=seq, topic="t", numbers={}, strings={}, size=1
+        ),
+        Hop(at=at + 2, broker="b0", publisher="p#1", seq=seq, from_="b0", to="b1", queue=0),
+        Delivery(at=at + 1000, broker="b1", publisher="p#1", seq=seq, subscriber="s", latency=900),
+        *(_health(at + 2000, broker) for broker in ("b0", "b1")),
     ]
+
+
+def _health(at: int, broker: str) -> Record:
+    return Health(
+        at=at,
+        broker=broker,
+        cpu=0.1,
+        memory=1,
+        queue=0,
+        rates={},
+        links={},
+        round_trips={},
+        delivery_rates={},
+        not_recorded=0,
+    )

@@ -1,14 +1,13 @@
 """Reads the tables of a snapshot back as measured windows, which the loop judges and designs by."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from regraft.costs import round_trips
 from regraft.estate.windows import MeasuredWindow
-from regraft.model.traffic import TrafficClass, merged
+from regraft.model.traffic import Traffic, TrafficClass, merged
 from regraft.model.workload import Interest, Workload, added
 
 if TYPE_CHECKING:
@@ -18,24 +17,47 @@ TREE_TABLES = frozenset({"traffic_classes", "topic_popularity", "latency", "brok
 """The tables that the loop needs for a tree; `regraft measure` makes others for people."""
 TABLES = TREE_TABLES | {"interest"}
 """The tables that the loop needs for a mesh."""
+AT_ONCE = 100
+"""How many windows of the past are read together."""
+_COLUMNS = {
+    "traffic_classes": ("members", "demand", "error"),
+    "topic_popularity": ("publications", "deliveries"),
+    "latency": ("deliveries", "p50", "p99", "p999"),
+    "broker_load": ("broker", "rate", "cpu", "memory", "queue"),
+    "link_costs": ("from", "to", "round_trip"),
+}
+Rows: TypeAlias = list[dict[str, Any]]
 
 
 def read_window(snapshot: "Snapshot", start: float, end: float) -> MeasuredWindow:
     """The window of a snapshot; one without traffic is empty, not missing."""
-    traffic = read_rows(snapshot, "traffic_classes", start, ("members", "demand", "error"))
-    topics = read_rows(snapshot, "topic_popularity", start, ("publications", "deliveries"))
-    latency = read_rows(snapshot, "latency", start, ("deliveries", "p50", "p99", "p999"))
-    load = read_rows(snapshot, "broker_load", start, ("broker", "rate", "cpu", "memory", "queue"))
-    links = read_rows(snapshot, "link_costs", start, ("from", "to", "round_trip"))
-    classes = merged(
-        TrafficClass(frozenset(row["members"]), float(row["demand"])) for row in traffic if row["members"]
-    )
+    (window,) = read_windows(snapshot, [(start, end)])
+    return window
+
+
+def read_windows(snapshot: "Snapshot", windows: Iterable[tuple[float, float]]) -> Iterator[MeasuredWindow]:
+    """The same for many windows, given by start and end."""
+    interest = snapshot.rows("interest", ("broker", "topic", "since", "until"))
+    waiting = list(windows)
+    for first in range(0, len(waiting), AT_ONCE):
+        some = waiting[first : first + AT_ONCE]
+        tables = {
+            name: snapshot.by_window(name, columns, [start for start, _ in some])
+            for name, columns in _COLUMNS.items()
+        }
+        for start, end in some:
+            yield _window(start, end, {name: rows[start] for name, rows in tables.items()}, interest)
+
+
+def _window(start: float, end: float, tables: Mapping[str, Rows], interest: Rows) -> MeasuredWindow:
+    traffic, topics, load = tables["traffic_classes"], tables["topic_popularity"], tables["broker_load"]
     variances = added((frozenset(row["members"] or ()), (row.get("error") or 0.0) ** 2) for row in traffic)
+    latency = tables["latency"]
     queues = [row["queue"] for row in load if row["queue"] is not None]
     return MeasuredWindow(
         start,
         end,
-        Workload(classes, _interest(snapshot, start, end), variances),
+        Workload(_classes(traffic), _interest(interest, end), variances),
         sum(row["publications"] or 0 for row in topics),
         sum(row["deliveries"] or 0 for row in topics),
         len(topics),
@@ -44,43 +66,33 @@ def read_window(snapshot: "Snapshot", start: float, end: float) -> MeasuredWindo
         _worst(latency, "p999"),
         max(queues, default=None),
         {row["broker"]: {name: row[name] for name in ("rate", "cpu", "memory")} for row in load},
-        round_trips(links),
+        round_trips(tables["link_costs"]),
     )
 
 
-def read_rows(snapshot: "Snapshot", table: str, start: float, columns: Iterable[str]) -> list[dict[str, Any]]:
-    """The rows of one window, which has its own folder of Parquet files."""
-    from regraft.measure.windows import folder_name  # noqa: PLC0415 — loads pyspark
-
-    return _read(snapshot.table(table) / folder_name(round(start * 1e6)), columns)
-
-
-def _read(folder: Path, columns: Iterable[str]) -> list[dict[str, Any]]:
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    if not folder.is_dir():
-        return []
-    # Read file by file: from the folder, pyarrow would make a column of its name and fail to parse the time.
-    files = sorted(file for file in folder.iterdir() if file.suffix == ".parquet")
-    rows: list[dict[str, Any]] = []
-    for file in files:
-        with file.open("rb") as content:
-            # Unlike `read_table`, it leaves columns out that tables of older versions lack.
-            rows += pq.ParquetFile(content).read(columns=list(columns)).to_pylist()
-    return rows
+def read_traffic(snapshot: "Snapshot", starts: Collection[float]) -> dict[float, Traffic]:
+    """The traffic classes of these windows, by their starts."""
+    found = snapshot.by_window("traffic_classes", ("members", "demand"), starts)
+    return {start: _classes(rows) for start, rows in found.items()}
 
 
-def _interest(snapshot: "Snapshot", start: float, end: float) -> Interest:
-    """Topic → brokers with a client that subscribes to it or publishes on it, at the end of the window."""
+def _classes(rows: Rows) -> Traffic:
+    return merged(
+        TrafficClass(frozenset(row["members"]), float(row["demand"])) for row in rows if row["members"]
+    )
+
+
+def _interest(rows: Rows, end: float) -> Interest:
+    """Topic → brokers with a client that subscribes to it or publishes on it, at the end of the window.
+
+    A row is in the window in which its interest began, so `rows` are those of all windows."""
     at = datetime.fromtimestamp(end, UTC)
     found: defaultdict[str, set[str]] = defaultdict(set)
-    table = snapshot.table("interest")
-    for folder in sorted(table.glob("window=*")) if table.is_dir() else []:
-        for row in _read(folder, ("broker", "topic", "since", "until")):
-            begun = row["since"] is None or _utc(row["since"]) <= at
-            lasts = row["until"] is None or _utc(row["until"]) > at
-            if row["topic"] is not None and begun and lasts:
-                found[row["topic"]].add(row["broker"])
+    for row in rows:
+        begun = row["since"] is None or _utc(row["since"]) <= at
+        lasts = row["until"] is None or _utc(row["until"]) > at
+        if row["topic"] is not None and begun and lasts:
+            found[row["topic"]].add(row["broker"])
     return {topic: frozenset(brokers) for topic, brokers in sorted(found.items())}
 
 
@@ -88,7 +100,7 @@ def _utc(at: datetime) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def _worst(rows: list[dict[str, Any]], name: str) -> float | None:
+def _worst(rows: Rows, name: str) -> float | None:
     """The highest value of all phases of a window with deliveries, in milliseconds."""
     found = [row[name] for row in rows if row[name] is not None and row["deliveries"]]
     return max(found) / 1000 if found else None

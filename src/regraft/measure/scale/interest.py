@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from regraft.measure.faults import one_line
+from regraft.measure.scale.measured_tables import measured_table
 from regraft.measure.transforms.interest import interest_matrix
 from regraft.model import BadInput
 
@@ -29,13 +30,13 @@ def read_interest(session: SparkSession, place: str | Path) -> DataFrame:
     measured table `interest`: what holds now."""
     path = str(place)
     with one_line(path):
+        if (measured := measured_table(session, place, "interest")) is not None:
+            return interest_matrix(measured)
         table = (
             session.read.option("header", True).csv(path)
             if Path(path.removesuffix(".gz")).suffix.lower() == ".csv"
             else session.read.parquet(path)
         )
-    if "node" not in table.columns and {"broker", "topic", "since", "until"} <= set(table.columns):
-        return interest_matrix(table)
     for column in ("node", "topic"):
         if table.columns.count(column) != 1:
             raise BadInput(path, f"there must be one column {column!r}")

@@ -4,8 +4,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from regraft.measure.conform import conform, sampling_variance, stands_for, weighted_count
-from regraft.measure.record_fields import REQUIRED
 from regraft.measure.schemas import NUMBER, TABLES, TEXT, TIME, WHOLE, struct
+from regraft.protocol.record_fields import REQUIRED
 
 BY_BROKER = struct(
     window=TIME,

@@ -14,30 +14,37 @@ from regraft.measure.conform import conform
 from regraft.measure.schemas import TABLES, TIME, struct
 from regraft.measure.windows import window_of
 
-_KEY = ("broker", "client", "role", "filter")
+KEY = ("broker", "client", "role", "filter")
 MATRIX = struct(node=TABLES["interest"]["broker"].dataType, topic=TABLES["interest"]["topic"].dataType)
 
 
 def _changes(records: DataFrame) -> DataFrame:
     """Alternating additions and removals: of equal ones in a row the first. `next`: when it changed again."""
-    order = Window.partitionBy(*_KEY).orderBy("at", "change")
+    order = Window.partitionBy(*KEY).orderBy("at", "change")
     said = records.where(f.col("kind") == "interest").withColumn("previous", f.lag("change").over(order))
     turns = said.where(f.col("previous").isNull() | (f.col("previous") != f.col("change")))
     return turns.withColumn("next", f.lead("at").over(order))
 
 
-def last_added(records: DataFrame) -> DataFrame:
-    """The additions among these records that no removal follows: interest that still holds."""
-    holds = f.col("next").isNull() & (f.col("change") == "added")
-    return _changes(records).where(holds).select(*records.columns)
+def told_by(interest: DataFrame) -> DataFrame:
+    """Records that say what the rows of the table say."""
+    held = interest.select(*KEY, "since", "until").distinct()
+    added = held.where("since IS NOT NULL").select(
+        *KEY, f.col("since").alias("at"), f.lit("added").alias("change")
+    )
+    removed = held.where("until IS NOT NULL").select(
+        *KEY, f.col("until").alias("at"), f.lit("removed").alias("change")
+    )
+    kind = f.lit("interest").alias("kind")
+    return added.unionByName(removed).select(kind, *KEY, "at", "change")
 
 
 def interest(records: DataFrame, filters_read: DataFrame, width: int) -> DataFrame:
     """A filter that pins several topics has a row for each; one that pins none has null."""
-    changes = _changes(records.select("kind", *_KEY, "at", "change"))
+    changes = _changes(records.select("kind", *KEY, "at", "change"))
     added = f.col("change") == "added"
     held = changes.where(added | f.col("previous").isNull()).select(
-        *_KEY,
+        *KEY,
         f.when(added, f.col("at")).alias("since"),
         f.when(added, f.col("next")).otherwise(f.col("at")).alias("until"),
     )

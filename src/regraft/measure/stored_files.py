@@ -1,0 +1,138 @@
+"""Parquet files of any store as a table of Spark, with the columns of a schema.
+
+Files in folders are read by Spark itself. Spark as it comes from PyPI reaches no object store: there, workers
+read files by Arrow (`StoredFiles`), the same rows more slowly.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from regraft.measure.schemas import LINES
+from regraft.model.store import Store, open_store
+
+NAME = "regraft_files"
+TOGETHER = 16
+"""How many files one task reads."""
+ROWS = 1 << 16
+SOURCE, LINE = LINES.fieldNames()[:2]
+
+
+def stored(spark: SparkSession, store: Store, names: Sequence[str], schema: StructType) -> DataFrame:
+    """The rows of these files. Columns that a file lacks are null, others are left out."""
+    if not names:
+        return spark.createDataFrame([], schema)
+    if store.is_local:
+        paths = [_literal(str(Path(store.at(name)).absolute())) for name in names]
+        return spark.read.schema(schema).parquet(*paths).select(*(f"`{name}`" for name in schema.names))
+    return _by_arrow(spark, store, names, schema)
+
+
+def placed(
+    spark: SparkSession, store: Store, names: Sequence[str], schema: StructType, *, cast: bool = False
+) -> DataFrame:
+    """As `stored`, with the columns `source` and `line` (from 1). `cast`: columns of another type are
+    converted; what cannot be is null."""
+    if cast or not store.is_local:
+        places = [field for field in LINES.fields if field.name in (SOURCE, LINE)]
+        return _by_arrow(spark, store, names, StructType([*schema.fields, *places]))
+    paths = [_literal(str(Path(store.at(name)).absolute())) for name in names]
+    # The name of the file is an address, `file:///…`, in which a plus sign stands for itself.
+    path = f.url_decode(f.regexp_replace(f.col("_metadata.file_path"), r"\+", "%2B"))
+    folder = len(str(Path(store.place).absolute())) + len("file:///")
+    where = f.substr(f.regexp_replace(path, "^file:/*", "file:///"), f.lit(folder + 1))
+    line = f.col("_metadata.row_index") + 1
+    table = spark.read.schema(schema).parquet(*paths)
+    return table.select(*(f"`{name}`" for name in schema.names), where.alias(SOURCE), line.alias(LINE))
+
+
+def _literal(path: str) -> str:
+    """A path as Hadoop's patterns have it, which Spark takes all paths for."""
+    return "".join(f"\\{c}" if c in "*?[]{}\\" else c for c in path)
+
+
+def _by_arrow(spark: SparkSession, store: Store, names: Sequence[str], schema: StructType) -> DataFrame:
+    spark.dataSource.register(StoredFiles)
+    reader = spark.read.format(NAME).schema(schema)
+    return reader.option("place", store.place).option("names", json.dumps(list(names))).load()
+
+
+class _Part(InputPartition):
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(names)
+
+
+class StoredFiles(DataSource):
+    """Options: `place`, the store; `names`, the files as JSON."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> str:
+        raise ValueError("the schema has to be given")
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _Reader(self.options["place"], json.loads(self.options["names"]), schema)
+
+
+class _Reader(DataSourceReader):
+    def __init__(self, place: str, names: list[str], schema: StructType) -> None:
+        self._place, self._names = place, names
+        self._schema = to_arrow_schema(schema, timezone="UTC")
+
+    def partitions(self) -> Sequence[InputPartition]:
+        names = self._names
+        return [_Part(names[start : start + TOGETHER]) for start in range(0, len(names), TOGETHER)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        store = open_store(self._place)
+        for name in partition.value:
+            with store.open(name) as content:
+                file, line = pq.ParquetFile(content), 1
+                there = [each for each in self._schema.names if each in file.schema_arrow.names]
+                for batch in file.iter_batches(ROWS, columns=there, use_threads=False):
+                    yield _conformed(batch, self._schema, name, line)
+                    line += batch.num_rows
+
+
+def _conformed(batch: pa.RecordBatch, schema: pa.Schema, name: str, line: int) -> pa.RecordBatch:
+    places = {
+        SOURCE: pa.repeat(name, batch.num_rows),
+        LINE: pa.array(range(line, line + batch.num_rows), pa.int64()),
+    }
+    columns = [
+        _cast(batch.column(field.name), field.type)
+        if field.name in batch.schema.names
+        else places.get(field.name, pa.nulls(batch.num_rows, field.type))
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """What is not of this type, and cannot be converted, is null, as Spark has it."""
+    if column.type == kind:
+        return column
+    try:
+        return column.cast(kind, safe=False)
+    except pa.ArrowException:
+        pass
+    if pa.types.is_string(column.type) and not pa.types.is_nested(kind):
+        return pa.array((_number(text, kind) for text in column.to_pylist()), kind)
+    return pa.nulls(len(column), kind)
+
+
+def _number(text: str | None, kind: pa.DataType) -> object:
+    try:
+        return None if text is None else pa.scalar(text).cast(kind).as_py()
+    except pa.ArrowException:
+        return None

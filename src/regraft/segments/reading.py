@@ -1,0 +1,85 @@
+"""Looks at a segment without reading it, and reads its records back."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from regraft.model.store import Store
+from regraft.protocol.record_fields import COLUMNS
+from regraft.protocol.telemetry import AnyRecord
+from regraft.segments.schema import RECORDS
+from regraft.segments.writing import SUMMARY, Summary
+
+_AHEAD = 60_000_000
+"""How many microseconds a broker's clock may be ahead of this machine's."""
+_LEAST = {field.name: field.least for field in COLUMNS if field.least is not None}
+_decode = msgspec.json.Decoder(Summary).decode
+
+
+def summary_of(file: pq.ParquetFile, now: int | None = None) -> Summary | None:
+    """The summary, if what the statistics of the columns say agrees with it and breaks no rule; otherwise
+    None: its records have to be looked at one by one. `now` in microseconds."""
+    held = (file.metadata.metadata or {}).get(SUMMARY)
+    if held is None or not is_ours(file.schema_arrow):
+        return None
+    try:
+        summary = _decode(held)
+    except msgspec.MsgspecError:
+        return None
+    known = _bounds(file)
+    latest = (time.time_ns() // 1000 if now is None else now) + _AHEAD
+    agrees = (
+        summary.rows == file.metadata.num_rows > 0
+        and known.get("broker") == (summary.broker, summary.broker)
+        and known.get("at") == (summary.first, summary.last)
+        and 0 <= summary.published <= summary.first
+        and summary.last <= latest
+        and all(known[name][0] >= least for name, least in _LEAST.items() if name in known)
+    )
+    return summary if agrees and summary.broker else None
+
+
+def records_of(store: Store, name: str) -> Iterator[AnyRecord]:
+    """The records of a segment, in its order."""
+    with store.open(name) as content:
+        table = pq.ParquetFile(content).read(use_threads=False)
+    at = table.schema.get_field_index("at")
+    for row in table.set_column(at, "at", table["at"].cast(pa.int64())).to_pylist():
+        fields: dict[str, Any] = {"topic": None}  # the only field that may be null and has no default
+        fields |= {key: value for key, value in row.items() if value is not None}
+        for name_of_map in ("numbers", "strings", "rates", "links", "round_trips", "delivery_rates"):
+            if name_of_map in fields:
+                fields[name_of_map] = dict(fields[name_of_map])
+        yield msgspec.convert(fields, AnyRecord)
+
+
+def is_ours(schema: pa.Schema) -> bool:
+    """Whether all columns are of records, and of their types. Those without a value are left out."""
+    return all(
+        (place := RECORDS.get_field_index(field.name)) >= 0 and RECORDS.field(place).type == field.type
+        for field in schema
+    )
+
+
+def _bounds(file: pq.ParquetFile) -> dict[str, tuple[Any, Any]]:
+    """The smallest and the largest value of each column, as far as the file says. Times are numbers."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for number in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(number)
+        for place in range(group.num_columns):
+            column = group.column(place)
+            statistics = column.statistics
+            if statistics is None or not statistics.has_min_max:
+                continue
+            name = column.path_in_schema
+            low, high = (
+                (statistics.min_raw, statistics.max_raw) if name == "at" else (statistics.min, statistics.max)
+            )
+            if name in found:
+                low, high = min(low, found[name][0]), max(high, found[name][1])
+            found[name] = (low, high)
+    return found
