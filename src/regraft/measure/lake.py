@@ -8,7 +8,8 @@ has been superseded, and ends. A table whose version is not the one of the last 
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
@@ -57,6 +58,8 @@ SETTINGS = {
 }
 FILES_EACH = 64
 """After this many commits, the small files of a table are merged."""
+_TURNS = 5
+"""How often a change begins again because another run has changed the table at the same moment."""
 _ADDED = pa.schema(
     [(name, pa.int64()) for name in ("size", "rows", "first", "last")]
     + [(name, pa.string()) for name in ("path", "date", "until")]
@@ -91,7 +94,7 @@ class Lake:
 
     def make(self, name: str, schema: StructType) -> None:
         """A table without rows, so that readers find it."""
-        self.versions[name] = self._table(name, _with_partition(schema)[1]).version()
+        self._change(name, _with_partition(schema)[1], lambda table: table.version())
 
     def append(self, name: str, table: DataFrame) -> None:
         """Add rows. They have a column `date`."""
@@ -110,10 +113,7 @@ class Lake:
     def delete(self, name: str, condition: str | None = None) -> None:
         """Remove rows; all, without a condition."""
         if name in self.versions:
-            table = self._table(name, None)
-            with _superseded(self.place):
-                table.delete(condition, commit_properties=self._properties())
-            self.versions[name] = table.version()
+            self._change(name, None, partial(self._delete, condition=condition))
 
     def delete_windows(self, name: str, starts: Collection[int]) -> None:
         if starts and name in self.versions:
@@ -168,27 +168,47 @@ class Lake:
         for name in names:
             version = self.versions.get(name, 0)
             if version and version % FILES_EACH == 0:
-                table = self._table(name, None)
-                with _superseded(self.place):
-                    table.optimize.compact(commit_properties=self._properties())
-                    table.vacuum(HOURS_KEPT, dry_run=False, commit_properties=self._properties())
-                self.versions[name] = table.version()
+                self._change(name, None, self._merge)
 
     def _commit(self, name: str, files: Sequence[Added], schema: pa.Schema) -> None:
-        from deltalake.transaction import AddAction, RemoveAction  # noqa: PLC0415 — takes 70 ms to load
+        if files:
+            self._change(name, schema, partial(self._add, files=files))
 
-        if not files:
-            return
-        table = self._table(name, schema)
+    def _change(self, name: str, schema: pa.Schema | None, change: "Callable[[DeltaTable], int]") -> None:
+        """`change` commits to the table, and says which version it has then. If another run has committed
+        since the table was opened, `_table` decides whose turn it is: an older one may not have noticed yet
+        that it was superseded."""
+        from deltalake.exceptions import CommitFailedError  # noqa: PLC0415 — takes 70 ms to load
+
+        for _ in range(_TURNS):
+            try:
+                with _one_line(self.place):
+                    self.versions[name] = change(self._table(name, schema))
+                    return
+            except CommitFailedError:
+                continue
+        raise _other(self.place)
+
+    def _add(self, table: "DeltaTable", files: Sequence[Added]) -> int:
+        from deltalake.transaction import AddAction, RemoveAction  # noqa: PLC0415
+
         before = table.version()
         actions: list[AddAction | RemoveAction] = [
             AddAction(each.path, each.size, {DATE: each.date}, 0, True, _statistics(each)) for each in files
         ]
-        with _superseded(self.place):
-            table.create_write_transaction(
-                actions, "append", table.schema(), partition_by=[DATE], commit_properties=self._properties()
-            )
-        self.versions[name] = before + 1
+        table.create_write_transaction(
+            actions, "append", table.schema(), partition_by=[DATE], commit_properties=self._properties()
+        )
+        return before + 1
+
+    def _delete(self, table: "DeltaTable", condition: str | None) -> int:
+        table.delete(condition, commit_properties=self._properties())
+        return table.version()
+
+    def _merge(self, table: "DeltaTable") -> int:
+        table.optimize.compact(commit_properties=self._properties())
+        table.vacuum(HOURS_KEPT, dry_run=False, commit_properties=self._properties())
+        return table.version()
 
     def _table(self, name: str, schema: pa.Schema | None) -> "DeltaTable":
         """The table, at the version that this run expects. With a schema, it is made if there is none."""
@@ -204,11 +224,10 @@ class Lake:
             raise _other(self.place)
         expected = self.versions.get(name)
         if table.version() != (expected or 0):
-            with _superseded(self.place):
-                if expected is None:  # a run that was killed has made it
-                    table.delete(commit_properties=self._properties())
-                else:
-                    table.restore(expected, commit_properties=self._properties())
+            if expected is None:  # a run that was killed has made it
+                table.delete(commit_properties=self._properties())
+            else:
+                table.restore(expected, commit_properties=self._properties())
             table = open_table(place)
             assert table is not None
         return table
@@ -218,20 +237,19 @@ class Lake:
         from deltalake import DeltaTable  # noqa: PLC0415
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
-        with _superseded(self.place):
-            try:
-                return DeltaTable.create(
-                    place,
-                    schema,
-                    partition_by=[DATE],
-                    configuration=dict(SETTINGS),
-                    storage_options=dict(table_options(place)),
-                    commit_properties=self._properties(),
-                )
-            except DeltaError:
-                if open_table(place) is None:
-                    raise
-                return None
+        try:
+            return DeltaTable.create(
+                place,
+                schema,
+                partition_by=[DATE],
+                configuration=dict(SETTINGS),
+                storage_options=dict(table_options(place)),
+                commit_properties=self._properties(),
+            )
+        except DeltaError:
+            if open_table(place) is None:
+                raise
+            return None
 
     def _properties(self) -> "CommitProperties":
         return properties(self.epoch)
@@ -256,22 +274,17 @@ def with_date(table: DataFrame) -> DataFrame:
     return table.withColumn(DATE, f.date_format(WINDOW, "yyyy-MM-dd"))
 
 
-class _superseded:
-    """Turns a commit that was refused into `Superseded`, and other faults of the library into one line."""
+@contextmanager
+def _one_line(place: str) -> Iterator[None]:
+    """Faults of the library as one line, but for a commit that was refused."""
+    from deltalake.exceptions import CommitFailedError, DeltaError  # noqa: PLC0415
 
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, fault: BaseException | None, trace: Any) -> None:
-        from deltalake.exceptions import CommitFailedError, DeltaError  # noqa: PLC0415
-
-        if isinstance(fault, CommitFailedError):
-            raise _other(self._place) from fault
-        if isinstance(fault, DeltaError | OSError):
-            raise StoreFault(f"{self._place}: {in_one_line(fault)}") from fault
+    try:
+        yield
+    except CommitFailedError:
+        raise
+    except (DeltaError, OSError) as fault:
+        raise StoreFault(f"{place}: {in_one_line(fault)}") from fault
 
 
 def _other(place: str) -> Superseded:
