@@ -38,17 +38,9 @@ def stands_for(record: Record) -> int:
 
 
 def error(records: Iterable[Record]) -> float:
-    """The standard error of how many records there were, if these are a sample of publications: of one that
-    was in it with the probability 1/N, c records were counted for N c, with the variance (N c)² (1 - 1/N)."""
-    of_publication: dict[Row, list[Record]] = defaultdict(list)
-    for each in records:
-        of_publication[each["publisher"], each["seq"]].append(each)
-    return math.sqrt(sum(_variance(each) for each in of_publication.values()))
-
-
-def _variance(of_one: list[Record]) -> float:
-    (one_in,) = {stands_for(each) for each in of_one}
-    return (one_in * len(of_one)) ** 2 * (1 - 1 / one_in)
+    """The standard error of how many publications there were, if each of these was in the sample with the
+    probability 1/N and counts for N, with the variance N² (1 - 1/N)."""
+    return math.sqrt(sum(stands_for(each) ** 2 * (1 - 1 / stands_for(each)) for each in records))
 
 
 def traffic_classes(records: list[Record], width: int) -> list[Row]:
@@ -124,14 +116,12 @@ def topic_popularity(records: list[Record], width: int) -> list[Row]:
         (window(each, width), each["publisher"], each["seq"]) for each in of(records, "delivery")
     )
     table: dict[Row, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    published = defaultdict(list)
     for each in of(records, "publication"):
         start = window(each, width)
-        published[start, each["topic"]].append(each)
         count = reached[start, each["publisher"], each["seq"]]
         for place, more in enumerate((1, each["size"], count, int(count > 0))):
-            table[start, each["topic"]][place] += more * stands_for(each)
-    return [(*key, *numbers, error(published[key])) for key, numbers in table.items()]
+            table[start, each["topic"]][place] += more
+    return [(*key, *numbers, 0.0) for key, numbers in table.items()]
 
 
 def publisher_rates(records: list[Record], width: int) -> list[Row]:
@@ -140,37 +130,28 @@ def publisher_rates(records: list[Record], width: int) -> list[Row]:
         table[window(each, width), each["publisher"], each["broker"]].append(each)
     found: list[Row] = []
     for key, mine in table.items():
-        count, size = sum(map(stands_for, mine)), sum(each["size"] * stands_for(each) for each in mine)
-        found.append((*key, count, size, count / (width / 1e6), error(mine)))
+        count, size = len(mine), sum(each["size"] for each in mine)
+        found.append((*key, count, size, count / (width / 1e6)))
     return found
 
 
 def overlap(records: list[Record], width: int) -> list[Row]:
     made, got = Counter[Row](), Counter[Row]()
-    delivered = defaultdict(list)
     for each in of(records, "publication"):
-        made[window(each, width), each["publisher"]] += stands_for(each)
+        made[window(each, width), each["publisher"]] += 1
     for each in of(records, "delivery"):
-        key = (window(each, width), each["publisher"], each["subscriber"], each["broker"])
-        got[key] += stands_for(each)
-        delivered[key].append(each)
+        got[window(each, width), each["publisher"], each["subscriber"], each["broker"]] += 1
     shares = {key: count / made[key[:2]] if made[key[:2]] else None for key, count in got.items()}
-    return [
-        (*key, count, count / (width / 1e6), shares[key], error(delivered[key])) for key, count in got.items()
-    ]
+    return [(*key, count, count / (width / 1e6), shares[key]) for key, count in got.items()]
 
 
 def link_load(records: list[Record], width: int) -> list[Row]:
     hops, moved = Counter[Row](), Counter[Row]()
-    carried = defaultdict(list)
     for each in of(records, "hop"):
         key = (window(each, width), each["from"], each["to"])
-        hops[key] += stands_for(each)
-        carried[key].append(each)
-        moved[key] += stands_for(each) if each["transformation"] is not None else 0
-    return [
-        (*key, count, count / (width / 1e6), moved[key], error(carried[key])) for key, count in hops.items()
-    ]
+        hops[key] += 1
+        moved[key] += each["transformation"] is not None
+    return [(*key, count, count / (width / 1e6), moved[key]) for key, count in hops.items()]
 
 
 def link_costs(records: list[Record], width: int) -> list[Row]:
@@ -199,12 +180,12 @@ def broker_load(records: list[Record], width: int) -> list[Row]:
         if each["kind"] != "interest":
             groups[window(each, width), each["broker"]].append(each)
         if each["kind"] == "hop":
-            arriving[window(each, width), each["to"]] += stands_for(each)
+            arriving[window(each, width), each["to"]] += 1
     found = []
     for key in groups.keys() | arriving.keys():
         mine = groups.get(key, [])
-        counts = [sum(map(stands_for, of(mine, kind))) for kind in ("publication", "hop", "delivery")]
-        size = sum(each["size"] * stands_for(each) for each in of(mine, "publication"))
+        counts = [len(of(mine, kind)) for kind in ("publication", "hop", "delivery")]
+        size = sum(each["size"] for each in of(mine, "publication"))
         rate = (sum(counts) + arriving[key]) / (width / 1e6)
         well = of(mine, "health")
         queues = [each["queue"] for each in of(mine, "hop", "health")]
@@ -214,7 +195,6 @@ def broker_load(records: list[Record], width: int) -> list[Row]:
             max(each["memory"] for each in well) if well else None,
             max(queues) if queues else None,
             max(lost) - min(lost) if well else None,
-            error(of(mine, "publication")),
         )
         found.append((*key, counts[0], size, arriving[key], counts[1], counts[2], rate, *fares))
     return found
@@ -226,9 +206,8 @@ def transformations(records: list[Record], width: int) -> list[Row]:
     touched = [each for each in of(runs, "hop", "health") if each["transformation"] is not None]
     for key, under in _touched(touched, width, "run").items():
         hops, times = of(under, "hop"), [micros(each) for each in under]
-        publications = {(hop["publisher"], hop["seq"]): hop for hop in hops}.values()
-        counts = (sum(map(stands_for, hops)), sum(map(stands_for, publications)))
-        found.append((*key, min(times), max(times), *counts, error(publications)))
+        publications = {(hop["publisher"], hop["seq"]) for hop in hops}
+        found.append((*key, min(times), max(times), len(hops), len(publications), 0.0))
     return found
 
 
@@ -263,7 +242,7 @@ def latencies(records: list[Record], width: int) -> dict[Row, list[int]]:
             phase = "during"
         elif start in begun and micros(each) < begun[start]:
             phase = "before"
-        found[start, phase] += [each["latency"]] * stands_for(each)
+        found[start, phase].append(each["latency"])
     return {key: sorted(values) for key, values in found.items()}
 
 
@@ -359,7 +338,7 @@ EXACT = {
 
 def assert_table(name: str, found: list[Row], records: list[Record], width: int = WIDTH) -> None:
     """The rows of the table are those that these records give; of `latency`, within the stated error."""
-    from regraft.measure.transforms.latency import ERROR
+    from regraft.protocol.latency_buckets import ERROR
 
     if name != "latency":
         assert_alike(found, EXACT[name](records, width))

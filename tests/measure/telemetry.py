@@ -76,7 +76,7 @@ def network(
     seed: int, publications: int, *, seconds: float = 150.0, brokers: int = 5, begin: float = 0.0
 ) -> list[Record]:
     """The records of a small tree under random traffic, in the order of time; transformation t1 runs in
-    the second minute; some publications stand for seven. No two records of a broker have the same time."""
+    the second minute. No two records of a broker have the same time."""
     chance, ways = random.Random(seed), random.Random(f"{seed} ways")
     names = [f"b{number}" for number in range(brokers)]
     records: list[Record] = []
@@ -143,7 +143,7 @@ def _journey(chance: random.Random, names: list[str], seq: int, seconds: float) 
         by = f"t1:1.{chance.randrange(1, 3)}:1:1" if 70 < moment < 90 and chance.random() < 0.7 else None
         hop_to = names[place + step]
         found.append(hop(names[place], publisher, seq, hop_to, moment, chance.randrange(1000), by))
-    return [each | {"one_in": 7} for each in found] if seq % 3 == 1 else found
+    return found
 
 
 def parquet(folder: Path, name: str, records: Iterable[Record]) -> Path:
@@ -213,16 +213,13 @@ def _told(record: Record) -> Record:
 
 def clean(spark: "SparkSession", records: Iterable[Record], width: int = WIDTH) -> "DataFrame":
     """Records as the transforms get them."""
-    from pyspark.sql import functions as f
-
     from regraft.measure.schemas import CLEAN, RECORDS
-    from regraft.measure.windows import published, window_of
+    from regraft.measure.windows import counts_at, window_of
 
     names = RECORDS.fieldNames()
     rows = [tuple(record.get(name) for name in names) for record in records]
     table = spark.createDataFrame(rows, RECORDS)
-    start = window_of(published(f.col("kind"), f.col("at"), f.col("latency")), width)
-    return table.withColumn("window", start).select(*CLEAN.fieldNames())
+    return table.withColumn("window", window_of(counts_at(), width)).select(*CLEAN.fieldNames())
 
 
 def rows(table: "DataFrame", *columns: str) -> list[tuple[Any, ...]]:

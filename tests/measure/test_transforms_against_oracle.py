@@ -79,7 +79,7 @@ def test_latency_quantiles_are_within_the_stated_error(computed: Tables, records
 
 
 def test_the_buckets_of_the_histogram_hold_each_latency_once(computed: Tables, records: list[Record]) -> None:
-    from regraft.measure.transforms.latency import GROWTH
+    from regraft.protocol.latency_buckets import GROWTH
 
     exact = oracle.latencies(records, WIDTH)
     for key, values in exact.items():

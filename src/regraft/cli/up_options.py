@@ -29,7 +29,15 @@ OPTIONS = [
         type=click.IntRange(1),
         default=1,
         metavar="N",
-        help="Record only one publication in N, which counts for N.",
+        help="Record only one publication in N, which counts for N. All are counted.",
+        **advanced("measurements"),
+    ),
+    click.option(
+        "--telemetry-budget",
+        type=click.IntRange(1),
+        metavar="KIB",
+        help="Record fewer publications where a broker's telemetry would need more KiB a second.  "
+        "[default: 1024]",
         **advanced("measurements"),
     ),
     click.option(
@@ -152,13 +160,18 @@ def _tokens(path: Path | None) -> "Tokens":
         raise BadInput(str(path), str(fault)) from None
 
 
+_MEASURING = ("probes", "telemetry_budget")
+"""Options that are None unless they are given."""
+
+
 def _telemetry(options: Mapping[str, Any]) -> "Telemetry | None":
     from regraft.broker.io.configuration import Telemetry
     from regraft.model.store import open_store
 
     if options["telemetry"] is None:
-        if options["sample"] > 1 or options["probes"] is not None:
-            option = "--sample" if options["sample"] > 1 else "--probes"
+        given = {"--sample": options["sample"] > 1}
+        given |= {f"--{name.replace('_', '-')}": options[name] is not None for name in _MEASURING}
+        for option in (option for option, is_given in given.items() if is_given):
             raise click.UsageError(f"{option} is for --telemetry")
         return None
     mode: Literal["sampled", "exact"] = "sampled" if options["sample"] > 1 else "exact"
@@ -166,7 +179,11 @@ def _telemetry(options: Mapping[str, Any]) -> "Telemetry | None":
     if store.is_local:
         make_folder(Path(store.place))
     telemetry = Telemetry(options["telemetry"], mode, options["sample"])
-    return telemetry if options["probes"] is None else replace(telemetry, probes=options["probes"])
+    if options["probes"] is not None:
+        telemetry = replace(telemetry, probes=options["probes"])
+    if options["telemetry_budget"] is not None:
+        telemetry = replace(telemetry, budget=options["telemetry_budget"] * 1024.0)
+    return telemetry
 
 
 def make_folder(folder: Path) -> None:

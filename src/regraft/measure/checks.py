@@ -40,6 +40,8 @@ def _reason(now: Column) -> Column:
         (f.col("at").isNull(), "at: missing or not a time"),
         (at > now + FUTURE, "at: in the future"),
         (at < 0, "at: before 1970"),
+        (f.unix_micros("since") > now + FUTURE, "since: in the future"),
+        (f.unix_micros("since") < 0, "since: before 1970"),
         (f.col("broker").isNull() | (f.col("broker") == ""), "broker: missing"),
     ]
     for one, fields in REQUIRED.items():

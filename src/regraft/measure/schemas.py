@@ -79,7 +79,6 @@ TABLES: dict[str, StructType] = {
         publications=WHOLE,
         bytes=WHOLE,
         rate=NUMBER,
-        error=NUMBER,
     ),
     # Content routes (4.2): λ_{p,s} in deliveries a second, and the share of p's publications.
     "overlap": struct(
@@ -90,11 +89,8 @@ TABLES: dict[str, StructType] = {
         deliveries=WHOLE,
         rate=NUMBER,
         share=NUMBER,
-        error=NUMBER,
     ),
-    "link_load": struct(
-        window=TIME, from_=TEXT, to=TEXT, messages=WHOLE, rate=NUMBER, transformed=WHOLE, error=NUMBER
-    ),
+    "link_load": struct(window=TIME, from_=TEXT, to=TEXT, messages=WHOLE, rate=NUMBER, transformed=WHOLE),
     # Microseconds, and bytes a second if known; `linked`: the two were neighbours.
     "link_costs": struct(
         window=TIME, from_=TEXT, to=TEXT, round_trip=WHOLE, bytes_per_second=WHOLE, linked=BooleanType()
@@ -112,7 +108,6 @@ TABLES: dict[str, StructType] = {
         memory=WHOLE,
         queue=WHOLE,
         not_recorded=WHOLE,
-        error=NUMBER,
     ),
     # IPITT §VI-B: a transformation, as far as the hops of the window show it.
     "transformations": struct(
@@ -166,8 +161,8 @@ TABLES: dict[str, StructType] = {
 }
 """`window` is the start of a window; every table is partitioned by its date.
 
-`error` is the standard error of the row's main number (demand; publications, else deliveries, else messages),
-where publications were sampled; 0: it is exact. Tables of older versions lack it."""
+`error` is the standard error of what is estimated where publications were sampled (demand, `delivered`, the
+publications of a transformation); 0: it is exact. Tables of older versions lack it."""
 
 REJECTED = struct(run=WHOLE, source=TEXT, line=WHOLE, reason=TEXT, text=TEXT)
 """Rejected records. `run` is the commit that read them; line 0 stands for a whole file."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from regraft.measure.conform import of_kind
 from regraft.measure.members import Brokers
+from regraft.measure.sampled import Seen, comparable, counted, seen
 from regraft.measure.schemas import TABLES
 from regraft.measure.transforms.attributes import attributes, sampled
 from regraft.measure.transforms.broker_load import broker_load, by_broker
@@ -31,7 +31,7 @@ from regraft.measure.transforms.publisher_rates import publisher_rates
 from regraft.measure.transforms.top_classes import Merging, merging, top_classes
 from regraft.measure.transforms.topic_popularity import topic_popularity
 from regraft.measure.transforms.traffic_classes import class_sets, traffic_classes
-from regraft.measure.transforms.transformations import queue_growth, touched_hops, transformations
+from regraft.measure.transforms.transformations import queue_growth, transformations
 from regraft.model import Topology
 
 MOST_SAMPLED = 1_000_000
@@ -92,23 +92,27 @@ def compute(
     """`records`: those of the `windows` (their starts, in microseconds), without interest; `interests`: the
     table of all interest, which `interests` keeps."""
     asked = kept.asked
+    found = seen(records)
+    records_counted = counted(records) if found.coarsest else records
     if asked.some("traffic_classes", "topic_popularity", "local_views"):
-        _traffic(records, brokers, windows, kept)
+        _traffic(comparable(records, found), records_counted, brokers, windows, kept)
     if asked.some("publisher_rates", "overlap", "link_load", "broker_load", "link_costs"):
-        _load(records, kept)
+        _load(records_counted, kept)
     if asked.some("transformations", "queue_growth", "latency", "latency_histogram"):
-        _delays(records, kept)
+        _delays(records, found, kept)
     if asked.some("attributes", "dimensions", "filter_similarity"):
-        _content(records, interests, windows, kept)
+        _content(records, found.published, interests, windows, kept)
 
 
-def _traffic(records: DataFrame, brokers: Brokers, windows: Sequence[int], kept: Kept) -> None:
+def _traffic(
+    traces: DataFrame, records_counted: DataFrame, brokers: Brokers, windows: Sequence[int], kept: Kept
+) -> None:
     asked = kept.asked
-    counted = by_class_and_topic(publications(records, brokers), brokers)
+    classes = by_class_and_topic(publications(traces, brokers), brokers)
     if "topic_popularity" in asked.tables:
-        counted = kept.keep(counted)
-        kept.give("topic_popularity", lambda: topic_popularity(records, counted))
-    exact = class_sets(counted, brokers)
+        classes = kept.keep(classes)
+        kept.give("topic_popularity", lambda: topic_popularity(records_counted, classes))
+    exact = class_sets(classes, brokers)
     if "local_views" in asked.tables and "topic_popularity" not in asked.tables:
         exact = kept.keep(exact)
     shown = exact
@@ -118,8 +122,8 @@ def _traffic(records: DataFrame, brokers: Brokers, windows: Sequence[int], kept:
         kept.merging = merging(exact, shown, brokers)
     kept.give("traffic_classes", lambda: traffic_classes(shown, brokers))
     if "local_views" in asked.tables:
-        known = dict.fromkeys(windows, asked.topology) if asked.topology else trees(links(records))
-        around = sides(records.sparkSession, known, brokers)
+        known = dict.fromkeys(windows, asked.topology) if asked.topology else trees(links(records_counted))
+        around = sides(traces.sparkSession, known, brokers)
         kept.give("local_views", lambda: local_views(shown, around, brokers))
 
 
@@ -136,20 +140,20 @@ def _load(records: DataFrame, kept: Kept) -> None:
     kept.give("link_costs", lambda: link_costs(records))
 
 
-def _delays(records: DataFrame, kept: Kept) -> None:
+def _delays(records: DataFrame, found: Seen, kept: Kept) -> None:
     asked = kept.asked
     if asked.some("transformations", "queue_growth"):
         kept.give("transformations", lambda: transformations(records))
         kept.give("queue_growth", lambda: queue_growth(records))
     if asked.some("latency", "latency_histogram"):
-        under = touched_hops(records).count()
-        counts = kept.keep(latency_counts(records, touched(records, under)))
+        counts = kept.keep(latency_counts(records, touched(records, found.touched), found))
         kept.give("latency", lambda: latency(counts))
         kept.give("latency_histogram", lambda: latency_histogram(counts))
 
 
-def _content(records: DataFrame, interests: DataFrame, windows: Sequence[int], kept: Kept) -> None:
-    published = of_kind(records, "publication").count()
+def _content(
+    records: DataFrame, published: int, interests: DataFrame, windows: Sequence[int], kept: Kept
+) -> None:
     kept.one_in = max(1, -(-published // MOST_SAMPLED))
     sample = sampled(records, kept.one_in)
     seen = kept.keep(attributes(sample))

@@ -30,7 +30,7 @@ from regraft.measure.looking import Looked
 from regraft.measure.schemas import CLEAN, RECORDS, REJECTED
 from regraft.measure.segments import INDEX, REJECTED_TABLE, NewFile
 from regraft.measure.stored_files import placed, stored
-from regraft.measure.windows import date_of, published, window_of
+from regraft.measure.windows import counts_at, date_of, window_of
 from regraft.model.delta import DATE, LAST_WINDOW
 from regraft.model.snapshot import Counts
 from regraft.model.store import Store
@@ -183,7 +183,7 @@ def _judged(spark: SparkSession, store: Store, files: Sequence[TakenFile], width
 
 
 def _window(width: int) -> Column:
-    return window_of(published(f.col("kind"), f.col("at"), f.col("latency")), width)
+    return window_of(counts_at(), width)
 
 
 def _is_late(limits: Limits) -> Column:

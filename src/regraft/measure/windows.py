@@ -22,10 +22,15 @@ def microseconds(text: str, option: str = "--window") -> int:
     return length
 
 
-def published(kind: Column, at: Column, latency: Column) -> Column:
-    """When the publication was made that a record is about, in microseconds, so that a delivery counts in the
-    window of its publication. For other kinds, when the record was made."""
-    return f.unix_micros(at) - f.when(kind == "delivery", latency).otherwise(f.lit(0).cast("long"))
+def counts_at() -> Column:
+    """The time by which a record belongs to a window, in microseconds: a delivery counts when its publication
+    was made, a count in the second that it is about, and any other record when it was made."""
+    at, kind = f.unix_micros("at"), f.col("kind")
+    return (
+        f.when(kind == "delivery", at - f.col("latency"))
+        .when(kind == "count", f.unix_micros("since"))
+        .otherwise(at)
+    )
 
 
 def window_of(micros: Column, width: int) -> Column:

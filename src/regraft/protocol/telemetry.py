@@ -28,6 +28,7 @@ RECORD_VERSION = 1
 
 Role: TypeAlias = Literal["publisher", "subscriber"]
 InterestChange: TypeAlias = Literal["added", "removed"]
+CountOf: TypeAlias = Literal["publication", "hop", "delivery", "latency"]
 Time: TypeAlias = Annotated[int, Meta(extra={"time": True})]
 Count: TypeAlias = Annotated[int, Meta(extra={"least": 0})]
 Numbers: TypeAlias = Annotated[dict[str, float], Meta(extra={"required": False})]
@@ -43,14 +44,10 @@ class Record(msgspec.Struct, tag_field="kind", frozen=True, gc=False, kw_only=Tr
 
 
 class Sampled(Record, frozen=True, gc=False, kw_only=True):
-    """`one_in`: how many the record stands for; it is left out where every publication is recorded."""
+    """Where only a sample of publications is recorded, `one_in` says how many the record stands for, and all
+    of them are counted besides (`Counted`). It is left out where every publication is recorded."""
 
     one_in: Annotated[int, Meta(extra={"least": 1})] | msgspec.UnsetType = msgspec.UNSET
-
-    @property
-    def stands_for(self) -> int:
-        return 1 if self.one_in is msgspec.UNSET else self.one_in
-
 
 class Publication(Sampled, tag="publication", frozen=True, gc=False, kw_only=True):
     """Written by the broker of the publisher."""
@@ -112,6 +109,41 @@ class Health(Record, tag="health", frozen=True, gc=False, kw_only=True):
     transformation: str | None = None
 
 
-AnyRecord: TypeAlias = Publication | Hop | Delivery | Interest | Health
+class Counted(Record, tag="count", frozen=True, gc=False, kw_only=True):
+    """How many there were of what a broker records only a sample of. Each is told once, so they add up.
+
+    | `of` | counted by | besides |
+    |---|---|---|
+    | publication | publisher, topic | `size`: their bytes |
+    | hop | `from` (this broker), `to`, `transformation` | `queue`: the largest |
+    | delivery | publisher, subscriber | |
+    | latency | `bucket` (`latency_buckets`) | `latency`: the sum; `largest` |
+
+    All are counted by the second: `since` is its beginning. As in windows, a delivery counts when its
+    publication was made, and everything else when it happened. `one_in` is the sample that was recorded of
+    them. `seq` tells counts with the same `at` apart."""
+
+    of: CountOf
+    seq: Count
+    since: Time
+    count: Count
+    one_in: Annotated[int, Meta(extra={"least": 1})]
+    publisher: str | None = None
+    topic: str | None = None
+    from_: str | None = msgspec.field(name="from", default=None)
+    to: str | None = None
+    transformation: str | None = None
+    subscriber: str | None = None
+    bucket: Count | None = None
+    size: Count | None = None
+    queue: Count | None = None
+    latency: Count | None = None
+    largest: Count | None = None
+
+
+SECOND = 1_000_000
+"""What is counted together, in microseconds."""
+
+AnyRecord: TypeAlias = Publication | Hop | Delivery | Interest | Health | Counted
 KINDS: tuple[type[Record], ...] = get_args(AnyRecord)
 """The structs of all kinds, in the order in which derived schemas list their fields."""

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from regraft.model.store import Store
 from regraft.model.traffic import Traffic, TrafficClass, merged
-from regraft.protocol.telemetry import AnyRecord, Delivery, Hop, Publication
+from regraft.protocol.sampling import chosen
+from regraft.protocol.telemetry import SECOND, AnyRecord, Counted, Delivery, Hop, Publication
 from regraft.segments.listing import folders, last_name, names_after
 from regraft.segments.names import SegmentName
 from regraft.segments.reading import records_of
@@ -26,14 +27,11 @@ log = logging.getLogger("regraft.rearrange")
 
 
 class Sighting(NamedTuple):
-    """One publication at one broker: when it was first seen, on which sides, and how many it stands for.
-
-    Times are in microseconds since 1970. With sampled telemetry one recorded publication stands for `one_in`.
-    """
+    """One publication at one broker: when it was first seen (in microseconds since 1970), and on which
+    sides."""
 
     first: int
     sides: frozenset[str]
-    one_in: int = 1
 
 
 class Sightings:
@@ -41,6 +39,8 @@ class Sightings:
 
     def __init__(self, brokers: Iterable[str]) -> None:
         self._seen: dict[str, dict[tuple[str, int], Sighting]] = {id: {} for id in brokers}
+        self._rates: dict[int, int] = {}
+        """Second → how many publications one stands for, by the coarsest sample that was recorded then."""
 
     def add(self, record: AnyRecord) -> None:
         if isinstance(record, Hop):
@@ -48,29 +48,34 @@ class Sightings:
             self._note(record.to, record, record.from_)
         elif isinstance(record, Publication | Delivery):
             self._note(record.broker, record, record.broker)
+        elif isinstance(record, Counted):
+            self._rates[record.since] = max(record.one_in, self._rates.get(record.since, 1))
 
     def forget(self, broker: str, before: int) -> None:
+        self._rates = {since: one_in for since, one_in in self._rates.items() if since >= before}
         self._seen[broker] = {key: each for key, each in self._seen[broker].items() if each.first >= before}
 
     def view(self, broker: str, near: frozenset[str], since: int, until: int) -> Traffic:
         """Classes among the broker and its neighbours, of publications first seen in that time.
 
         A publication with a side that is not a neighbour now passed before the links changed, and is left
-        out.
+        out. Only what is in the coarsest sample was recorded by all brokers.
         """
         around = near | {broker}
+        one_in = max([1, *(rate for at, rate in self._rates.items() if since - SECOND < at < until)])
         return merged(
             TrafficClass(sides, float(one_in))
-            for first, sides, one_in in self._seen[broker].values()
+            for (publisher, seq), (first, sides) in self._seen[broker].items()
             if since <= first < until and len(sides) > 1 and sides <= around
+            if one_in == 1 or chosen(publisher, one_in, seq // one_in) == seq
         )
 
     def _note(self, broker: str, record: Publication | Hop | Delivery, side: str) -> None:
         if (seen := self._seen.get(broker)) is None:
             return
         key = (record.publisher, record.seq)
-        first, sides, _ = seen.get(key, Sighting(record.at, frozenset()))
-        seen[key] = Sighting(min(first, record.at), sides | {side}, record.stands_for)
+        first, sides = seen.get(key, Sighting(record.at, frozenset()))
+        seen[key] = Sighting(min(first, record.at), sides | {side})
 
 
 class Segments:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from regraft.model.store import Store
 from regraft.protocol.record_fields import COLUMNS
 from regraft.protocol.telemetry import AnyRecord
-from regraft.segments.schema import RECORDS
+from regraft.segments.schema import AT, RECORDS
 from regraft.segments.writing import SUMMARY, Summary
 
 _AHEAD = 60_000_000
@@ -47,8 +47,10 @@ def records_of(store: Store, name: str) -> Iterator[AnyRecord]:
     """The records of a segment, in its order."""
     with store.open(name) as content:
         table = pq.ParquetFile(content).read(use_threads=False)
-    at = table.schema.get_field_index("at")
-    for row in table.set_column(at, "at", table["at"].cast(pa.int64())).to_pylist():
+    for place, field in enumerate(table.schema):
+        if field.type == AT:
+            table = table.set_column(place, field.name, table[field.name].cast(pa.int64()))
+    for row in table.to_pylist():
         fields: dict[str, Any] = {"topic": None}  # the only field that may be null and has no default
         fields |= {key: value for key, value in row.items() if value is not None}
         for name_of_map in ("numbers", "strings", "rates", "links", "round_trips", "delivery_rates"):

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from regraft.protocol.telemetry import RECORD_VERSION, Record
 from regraft.segments.columns import LARGEST, SMALLEST, Columns, PublicationRuns, Runs, of_records
+from regraft.segments.counting import Counts
 from regraft.segments.schema import RECORDS
 
 SUMMARY = b"regraft.segment"
@@ -23,6 +24,8 @@ CHUNK = 8192
 """So many records of a kind are turned into columns at once: no call keeps the interpreter for long."""
 _UNLIKE = ("at", "seq")
 """Columns with almost only different values, for which a dictionary would not help."""
+TRACES = frozenset({"publication", "hop", "delivery"})
+"""The kinds of records that are each about one publication."""
 _ALIKE = [name for name in RECORDS.names if name not in _UNLIKE]
 
 
@@ -44,12 +47,16 @@ class OpenSegment:
     """The records of one broker, gathered until the segment is closed.
 
     Records that come from runs of publications are given as runs: they share everything but their numbers
-    and times. `one_in`: how many publications one of a run stands for.
+    and times. `one_in`: how many publications one of a run stands for; if that is more than one, all of them
+    are in `counts`.
     """
 
     def __init__(self, broker: str, one_in: int = 1) -> None:
         self.broker = broker
-        self._one_in = one_in
+        self.one_in = one_in
+        self.counts = Counts()
+        self.latest = 0
+        """The last time of what is in `counts`: that of their records."""
         self._hops = Runs("hop", ("to", "queue", "transformation"))
         self._deliveries = Runs("delivery", ("subscriber", "latency"))
         self._publications = PublicationRuns()
@@ -59,7 +66,16 @@ class OpenSegment:
 
     def __len__(self) -> int:
         """The number of records."""
-        return self._chunked + len(self._hops) + len(self._deliveries) + len(self._publications)
+        return self._chunked + self._in_runs + len(self.counts)
+
+    @property
+    def traces(self) -> int:
+        """The number of records that are each about one publication."""
+        return self._in_runs + sum(rows for kind, rows, _ in self._chunks if kind in TRACES)
+
+    @property
+    def _in_runs(self) -> int:
+        return len(self._hops) + len(self._deliveries) + len(self._publications)
 
     def hops(
         self,
@@ -112,11 +128,13 @@ class OpenSegment:
         for runs in (self._hops, self._deliveries, self._publications):
             if len(runs):
                 self._chunk(runs)
+        if rows := len(self.counts):
+            self._keep("count", rows, self.counts.take(self.broker, self.latest, self.one_in))
         return _file(self._table(), {SUMMARY: msgspec.json.encode(self._summary())})
 
     def _chunk(self, runs: Runs) -> None:
         rows = len(runs)
-        self._keep(runs.kind, rows, runs.take(self.broker, self._one_in))
+        self._keep(runs.kind, rows, runs.take(self.broker, self.one_in))
 
     def _keep(self, kind: str, rows: int, columns: Columns) -> None:
         self._chunks.append((kind, rows, columns))
@@ -148,6 +166,8 @@ class OpenSegment:
             lasts.append(bounds["max"].as_py())
             if kind == "delivery":
                 published.append(pc.min(pc.subtract(at, columns["latency"])).as_py())
+            elif kind == "count":
+                published.append(pc.min(columns["since"].cast(pa.int64())).as_py())
         return Summary(
             self.broker,
             self._chunked,

@@ -66,11 +66,12 @@ class Tokens:
 class Telemetry:
     """Where segments of telemetry records (`regraft.protocol.telemetry`) are put: a folder, or the address of
     a store such as `s3://bucket/prefix`. `sampled` keeps one publication in `one_in`, the same ones on every
-    broker."""
+    broker, and counts all. If segments need more bytes a second than `budget`, the sample becomes smaller."""
 
     place: Place
     mode: Literal["sampled", "exact"] = "exact"
     one_in: int = 100
+    budget: float = 2.0**20
     queue: int = 100_000
     """Publications, hops and deliveries that may wait for the writer; those beyond it are only counted."""
     segment_seconds: float = 2.0

@@ -87,6 +87,8 @@ def _of_telemetry(writer: "SegmentWriter[Any]") -> Iterator[tuple[str, str, str,
     waiting = writer.waiting
     age = round(max(time.time() - waiting.oldest, 0.0), 3) if waiting.segments else 0
     yield "telemetry_records_total", "counter", "Telemetry records put into segments.", writer.written
+    help = "How many publications one that is recorded stands for."
+    yield "telemetry_one_in", "gauge", help, writer.one_in
     lost = writer.not_recorded
     yield "telemetry_not_recorded_total", "counter", "Telemetry records that no store will have.", lost
     help = "Of these, records that waited for the store for too long."

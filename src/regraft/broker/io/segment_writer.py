@@ -16,6 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 from regraft.broker.io.configuration import Telemetry
 from regraft.broker.io.destination import Destination, Waiting, destination
 from regraft.broker.io.interest_queue import InterestQueue
+from regraft.broker.io.sampling_rate import SamplingRate
 from regraft.broker.io.telemetry_thread import TELEMETRY_THREAD
 from regraft.model.store import Store
 from regraft.protocol.telemetry import Interest
@@ -59,6 +60,7 @@ class SegmentWriter(Generic[T]):
         self._ended = False
         # Only the telemetry thread uses what follows.
         self._destination: Destination = destination(broker, telemetry, store)
+        self._rate = SamplingRate(telemetry.stands_for, telemetry.budget)
         self._open = self._new_segment()
         self._traffic = 0
         """Records in the open segment that would be lost with it: all but those of `_interest`."""
@@ -74,6 +76,11 @@ class SegmentWriter(Generic[T]):
     def written(self) -> int:
         """Records in segments that are in the store or the outbox, or were until they were `lost`."""
         return self._written
+
+    @property
+    def one_in(self) -> int:
+        """How many publications one that is recorded now stands for."""
+        return self._rate.one_in
 
     @property
     def lost(self) -> int:
@@ -173,13 +180,16 @@ class SegmentWriter(Generic[T]):
         return rows > 0 and (last or rows >= settings.segment_rows or waited >= settings.segment_seconds)
 
     def _close_segment(self) -> None:
+        rows, traces = len(self._open), self._open.traces
         try:
             content = self._open.close()
         except Exception as fault:
             self._give_up(fault)
             return
+        seconds = max(time.monotonic() - self._since, self._telemetry.segment_seconds)
+        self._rate.closed(len(content), seconds, traces / rows)
         name = self._destination.name_next()
-        self._closed = _Closed(name, content, len(self._open), time.time())
+        self._closed = _Closed(name, content, rows, time.time())
         self._interest.safe()
         self._begin()
 
@@ -214,7 +224,7 @@ class SegmentWriter(Generic[T]):
         self._traffic, self._since = 0, 0.0
 
     def _new_segment(self) -> OpenSegment:
-        return OpenSegment(self._broker, self._telemetry.stands_for)
+        return OpenSegment(self._broker, self._rate.one_in)
 
     def _warn(self, fault: Exception) -> None:
         if not self._failing:

@@ -69,13 +69,18 @@ class Observer:
         self.writer: SegmentWriter[SeenFacts | InFull | Health] = SegmentWriter(
             broker, telemetry, self._gather
         )
-        self._one_in = telemetry.stands_for
         self._filters: dict[str, Filters] = {}
         self._last = 0
         """The time of the last record."""
         self._counts = (time.monotonic(), 0, 0)
         self._told = time.monotonic()
         """When interest was told in full."""
+        # Only the telemetry thread uses what follows.
+        no_topic: str | None = None
+        self._sampled, self._places = 1, sample(1)
+        """One publication in so many is recorded; which ones."""
+        self._head, self._topic = b"", no_topic
+        """How the event that was looked at last begins, and its topic."""
 
     def facts(self, facts: Sequence[Fact], held: int) -> None:
         now = time.time_ns() // 1000
@@ -169,29 +174,53 @@ class Observer:
         return 0
 
     def _gather_facts(self, into: OpenSegment, batch: SeenFacts) -> int:
-        at, seen, held, facts = batch
-        failed = 0
-        for kind, run, _, to, under in facts:
+        at, failed = batch.at, 0
+        for fact in batch.facts:
+            run = fact.run
             # In a mesh streams are named `client#life/topic`; the publisher is what stands before the slash.
             publisher = run.publisher.partition("/")[0]
             seqs, contents = run.seqs, run.events
-            if self._one_in > 1:
-                in_sample = sample(publisher, self._one_in)
-                kept = [place for place, seq in enumerate(seqs) if in_sample(seq)]
-                if not kept:
-                    continue
-                seqs, contents = [seqs[place] for place in kept], [contents[place] for place in kept]
             try:
-                if kind == "publication":
+                if into.one_in > 1:
+                    self._count(into, at, publisher, fact, batch)
+                    if self._sampled != into.one_in:
+                        self._sampled, self._places = into.one_in, sample(into.one_in)
+                    places = self._places(publisher, seqs)
+                    seqs, contents = [seqs[place] for place in places], [contents[place] for place in places]
+                if not seqs:
+                    pass
+                elif fact.kind == "publication":
                     into.publications(at, publisher, seqs, map(_attributes, contents), map(len, contents))
-                elif kind == "hop":
-                    into.hops(at, publisher, seqs, to, held, under)
+                elif fact.kind == "hop":
+                    into.hops(at, publisher, seqs, fact.to, batch.held, fact.under)
                 else:
-                    into.deliveries(at, publisher, seqs, to.removeprefix("@"), seen - run.at)
+                    into.deliveries(at, publisher, seqs, fact.to.removeprefix("@"), batch.seen - run.at)
             except OverflowError:  # a client may send any number
-                failed += len(seqs)
-            at += len(seqs)
+                failed += len(run.seqs)
+            at += len(run.seqs)
         return failed
+
+    def _count(self, into: OpenSegment, at: int, publisher: str, fact: Fact, batch: SeenFacts) -> None:
+        run, counts = fact.run, into.counts
+        into.latest = max(into.latest, at)
+        if fact.kind == "publication":
+            counts.publications(at, publisher, map(self._topic_of, run.events), map(len, run.events))
+        elif fact.kind == "hop":
+            counts.hops(at, len(run.seqs), fact.to, batch.held, fact.under)
+        else:
+            latency = batch.seen - run.at
+            counts.deliveries(run.at, len(run.seqs), publisher, fact.to.removeprefix("@"), latency)
+
+    def _topic_of(self, event: bytes) -> str | None:
+        """Most events have the same attributes as the one before them: then their first bytes are equal."""
+        if not self._head or not event.startswith(self._head):
+            topic = _attributes(event).get("topic")
+            self._topic = topic if isinstance(topic, str) else None
+            try:
+                self._head = events.head(event)
+            except events.NotAnEvent:
+                self._head = b""
+        return self._topic
 
 
 def _interest(

@@ -2,22 +2,19 @@
 
 A delivery is `during` if its publication made a hop under a transformation; `before` if it did not and was
 delivered before the first such hop of its window; otherwise `untouched`. Latencies are counted in buckets
-that grow by a constant factor. So windows can be added up, quantiles are off by at most `ERROR` of their
-value (below one microsecond: by one), and no group has to hold single latencies.
+(`protocol.latency_buckets`), so no group has to hold single latencies. What brokers have counted of a window
+without any transformation is all `untouched`; in other windows, phases are those of recorded deliveries.
 """
-
-import math
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind, stands_for, weighted_count
+from regraft.measure.conform import conform, of_kind
+from regraft.measure.sampled import Seen, estimated, stands_for
 from regraft.measure.schemas import TABLES
 from regraft.measure.transforms.transformations import touched_hops
+from regraft.protocol.latency_buckets import GROWTH, LOG_GROWTH
 
-ERROR = 0.005
-"""Quantiles are within this share of the exact value."""
-GROWTH = (1 + ERROR) / (1 - ERROR)
 MOST_BROADCAST = 1_000_000
 PHASES = ("untouched", "before", "during")
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
@@ -70,20 +67,29 @@ def _publication() -> Column:
 
 
 def bucket_of(latency: Column) -> Column:
-    """Bucket n holds the latencies in (GROWTH^(n-1), GROWTH^n]; 0 and 1 are in bucket 0."""
-    return f.ceil(f.log(f.greatest(latency, f.lit(1).cast("long"))) / math.log(GROWTH)).cast("int")
+    return f.ceil(f.log(f.greatest(latency, f.lit(1).cast("long"))) / LOG_GROWTH).cast("int")
 
 
-def latency_counts(records: DataFrame, touched: DataFrame | None) -> DataFrame:
+def latency_counts(records: DataFrame, touched: DataFrame | None, seen: Seen) -> DataFrame:
     """window, phase, bucket, deliveries, sum and largest: few rows, from which both tables are made."""
-    return (
-        phased(records, touched)
-        .groupBy("window", "phase", bucket_of(f.col("latency")).alias("bucket"))
-        .agg(
-            weighted_count().alias("deliveries"),
-            f.sum(f.col("latency") * stands_for()).alias("sum"),
-            f.max("latency").alias("largest"),
-        )
+    changed = f.unix_micros("window").isin(*seen.changed) if seen.changed else f.lit(False)
+    if not seen.coarsest:
+        return _by_bucket(phased(records, touched))
+    recorded = _by_bucket(phased(records.where(changed | (stands_for() == 1)), touched))
+    told = of_kind(records, "count").where((f.col("of") == "latency") & ~changed)
+    by_brokers = told.groupBy("window", f.lit("untouched").alias("phase"), f.col("bucket").cast("int")).agg(
+        f.sum("count").alias("deliveries"), f.sum("latency").alias("sum"), f.max("largest").alias("largest")
+    )
+    sums = [f.sum(name).alias(name) for name in ("deliveries", "sum")]
+    both = recorded.unionByName(by_brokers).groupBy("window", "phase", "bucket")
+    return both.agg(*sums, f.max("largest").alias("largest"))
+
+
+def _by_bucket(phased: DataFrame) -> DataFrame:
+    return phased.groupBy("window", "phase", bucket_of(f.col("latency")).alias("bucket")).agg(
+        estimated().alias("deliveries"),
+        f.sum(f.col("latency") * stands_for()).alias("sum"),
+        f.max("latency").alias("largest"),
     )
 
 

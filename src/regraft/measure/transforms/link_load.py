@@ -3,12 +3,13 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind, sampling_variance, weighted_count
+from regraft.measure.conform import conform, of_kind
+from regraft.measure.sampled import how_many
 from regraft.measure.schemas import TABLES
 
 
 def hops(records: DataFrame) -> DataFrame:
-    """window, from, to, messages, transformed, queue, variance (of messages).
+    """window, from, to, messages, transformed, queue; of `counted` records.
 
     Most records are hops, so they are read only once. The result has few rows, from which the loads of links
     and of brokers are made.
@@ -17,15 +18,12 @@ def hops(records: DataFrame) -> DataFrame:
         of_kind(records, "hop")
         .groupBy("window", "from", "to")
         .agg(
-            weighted_count().alias("messages"),
-            weighted_count(f.col("transformation").isNotNull()).alias("transformed"),
+            how_many().alias("messages"),
+            how_many(f.col("transformation").isNotNull()).alias("transformed"),
             f.max("queue").alias("queue"),
-            sampling_variance().alias("variance"),
         )
     )
 
 
 def link_load(hops: DataFrame, width: int) -> DataFrame:
-    """A publication crosses a link once, so every message is of a publication of its own."""
-    more = {"rate": f.col("messages") * 1e6 / width, "error": f.sqrt("variance")}
-    return conform(hops.withColumns(more), TABLES["link_load"])
+    return conform(hops.withColumn("rate", f.col("messages") * 1e6 / width), TABLES["link_load"])

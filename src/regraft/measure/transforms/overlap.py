@@ -6,19 +6,17 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind, sampling_variance, weighted_count
+from regraft.measure.conform import conform, of_kind
+from regraft.measure.sampled import how_many
 from regraft.measure.schemas import TABLES
 
 
 def overlap(records: DataFrame, publisher_rates: DataFrame, width: int) -> DataFrame:
-    """`share` is null for a publisher whose publications are not on record.
-
-    A subscriber gets a publication once, so every delivery in a row is of a publication of its own.
-    """
+    """Of `counted` records. `share` is null for a publisher whose publications are not on record."""
     delivered = (
         of_kind(records, "delivery")
         .groupBy("window", "publisher", "subscriber", "broker")
-        .agg(weighted_count().alias("deliveries"), f.sqrt(sampling_variance()).alias("error"))
+        .agg(how_many().alias("deliveries"))
     )
     published = publisher_rates.groupBy("window", "publisher").agg(
         f.sum("publications").alias("publications")

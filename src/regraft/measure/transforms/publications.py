@@ -8,18 +8,16 @@ same sequence number in one window (a probability of 10⁻⁸ with a million pub
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import of_kind, sampling_variance, stands_for, weighted_count
 from regraft.measure.members import Brokers, with_bits
+from regraft.measure.sampled import estimated, stands_for, variance
 
 NO_TOPIC = 0
 
 
 def publications(records: DataFrame, brokers: Brokers) -> DataFrame:
-    """window, publisher_id, seq, one_in, the brokers of its class, topic_id, deliveries.
-
-    All brokers sample the same publications, so the records of a publication at several brokers count once.
-    """
-    seen = of_kind(records, "publication", "delivery").select(
+    """window, publisher_id, seq, one_in, the brokers of its class, topic_id, deliveries; of `comparable`
+    records, so that those of a publication at several brokers count once."""
+    seen = records.select(
         "window",
         f.xxhash64("publisher").alias("publisher_id"),
         "seq",
@@ -35,7 +33,7 @@ def publications(records: DataFrame, brokers: Brokers) -> DataFrame:
             f.max("one_in").alias("one_in"),
             *brokers.folded(),
             f.bit_or("topic_id").alias("topic_id"),
-            weighted_count(f.col("delivery")).alias("deliveries"),
+            estimated(f.col("delivery")).alias("deliveries"),
         )
     )
 
@@ -49,7 +47,7 @@ def by_class_and_topic(publications: DataFrame, brokers: Brokers) -> DataFrame:
     that of the demand."""
     delivered = f.col("deliveries") > 0
     return publications.groupBy("window", *brokers.columns, "topic_id").agg(
-        weighted_count(delivered).alias("demand"),
-        sampling_variance(delivered).alias("variance"),
+        estimated(delivered).alias("demand"),
+        variance(delivered).alias("variance"),
         f.sum("deliveries").alias("deliveries"),
     )

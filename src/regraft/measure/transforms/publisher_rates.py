@@ -3,19 +3,20 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind, sampling_variance, stands_for, weighted_count
+from regraft.measure.conform import conform, of_kind
+from regraft.measure.sampled import how_many
 from regraft.measure.schemas import TABLES
 
 
 def publisher_rates(records: DataFrame, width: int) -> DataFrame:
-    """`width` of a window in microseconds. A publisher that moved has a row for each broker."""
+    """Of `counted` records. `width` of a window in microseconds. A publisher that moved has a row for each
+    broker."""
     table = (
         of_kind(records, "publication")
         .groupBy("window", "publisher", "broker")
         .agg(
-            weighted_count().alias("publications"),
-            f.sum(f.col("size") * stands_for()).alias("bytes"),
-            f.sqrt(sampling_variance()).alias("error"),
+            how_many().alias("publications"),
+            f.sum("size").alias("bytes"),
         )
         .withColumn("rate", f.col("publications") * 1e6 / width)
     )

@@ -10,7 +10,8 @@ as IPITT measures it for each shift.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from regraft.measure.conform import conform, of_kind, stands_for, weighted_count
+from regraft.measure.conform import conform, of_kind
+from regraft.measure.sampled import stands_for, variance
 from regraft.measure.schemas import TABLES
 
 
@@ -25,24 +26,26 @@ def touched_hops(records: DataFrame) -> DataFrame:
 
 
 def transformations(records: DataFrame) -> DataFrame:
-    is_hop = f.col("kind") == "hop"
+    """Hops are counted; publications, which may make several of them, are estimated where they were
+    sampled."""
+    is_hop, is_count = f.col("kind") == "hop", f.col("kind") == "count"
+    moment = f.when(is_count, f.col("since")).otherwise(f.col("at"))
     by_publication = (
         _touched(records)
         .groupBy("window", "transformation", "publisher", "seq")
         .agg(
-            f.min("at").alias("started"),
-            f.max("at").alias("ended"),
-            weighted_count(is_hop).alias("hops"),
-            f.max(f.when(is_hop, stands_for())).alias("publications"),
+            f.min(moment).alias("started"),
+            f.max(moment).alias("ended"),
+            f.sum(f.when(is_count, f.col("count")).when(is_hop & (stands_for() == 1), 1)).alias("hops"),
+            f.max(f.when(is_hop, stands_for())).alias("one_in"),
         )
     )
-    stand_for = f.col("publications").cast("double")
     table = by_publication.groupBy("window", "transformation").agg(
         f.min("started").alias("started"),
         f.max("ended").alias("ended"),
-        f.sum("hops").alias("hops"),
-        f.coalesce(f.sum("publications"), f.lit(0)).alias("publications"),
-        f.sqrt(f.coalesce(f.sum(stand_for * (stand_for - 1)), f.lit(0.0))).alias("error"),
+        f.coalesce(f.sum("hops"), f.lit(0)).alias("hops"),
+        f.coalesce(f.sum("one_in"), f.lit(0)).alias("publications"),
+        f.sqrt(variance()).alias("error"),
     )
     return conform(table, TABLES["transformations"])
 
@@ -51,7 +54,7 @@ def queue_growth(records: DataFrame) -> DataFrame:
     """Of two records at the same microsecond, the one with the larger queue counts as the later."""
     moment = f.struct("at", "queue")
     table = (
-        _touched(records)
+        _touched(of_kind(records, "hop", "health"))
         .groupBy("window", "transformation", "change", "broker")
         .agg(f.min(moment).alias("first"), f.max(moment).alias("last"))
         .select("*", f.col("first.queue").alias("before"), f.col("last.queue").alias("after"))

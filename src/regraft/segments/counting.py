@@ -1,0 +1,97 @@
+"""Counts what a broker records only a sample of (`Counted`), until the segment is closed.
+
+A run of publications costs one look into a dictionary, or three where it is delivered, however long it is.
+"""
+
+from collections.abc import Iterable, MutableMapping
+from typing import Any
+
+import pyarrow as pa
+
+from regraft.protocol.latency_buckets import bucket_of
+from regraft.protocol.record_fields import FIELDS
+from regraft.protocol.telemetry import RECORD_VERSION, SECOND, CountOf
+from regraft.segments.columns import LARGEST, Columns
+from regraft.segments.schema import AT, RECORDS
+
+_FIELDS = [field.name for field in FIELDS["count"]]
+
+
+class Counts:
+    """Of one broker. Every call takes the time in which its publications count, in microseconds."""
+
+    def __init__(self) -> None:
+        self._published: dict[tuple[int, str, str | None], list[int]] = {}
+        """Second, publisher, topic → publications, bytes."""
+        self._hops: dict[tuple[int, str, str | None], list[int]] = {}
+        """Second, neighbour, transformation → hops, the largest queue."""
+        self._delivered: dict[tuple[int, str, str], int] = {}
+        """Second, publisher, subscriber → deliveries."""
+        self._latencies: dict[tuple[int, int], list[int]] = {}
+        """Second, bucket → deliveries, sum, the largest."""
+
+    def __len__(self) -> int:
+        """The number of records."""
+        return len(self._published) + len(self._hops) + len(self._delivered) + len(self._latencies)
+
+    def publications(
+        self, at: int, publisher: str, topics: Iterable[str | None], sizes: Iterable[int]
+    ) -> None:
+        second = at // SECOND
+        for topic, size in zip(topics, sizes, strict=True):
+            held = self._published.setdefault((second, publisher, topic), [0, 0])
+            held[0] += 1
+            held[1] += size
+
+    def hops(self, at: int, count: int, to: str, queue: int, transformation: str | None) -> None:
+        held = self._hops.setdefault((at // SECOND, to, transformation), [0, 0])
+        held[0] += count
+        held[1] = max(held[1], queue)
+
+    def deliveries(self, at: int, count: int, publisher: str, subscriber: str, latency: int) -> None:
+        """`at`: when they were published. `OverflowError`: no reader would take these numbers."""
+        if not 0 <= at <= LARGEST or not 0 <= latency <= LARGEST:
+            raise OverflowError("a latency is negative, or has more than 64 bits")
+        second = at // SECOND
+        pair = second, publisher, subscriber
+        self._delivered[pair] = self._delivered.get(pair, 0) + count
+        held = self._latencies.setdefault((second, bucket_of(latency)), [0, 0, 0])
+        held[0] += count
+        held[1] = min(held[1] + count * latency, LARGEST)
+        held[2] = max(held[2], latency)
+
+    def take(self, broker: str, at: int, one_in: int) -> Columns:
+        """The columns of all counts, which are forgotten. Their records have the time `at`."""
+        columns: dict[str, list[Any]] = {name: [] for name in _FIELDS}
+
+        def add(of: CountOf, since: int, count: int, **more: Any) -> None:
+            more |= {"of": of, "since": since * SECOND, "count": count}
+            for name, column in columns.items():
+                column.append(more.get(name))
+
+        for (second, publisher, topic), (count, size) in self._published.items():
+            add("publication", second, count, publisher=publisher, topic=topic, size=size)
+        for (second, to, under), (count, queue) in self._hops.items():
+            add("hop", second, count, **{"from": broker}, to=to, queue=queue, transformation=under)
+        for (second, publisher, subscriber), count in self._delivered.items():
+            add("delivery", second, count, publisher=publisher, subscriber=subscriber)
+        for (second, bucket), (count, total, largest) in self._latencies.items():
+            add("latency", second, count, bucket=bucket, latency=total, largest=largest)
+        rows = len(columns["of"])
+        counted: tuple[MutableMapping[Any, Any], ...] = (
+            self._published,
+            self._hops,
+            self._delivered,
+            self._latencies,
+        )
+        for held in counted:
+            held.clear()
+        same = {"v": RECORD_VERSION, "broker": broker, "one_in": one_in, "at": at}
+        for name, value in same.items():
+            columns[name] = [value] * rows
+        columns["seq"] = list(range(rows))
+        found: Columns = {"kind": pa.repeat("count", rows)}
+        for name, column in columns.items():
+            kind = RECORDS.field(name).type
+            found[name] = pa.array(column, pa.int64()).cast(AT) if kind == AT else pa.array(column, kind)
+        return found
