@@ -1,4 +1,4 @@
-"""Our own broker, one process each, measured like the others: journal on the disk, no telemetry."""
+"""Our own broker, one process each, measured like the others: with a journal on the disk, without telemetry."""
 
 import asyncio
 import itertools
@@ -11,11 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks._load import Load
-from benchmarks._peers import Chain
 
 import regraft
 from regraft.broker.io.broker_processes import BrokerProcesses
-from regraft.broker.io.configuration import Configuration
+from regraft.broker.io.configuration import Configuration, Telemetry
 from regraft.model import Topology
 
 WINDOW = 4096
@@ -26,6 +25,8 @@ WINDOW = 4096
 class RegraftChain:
     first: int
     last: int
+    processes: tuple[int, ...]
+    """The ids of the brokers' processes."""
 
     def publisher(self, load: Load) -> Sequence[str]:
         return self._command("publish", self.first, load)
@@ -41,19 +42,26 @@ class RegraftChain:
 @dataclass(frozen=True)
 class Regraft:
     name: str = "Regraft"
+    one_in: int = 0
+    """Brokers record one publication in so many, and count all; 0: they have no telemetry."""
 
     def version(self) -> str:
         return regraft.__version__
 
     @contextmanager
-    def chain(self, brokers: int) -> Iterator[Chain]:
+    def chain(self, brokers: int) -> Iterator[RegraftChain]:
         ids = [f"b{i}" for i in range(brokers)]
         topology = Topology.of(itertools.pairwise(ids), ids)
         with TemporaryDirectory(prefix="regraft-bench-") as folder:
             state = Path(folder)
-            overlay = BrokerProcesses(topology, lambda id, near: Configuration(id, near, state=state))
+            telemetry = Telemetry(state / "telemetry", "sampled", self.one_in) if self.one_in else None
+            overlay = BrokerProcesses(
+                topology, lambda id, near: Configuration(id, near, state=state, telemetry=telemetry)
+            )
             with _running(overlay):
-                yield RegraftChain(overlay.addresses[ids[0]][1], overlay.addresses[ids[-1]][1])
+                processes = tuple(each.pid for each in overlay.running.values())
+                first, last = (overlay.addresses[id][1] for id in (ids[0], ids[-1]))
+                yield RegraftChain(first, last, processes)
 
 
 @contextmanager

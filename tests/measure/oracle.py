@@ -26,6 +26,8 @@ def micros(record: Record) -> int:
 
 def window(record: Record, width: int) -> int:
     at = micros(record) - (record["latency"] if record["kind"] == "delivery" else 0)
+    if record["kind"] == "count":
+        at = micros({"at": record["since"]})
     return at - at % width
 
 

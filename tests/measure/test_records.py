@@ -41,6 +41,8 @@ def test_the_schema_for_spark_is_derived_from_the_records() -> None:
         *(("client", "string"), ("role", "string"), ("filter", "string"), ("change", "string")),
         *(("cpu", "double"), ("memory", "bigint"), ("rates", NUMBERS), ("links", TEXTS)),
         *(("round_trips", NUMBERS), ("delivery_rates", NUMBERS), ("not_recorded", "bigint")),
+        *(("of", "string"), ("since", "timestamp"), ("count", "bigint")),
+        *(("bucket", "bigint"), ("largest", "bigint")),
     ]
 
 
@@ -53,11 +55,18 @@ def test_required_fields_limits_and_words_are_derived_from_the_records() -> None
         "delivery": ("publisher", "seq", "subscriber", "latency"),
         "interest": ("client", "role", "filter", "change"),
         "health": ("cpu", "memory", "queue"),
+        "count": ("of", "seq", "since", "count", "one_in"),
     }
     limits = {field.name: field.least for field in COLUMNS if field.least is not None}
-    assert limits == {"one_in": 1, "seq": 0, "size": 0, "queue": 0, "latency": 0, "memory": 0}
+    assert limits.pop("one_in") == 1
+    zero = ("seq", "size", "queue", "latency", "memory", "count", "bucket", "largest")
+    assert limits == dict.fromkeys(zero, 0)
     words = {field.name: field.words for field in COLUMNS if field.words}
-    assert words == {"role": ("publisher", "subscriber"), "change": ("added", "removed")}
+    assert words == {
+        "role": ("publisher", "subscriber"),
+        "change": ("added", "removed"),
+        "of": ("delivery", "hop", "latency", "publication"),
+    }
 
 
 def test_the_schema_of_segments_is_that_for_spark() -> None:

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from regraft.model.store import FolderStore, StoreFault, open_store
-from regraft.protocol.telemetry import AnyRecord, Delivery, Health, Hop, Publication
+from regraft.protocol.telemetry import AnyRecord, Counted, Delivery, Health, Hop, Publication
 from regraft.rearrange.segment_views import Segments, Sightings
 from regraft.segments.names import SegmentName
 from regraft.segments.writing import segment
@@ -63,9 +62,16 @@ def test_equal_classes_add_up_and_what_is_sent_again_counts_once() -> None:
     assert seen(records) == {frozenset("ac"): 2.0}
 
 
-def test_what_is_recorded_of_a_sample_counts_for_all_that_it_stands_for() -> None:
-    sampled = [msgspec.structs.replace(each, one_in=10) for each in (hop("a", "b", 1), hop("b", "c", 1))]
-    assert seen([*sampled, hop("a", "b", 2), hop("b", "c", 2)]) == {frozenset("ac"): 11.0}
+def test_only_what_all_brokers_have_recorded_counts_and_stands_for_what_they_have_not() -> None:
+    """b records every publication, and c one in ten."""
+    counted = Counted(
+        at=at(5), broker="c", of="hop", seq=0, since=at(1), count=40, one_in=10, from_="c", to="b"
+    )
+    records: list[AnyRecord] = [counted]
+    for seq in range(1, 41):
+        records += [hop("a", "b", seq), hop("b", "c", seq)]
+    assert seen(records) == {frozenset("ac"): 40.0}
+    assert seen(records[1:]) == {frozenset("ac"): 40.0}
 
 
 def test_what_stays_on_one_side_or_passed_over_links_of_before_is_left_out() -> None:

@@ -49,6 +49,7 @@ class Sampled(Record, frozen=True, gc=False, kw_only=True):
 
     one_in: Annotated[int, Meta(extra={"least": 1})] | msgspec.UnsetType = msgspec.UNSET
 
+
 class Publication(Sampled, tag="publication", frozen=True, gc=False, kw_only=True):
     """Written by the broker of the publisher."""
 

@@ -3,7 +3,7 @@
 A run of publications costs one look into a dictionary, or three where it is delivered, however long it is.
 """
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 import pyarrow as pa
@@ -34,14 +34,10 @@ class Counts:
         """The number of records."""
         return len(self._published) + len(self._hops) + len(self._delivered) + len(self._latencies)
 
-    def publications(
-        self, at: int, publisher: str, topics: Iterable[str | None], sizes: Iterable[int]
-    ) -> None:
-        second = at // SECOND
-        for topic, size in zip(topics, sizes, strict=True):
-            held = self._published.setdefault((second, publisher, topic), [0, 0])
-            held[0] += 1
-            held[1] += size
+    def publications(self, at: int, count: int, publisher: str, topic: str | None, size: int) -> None:
+        held = self._published.setdefault((at // SECOND, publisher, topic), [0, 0])
+        held[0] += count
+        held[1] += size
 
     def hops(self, at: int, count: int, to: str, queue: int, transformation: str | None) -> None:
         held = self._hops.setdefault((at // SECOND, to, transformation), [0, 0])

@@ -56,10 +56,16 @@ _hold, _targets, _drain = Forwarding.hold, Forwarding.targets, Forwarding.drain
 
 @_bug(Forwarding, "hold")
 def confirm_before_downstream(
-    self: Forwarding, run: Run, source: str, targets: tuple[str, ...], overtaken: tuple[int, str] = (0, "")
+    self: Forwarding,
+    run: Run,
+    source: str,
+    targets: tuple[str, ...],
+    overtaken: tuple[int, str] = (0, ""),
+    *,
+    alike: bool = False,
 ) -> None:
     """A publication is confirmed as soon as it is forwarded."""
-    _hold(self, run, source, targets, overtaken)
+    _hold(self, run, source, targets, overtaken, alike=alike)
     self._confirm(Held(run, [source], {}))
 
 
@@ -70,7 +76,7 @@ def dedupe_by_publisher_only(self: Forwarding, run: Run, source: str) -> None:
     if stream.seen:
         return self._confirm(Held(run, [source], {}))
     stream.seen = run.seqs[-1]
-    for piece, targets in self._split(run, source):
+    for piece, targets, _ in self._split(run, source):
         self.hold(piece, source, targets)
     return None
 

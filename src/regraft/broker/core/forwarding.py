@@ -30,23 +30,32 @@ GIVE_UP_FOR such events."""
 
 class Fact(NamedTuple):
     """Something for the telemetry. `kind` is publication, hop or delivery; `to` is a neighbour or a client.
-    `under` is the change of links that concerned the link of a hop."""
+    `under` is the change of links that concerned the link of a hop. `alike`: all events of a publication's
+    run are known to have the same attributes; then `size` is how many bytes they have."""
 
     kind: str
     run: Run
     source: str
     to: str
     under: str | None = None
+    alike: bool = False
+    size: int = 0
+
+
+class Way(NamedTuple):
+    """The targets of events. Those that take the very same way have the same attributes."""
+
+    targets: tuple[str, ...]
 
 
 class Heads:
-    """A cache for one source: the targets of events by the bytes of their attributes."""
+    """A cache for one source: the way of events by the bytes of their attributes."""
 
     __slots__ = ("length", "misses", "version", "ways")
 
     def __init__(self, version: int) -> None:
         self.version = version
-        self.ways: dict[bytes, tuple[str, ...]] = {}
+        self.ways: dict[bytes, Way] = {}
         self.length = 0
         self.misses = 0
 
@@ -78,8 +87,8 @@ class Forwarding:
             self._visited(stream, source, run.visit)
         if run.seqs[0] > stream.seen and run.visit == stream.latest:
             stream.seen = run.seqs[-1]
-            for piece, targets in self._split(run, source):
-                self.hold(piece, source, targets)
+            for piece, targets, alike in self._split(run, source):
+                self.hold(piece, source, targets, alike=alike)
             return
         for at, seq in enumerate(run.seqs):
             if stream.find(seq) is None:
@@ -131,12 +140,18 @@ class Forwarding:
             self.complete(held)
 
     def hold(
-        self, run: Run, source: str, targets: tuple[str, ...], overtaken: tuple[int, str] = (0, "")
+        self,
+        run: Run,
+        source: str,
+        targets: tuple[str, ...],
+        overtaken: tuple[int, str] = (0, ""),
+        *,
+        alike: bool = False,
     ) -> None:
         """Keep the run for its targets and send it to those that can take it."""
-        if self.observe and source in self.sessions:
-            self.facts.append(Fact("publication", run, source, ""))
         held = Held(run, [source], dict.fromkeys(targets, 0), overtaken=overtaken)
+        if self.observe and source in self.sessions:
+            self.facts.append(Fact("publication", run, source, "", alike=alike, size=held.size))
         if not targets:
             return self._confirm(held)
         self.store.keep(held)
@@ -144,34 +159,36 @@ class Forwarding:
             self.offer(held, target)
         return None
 
-    def _split(self, run: Run, source: str) -> list[tuple[Run, tuple[str, ...]]]:
-        """Cut the run where the targets change."""
+    def _split(self, run: Run, source: str) -> list[tuple[Run, tuple[str, ...], bool]]:
+        """Cut the run where the targets change. True: the events of the piece have the same attributes."""
+        if not self.tables.index.attributes:
+            return [(run, self.targets(run.events[0], source), len(run.seqs) == 1)]
         ways = self._ways(run.events, source)
-        if len(ways) == 1 or all(way is ways[0] or way == ways[0] for way in ways):
-            return [(run, ways[0])]
+        first = ways[0]
+        if all(way is first for way in ways):
+            return [(run, first.targets, True)]
         pieces = []
         start = 0
         for end in range(1, len(ways) + 1):
             if end == len(ways) or ways[end] != ways[start]:
-                pieces.append((run.part(slice(start, end)), ways[start]))
+                alike = all(way is ways[start] for way in ways[start:end])
+                pieces.append((run.part(slice(start, end)), ways[start].targets, alike))
                 start = end
         return pieces
 
-    def _ways(self, run: list[bytes], source: str) -> list[tuple[str, ...]]:
-        """The targets of each event.
+    def _ways(self, run: list[bytes], source: str) -> list[Way]:
+        """The way of each event.
 
         Many events have the same attributes, byte for byte: an event that begins like a known one takes the
         same way without being decoded. Where all events differ, this is given up for a while.
         """
-        if not self.tables.index.attributes:
-            return [self.targets(run[0], source)] * len(run)
         heads = self._heads_from(source)
         known, length = heads.ways, heads.length
         ways = []
         for event in run:
             way = known.get(event[:length])
             if way is None:
-                way = self.targets(event, source)
+                way = Way(self.targets(event, source))
                 heads.misses += 1
                 if heads.misses % GIVE_UP_FOR < GIVE_UP_AFTER:
                     head = events.head(event)

@@ -103,7 +103,9 @@ class Publishing:
         name = stream_of(run.publisher, topic)
         new = self._open(run.publisher).begin(seq)
         if new and self.flooding.observe:
-            self.flooding.facts.append(Fact("publication", run, session.target, ""))
+            self.flooding.facts.append(
+                Fact("publication", run, session.target, "", alike=True, size=len(run.events[0]))
+            )
         if not self.flooding.publish(name, seq, run.events[0], run.at, session.target):
             self._finish(session.target, run.publisher, seq)
 

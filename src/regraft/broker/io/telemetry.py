@@ -204,7 +204,12 @@ class Observer:
         run, counts = fact.run, into.counts
         into.latest = max(into.latest, at)
         if fact.kind == "publication":
-            counts.publications(at, publisher, map(self._topic_of, run.events), map(len, run.events))
+            if fact.alike:
+                topic = self._topic_of(run.events[0])
+                counts.publications(at, len(run.seqs), publisher, topic, fact.size)
+            else:
+                for event in run.events:
+                    counts.publications(at, 1, publisher, self._topic_of(event), len(event))
         elif fact.kind == "hop":
             counts.hops(at, len(run.seqs), fact.to, batch.held, fact.under)
         else:

@@ -29,13 +29,13 @@ def transformations(records: DataFrame) -> DataFrame:
     """Hops are counted; publications, which may make several of them, are estimated where they were
     sampled."""
     is_hop, is_count = f.col("kind") == "hop", f.col("kind") == "count"
-    moment = f.when(is_count, f.col("since")).otherwise(f.col("at"))
+    told = f.when(~is_count, f.col("at"))
     by_publication = (
         _touched(records)
         .groupBy("window", "transformation", "publisher", "seq")
         .agg(
-            f.min(moment).alias("started"),
-            f.max(moment).alias("ended"),
+            f.min(told).alias("started"),
+            f.max(told).alias("ended"),
             f.sum(f.when(is_count, f.col("count")).when(is_hop & (stands_for() == 1), 1)).alias("hops"),
             f.max(f.when(is_hop, stands_for())).alias("one_in"),
         )
