@@ -5,8 +5,8 @@ from typing import Any
 
 import duckdb
 
-from regraft.measure.transforms.latency import ERROR
 from regraft.model.snapshot import read_snapshot
+from regraft.protocol.latency_buckets import ERROR
 
 KEYS = {
     "traffic_classes": ("window", "members"),

@@ -5,7 +5,7 @@
 Each seed is a window of its own, in which a publisher of another name publishes at one end of a chain of
 brokers. Records are put into segments as brokers do it; those of the publications in the sample are measured.
 Prints in how many windows the truth is within 1.96 standard errors of the demand in the tables, for each
-traffic class, and how many bytes the segments take, and would take if every publication were recorded.
+traffic class.
 """
 
 import argparse
@@ -43,33 +43,28 @@ def main() -> None:
     parser.add_argument("--one-in", type=int, default=100)
     options = parser.parse_args()
     telemetry, out = options.folder / "telemetry", options.folder / "tables"
-    truth, written = write(telemetry, options.seeds, options.one_in)
+    truth = write(telemetry, options.seeds, options.one_in)
     job = Job(telemetry, out, WIDTH, tables=frozenset({"traffic_classes"}))
     ran = run(job, start("local[2]", settings=QUICK))
-    print(json.dumps({"held": held(ran.snapshot, truth), **written}))
+    print(json.dumps({"held": held(ran.snapshot, truth)}))
 
 
-def write(telemetry: Path, seeds: int, one_in: int) -> tuple[Truth, dict[str, int]]:
+def write(telemetry: Path, seeds: int, one_in: int) -> Truth:
     """The segments of all brokers, and how many publications each class really had in each window."""
-    store, truth = open_store(telemetry), Counter[tuple[int, str]]()
-    sizes = {"exact": 0, "sampled": 0}
+    store, truth, places = open_store(telemetry), Counter[tuple[int, str]](), sample(one_in)
     for seed in range(seeds):
         chance, begin, publisher = Random(seed), BEGIN + seed * WIDTH, f"sensor-{seed}#1"
-        in_sample, step = sample(publisher, one_in), WIDTH / (RECORDED * one_in)
-        exact, sampled = defaultdict[str, list[Record]](list), defaultdict[str, list[Record]](list)
-        for seq in range(1, RECORDED * one_in):
-            reached = chance.choice(REACHED)
-            truth[begin, "-".join(("b0", *reached))] += 1
-            for record in journey(publisher, seq, begin + round(seq * step), reached):
-                exact[record.broker].append(record)
-                if in_sample(seq):
-                    sampled[record.broker].append(msgspec.structs.replace(record, one_in=one_in))
-        sizes["exact"] += sum(len(segment(broker, records)) for broker, records in exact.items())
+        seqs, step = range(1, RECORDED * one_in), WIDTH / (RECORDED * one_in)
+        reached = [chance.choice(REACHED) for _ in seqs]
+        truth.update((begin, "-".join(("b0", *each))) for each in reached)
+        sampled = defaultdict[str, list[Record]](list)
+        for place in places(publisher, seqs):
+            seq = seqs[place]
+            for record in journey(publisher, seq, begin + round(seq * step), reached[place]):
+                sampled[record.broker].append(msgspec.structs.replace(record, one_in=one_in))
         for broker, records in sampled.items():
-            content = segment(broker, records)
-            sizes["sampled"] += len(content)
-            store.put(SegmentName(broker, hour_of(begin), BEGIN, seed).path, content)
-    return dict(truth), sizes
+            store.put(SegmentName(broker, hour_of(begin), BEGIN, seed).path, segment(broker, records))
+    return dict(truth)
 
 
 def journey(publisher: str, seq: int, at: int, reached: tuple[str, ...]) -> Iterator[Record]:

@@ -1,4 +1,4 @@
-"""Our own broker, one process each, measured like the others: with a journal on the disk, without telemetry."""
+"""Our own broker, one process each, measured like the others: with a journal, without telemetry."""
 
 import asyncio
 import itertools
@@ -25,7 +25,7 @@ WINDOW = 4096
 class RegraftChain:
     first: int
     last: int
-    processes: tuple[int, ...]
+    processes: tuple[int, ...] = ()
     """The ids of the brokers' processes."""
 
     def publisher(self, load: Load) -> Sequence[str]:

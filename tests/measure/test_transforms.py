@@ -169,8 +169,8 @@ def test_rates_and_overlap_are_per_second_of_the_window(spark: "SparkSession") -
     got = [delivery("b2", "p", n, "s", n + 0.5) for n in range(3)]
     records = clean(spark, [*sent, *got])
     rates = publisher_rates(records, WIDTH)
-    assert rows(rates) == [(0, "p", "b1", 6, 600, 0.1, 0.0)]
-    assert rows(overlap(records, rates, WIDTH)) == [(0, "p", "s", "b2", 3, 0.05, 0.5, 0.0)]
+    assert rows(rates) == [(0, "p", "b1", 6, 600, 0.1)]
+    assert rows(overlap(records, rates, WIDTH)) == [(0, "p", "s", "b2", 3, 0.05, 0.5)]
 
 
 def test_load_counts_both_directions_of_a_link_and_what_a_broker_handles(spark: "SparkSession") -> None:
@@ -191,14 +191,15 @@ def test_load_counts_both_directions_of_a_link_and_what_a_broker_handles(spark: 
     load = link_load(carried, WIDTH)
     assert rows(load, "from", "to", "messages", "transformed") == [("b1", "b2", 2, 1), ("b2", "b1", 1, 0)]
     assert rows(broker_load(by_broker(records), carried, WIDTH)) == [
-        (0, "b1", 0, 0, 1, 2, 0, 0.05, 0.5, 50, 9, 3, 0.0),
-        (0, "b2", 0, 0, 2, 1, 0, 0.05, None, None, 0, None, 0.0),
+        (0, "b1", 0, 0, 1, 2, 0, 0.05, 0.5, 50, 9, 3),
+        (0, "b2", 0, 0, 2, 1, 0, 0.05, None, None, 0, None),
     ]
 
 
 def test_a_transformation_grows_queues_and_touches_the_publications_that_hop_under_it(
     spark: "SparkSession",
 ) -> None:
+    from regraft.measure.sampled import seen
     from regraft.measure.transforms.latency import latency, latency_counts, touched
     from regraft.measure.transforms.transformations import queue_growth, transformations
 
@@ -223,13 +224,15 @@ def test_a_transformation_grows_queues_and_touches_the_publications_that_hop_und
         (0, "t1", "t1:1.2:1:1", "b1", 30, 90, 60),
         (0, "t1", "t1:1.2:1:1", "b2", 40, 40, 0),
     ]
-    table = latency(latency_counts(records, touched(records, hops=3)))
+    found = seen(records)
+    assert found.touched == 3
+    table = latency(latency_counts(records, touched(records, hops=3), found))
     assert rows(table, "phase", "deliveries", "mean", "largest") == [
         ("before", 1, 100.0, 100),
         ("during", 2, 2000.0, 3000),
         ("untouched", 1, 200.0, 200),
     ]
-    alone = latency(latency_counts(records, touched(records, hops=0)))
+    alone = latency(latency_counts(records, touched(records, hops=0), found))
     assert rows(alone, "phase", "deliveries") == [("untouched", 4)]
 
 

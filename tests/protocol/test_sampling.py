@@ -20,7 +20,7 @@ CLASSES: dict[str, Callable[[int, int], Any]] = {
     "in turn": lambda count, _: np.arange(count) % 8 == 0,
     "in stretches": lambda count, _: np.arange(count) // 300 % 2 == 0,
 }
-"""Of so many publications, which ones are of one class: drawn, or by the number, which also decides what is in
+"""Which of so many publications are of one class: drawn, or by the number, which also decides what is in
 the sample."""
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import pyarrow as pa
@@ -46,7 +46,11 @@ def summary_of(file: pq.ParquetFile, now: int | None = None) -> Summary | None:
 def records_of(store: Store, name: str) -> Iterator[AnyRecord]:
     """The records of a segment, in its order."""
     with store.open(name) as content:
-        table = pq.ParquetFile(content).read(use_threads=False)
+        yield from records_in(content)
+
+
+def records_in(content: BinaryIO) -> Iterator[AnyRecord]:
+    table = pq.ParquetFile(content).read(use_threads=False)
     for place, field in enumerate(table.schema):
         if field.type == AT:
             table = table.set_column(place, field.name, table[field.name].cast(pa.int64()))

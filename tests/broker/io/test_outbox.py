@@ -34,7 +34,7 @@ def content(number: int, rows: int = 3) -> bytes:
             Hop(
                 at=at + seq,
                 broker="b0",
-                publisher="p",
+                publisher=f"p{seq * seq % 9973}",  # records that are alike take hardly any bytes
                 seq=100_000 * number + seq,
                 from_="b0",
                 to="b1",

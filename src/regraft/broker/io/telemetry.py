@@ -1,26 +1,24 @@
 """Makes telemetry records of what happens in a broker.
 
-The event loop hands over the core's facts as they are, with times for their records. Sampling, reading
-attributes and gathering columns is done by the thread that writes them (`segment_writer`).
+The event loop hands over the core's facts as they are, with times for their records. The rest is done by the
+thread that writes them (`gathering`).
 """
 
 import resource
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from regraft.broker.core import Store
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.io.configuration import Telemetry
+from regraft.broker.io.gathering import Batch, Filters, Gathering, InFull, SeenFacts, interest_records
 from regraft.broker.io.round_trips import Probing
 from regraft.broker.io.segment_writer import SegmentWriter
-from regraft.protocol import events
-from regraft.protocol.sampling import sample
 from regraft.protocol.telemetry import Health, Interest, InterestChange, Role
-from regraft.segments.writing import OpenSegment
 
 if TYPE_CHECKING:
     from regraft.broker.io.server import BrokerServer
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 _PAGE = resource.getpagesize()
 SESSION = "session/"
 """How the key of a stored session begins; brokers of a mesh remember their links as well."""
-Filters: TypeAlias = frozenset[tuple[Role, str]]
-"""Of one client."""
 
 
 class _Stored(msgspec.Struct, array_like=True):
@@ -42,23 +38,6 @@ class _Stored(msgspec.Struct, array_like=True):
 _decode = msgspec.msgpack.Decoder(_Stored).decode
 
 
-class SeenFacts(NamedTuple):
-    """Facts that were seen at the same time, and how much the broker held then. The first record of them has
-    the time `at`. In microseconds since 1970."""
-
-    at: int
-    seen: int
-    held: int
-    facts: Sequence[Fact]
-
-
-class InFull(NamedTuple):
-    """The filters of all clients; the first record of them has the time `at`."""
-
-    at: int
-    filters: Mapping[str, Filters]
-
-
 class Observer:
     """Collects the records of one broker. The event loop gives out their times."""
 
@@ -66,21 +45,13 @@ class Observer:
         self.broker = broker
         self.telemetry = telemetry
         self.probing = probing
-        self.writer: SegmentWriter[SeenFacts | InFull | Health] = SegmentWriter(
-            broker, telemetry, self._gather
-        )
+        self.writer: SegmentWriter[Batch] = SegmentWriter(broker, telemetry, Gathering(broker).gather)
         self._filters: dict[str, Filters] = {}
         self._last = 0
         """The time of the last record."""
         self._counts = (time.monotonic(), 0, 0)
         self._told = time.monotonic()
         """When interest was told in full."""
-        # Only the telemetry thread uses what follows.
-        no_topic: str | None = None
-        self._sampled, self._places = 1, sample(1)
-        """One publication in so many is recorded; which ones."""
-        self._head, self._topic = b"", no_topic
-        """How the event that was looked at last begins, and its topic."""
 
     def facts(self, facts: Sequence[Fact], held: int) -> None:
         now = time.time_ns() // 1000
@@ -150,96 +121,13 @@ class Observer:
 
     def _interest(self, client: str, filters: Filters, change: InterestChange) -> list[Interest]:
         at = self._times(time.time_ns() // 1000, len(filters))
-        return list(_interest(at, self.broker, client, filters, change))
+        return list(interest_records(at, self.broker, client, filters, change))
 
     def _times(self, now: int, count: int) -> int:
         """The first of so many consecutive times that no other record has, as early as possible."""
         first = max(self._last + 1, now)
         self._last = first + count - 1
         return first
-
-    # In the telemetry thread
-
-    def _gather(self, into: OpenSegment, batch: SeenFacts | InFull | Health) -> int:
-        """How many records do not fit into the columns of a segment."""
-        if type(batch) is SeenFacts:
-            return self._gather_facts(into, batch)
-        if isinstance(batch, Health):
-            into.records([batch])
-        elif isinstance(batch, InFull):
-            records: list[Interest] = []
-            for client, filters in batch.filters.items():
-                records += _interest(batch.at + len(records), self.broker, client, filters, "added")
-            into.records(records)
-        return 0
-
-    def _gather_facts(self, into: OpenSegment, batch: SeenFacts) -> int:
-        at, failed = batch.at, 0
-        for fact in batch.facts:
-            run = fact.run
-            # In a mesh streams are named `client#life/topic`; the publisher is what stands before the slash.
-            publisher = run.publisher.partition("/")[0]
-            seqs, contents = run.seqs, run.events
-            try:
-                if into.one_in > 1:
-                    self._count(into, at, publisher, fact, batch)
-                    if self._sampled != into.one_in:
-                        self._sampled, self._places = into.one_in, sample(into.one_in)
-                    places = self._places(publisher, seqs)
-                    seqs, contents = [seqs[place] for place in places], [contents[place] for place in places]
-                if not seqs:
-                    pass
-                elif fact.kind == "publication":
-                    into.publications(at, publisher, seqs, map(_attributes, contents), map(len, contents))
-                elif fact.kind == "hop":
-                    into.hops(at, publisher, seqs, fact.to, batch.held, fact.under)
-                else:
-                    into.deliveries(at, publisher, seqs, fact.to.removeprefix("@"), batch.seen - run.at)
-            except OverflowError:  # a client may send any number
-                failed += len(run.seqs)
-            at += len(run.seqs)
-        return failed
-
-    def _count(self, into: OpenSegment, at: int, publisher: str, fact: Fact, batch: SeenFacts) -> None:
-        run, counts = fact.run, into.counts
-        into.latest = max(into.latest, at)
-        if fact.kind == "publication":
-            if fact.alike:
-                topic = self._topic_of(run.events[0])
-                counts.publications(at, len(run.seqs), publisher, topic, fact.size)
-            else:
-                for event in run.events:
-                    counts.publications(at, 1, publisher, self._topic_of(event), len(event))
-        elif fact.kind == "hop":
-            counts.hops(at, len(run.seqs), fact.to, batch.held, fact.under)
-        else:
-            latency = batch.seen - run.at
-            counts.deliveries(run.at, len(run.seqs), publisher, fact.to.removeprefix("@"), latency)
-
-    def _topic_of(self, event: bytes) -> str | None:
-        """Most events have the same attributes as the one before them: then their first bytes are equal."""
-        if not self._head or not event.startswith(self._head):
-            topic = _attributes(event).get("topic")
-            self._topic = topic if isinstance(topic, str) else None
-            try:
-                self._head = events.head(event)
-            except events.NotAnEvent:
-                self._head = b""
-        return self._topic
-
-
-def _interest(
-    at: int, broker: str, client: str, filters: Filters, change: InterestChange
-) -> Iterable[Interest]:
-    for number, (role, filter) in enumerate(sorted(filters)):
-        yield Interest(at=at + number, broker=broker, client=client, role=role, filter=filter, change=change)
-
-
-def _attributes(event: bytes) -> Mapping[str, events.Value]:
-    try:
-        return events.attributes(event)
-    except events.NotAnEvent:
-        return {}
 
 
 def _filters(value: bytes) -> Filters:
