@@ -136,8 +136,21 @@ def root() -> str:
     return f"/test-{uuid4().hex}"
 
 
+LONGEST = ("spark", "demo", "connect", "on hosts", "healing zookeeper", "help examples", "browser", "cluster")
+"""Groups of tests in the order in which workers begin them. What begins late runs alone at the end."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    """Where its group comes; tests without one come last, because they fill what time the others leave."""
+    group = item.get_closest_marker("xdist_group")
+    if group is None:
+        return len(LONGEST) + 1
+    return LONGEST.index(group.args[0]) if group.args[0] in LONGEST else len(LONGEST)

@@ -49,7 +49,9 @@ def elsewhere() -> dict[str, str]:
 
 def bare_python(folder: Path, first: str = "", without: str | None = None) -> Path:
     """Python as on a machine where the packages that we need are installed, but ours is not: `-S` leaves out
-    what points to our source. `first`: a line of the shell before it; `without`: a package that it lacks."""
+    what points to our source. `first`: a line of the shell before it; `without`: a package that it lacks.
+
+    The installed PySpark comes before Spark's zip file of it, which every process would compile anew."""
     hidden = folder / f"without-{without}"
     hidden.mkdir(parents=True)
     if without:
@@ -58,7 +60,7 @@ def bare_python(folder: Path, first: str = "", without: str | None = None) -> Pa
     path.write_text(
         f"""#!/bin/sh
 {first}
-export PYTHONPATH="{hidden}:$PYTHONPATH:{sysconfig.get_path("purelib")}"
+export PYTHONPATH="{hidden}:{sysconfig.get_path("purelib")}:$PYTHONPATH"
 exec '{sys.executable}' -S "$@"
 """
     )

@@ -6,6 +6,7 @@ import platform
 import re
 import shlex
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,7 @@ from tests.measure.telemetry import Brokers, health, network, parquet
 
 from regraft.model.snapshot import Counts
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("elsewhere")]
-
+pytestmark = pytest.mark.slow
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "existing-cluster.md"
 RECORDS = network(5, 60)
@@ -56,6 +56,7 @@ def assert_tables(answer: str, out: str) -> None:
         oracle.assert_table(name, table(out, name), RECORDS)
 
 
+@pytest.mark.xdist_group("cluster")
 def test_a_master_with_two_workers_gives_the_tables_of_the_records(store: str, tmp_path: Path) -> None:
     python, lacking = bare_python(tmp_path), bare_python(tmp_path, without="msgspec")
     with cluster(tmp_path) as address:
@@ -87,22 +88,24 @@ def test_the_python_of_these_workers_does_not_find_our_package(tmp_path: Path) -
     assert found.stderr.endswith("No module named 'regraft'\n")
 
 
+@pytest.mark.xdist_group("connect")
 def test_spark_connect_gives_the_tables_of_the_records_as_a_batch_and_as_a_stream(
     store: str, tmp_path: Path
 ) -> None:
-    with connect_server(tmp_path) as address:
+    with connect_server(tmp_path) as address, ThreadPoolExecutor() as pool:
         there = ("--spark", address, "--json", "--tables", ",".join(TABLES))
         guide = (*guided(address, store), "--json", "--tables", ",".join(TABLES))
-        fixed = measure(
-            f"{store}/telemetry", "--out", f"{store}/none", *there, "--conf", "spark.ui.enabled=true"
-        )
-        batch = measure(*guide, "--conf", "spark.sql.shuffle.partitions=1", folder=tmp_path)
-        follow = ("--follow", "--stop-when-idle", "2")
-        stream = measure(f"{store}/telemetry", "--out", f"{store}/stream", *there, *follow)
+        # At once, because the stream waits for half a minute: for a process that is too slow, and after it.
+        following = ("--out", f"{store}/stream", *there, "--follow", "--stop-when-idle", "2")
+        stream = pool.submit(measure, f"{store}/telemetry", *following)
+        batch = pool.submit(measure, *guide, "--conf", "spark.sql.shuffle.partitions=1", folder=tmp_path)
+        asking = ("--out", f"{store}/none", *there, "--conf", "spark.ui.enabled=true")
+        fixed = measure(f"{store}/telemetry", *asking)
+        done, followed = batch.result(), stream.result()
     assert (fixed.returncode, fixed.stdout) == (2, "")
     assert fixed.stderr.count("\n") == 1
     assert "spark.ui.enabled: the server that runs already does not take it" in fixed.stderr
-    assert (batch.returncode, stream.returncode) == (0, 0), batch.stderr + stream.stderr
+    assert (done.returncode, followed.returncode) == (0, 0), done.stderr + followed.stderr
     assert (tmp_path / "slow").exists()  # a process of the stream was too slow for Spark, and began again
-    assert_tables(batch.stdout, f"{store}/tables")
-    assert_tables(stream.stdout, f"{store}/stream")
+    assert_tables(done.stdout, f"{store}/tables")
+    assert_tables(followed.stdout, f"{store}/stream")

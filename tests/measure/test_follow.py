@@ -92,7 +92,7 @@ def test_the_stream_follows_segments_in_an_object_store(
         oracle.assert_table(name, table(f"{bucket}/tables", name), records)
 
 
-@pytest.mark.xdist_group("elsewhere")
+@pytest.mark.xdist_group("cluster")
 def test_killed_and_started_again_it_ends_with_the_tables_of_all_records(tmp_path: Path) -> None:
     """With `kill -9`, while segments come; `scripts/bench restarts` does this ten times and more."""
     chance = random.Random(int(os.environ.get("REGRAFT_MEASURE_SEED", "1")))

@@ -9,7 +9,7 @@ from tests.measure.host_faults import Faults, endure
 
 from regraft.testing.hosts import unavailable
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("elsewhere")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("on hosts")]
 
 
 def test_on_hosts_with_every_fault_the_tables_are_those_of_a_local_run() -> None:

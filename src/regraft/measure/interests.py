@@ -28,17 +28,18 @@ def update_interests(
         return
     told = good_records(spark, store, files, width).where("kind = 'interest'")
     told = told.select("kind", *KEY, "at", "change")
-    known = lake.frame(spark, NAME, TABLES[NAME])
-    if not _new(told, known).limit(1).collect():
-        return
-    records = told_by(known).unionByName(told).persist()
-    table = interest(records, filters_read(records), width).persist()
+    if NAME in lake.versions:
+        known = lake.frame(spark, NAME, TABLES[NAME])
+        if not _new(told, known).limit(1).collect():
+            return
+        told = told_by(known).unionByName(told)
+    records = told.persist()
     try:
-        table.count()  # before the rows that it is made of are deleted
+        table = interest(records, filters_read(records), width)
+        # Rows that are deleted can still be read: their files stay for hours.
         lake.delete(NAME)
         lake.append(NAME, with_date(table.coalesce(1)))
     finally:
-        table.unpersist()
         records.unpersist()
 
 
