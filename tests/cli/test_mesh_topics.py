@@ -13,7 +13,18 @@ from tests.cli.running import PROGRAM, running, subscribed
 from regraft.cli.up_options import configuring
 
 FILTER = "topic = 'new'"
-OPTIONS = ("host", "state", "telemetry", "probes", "certificate", "key", "ca", "clients_too", "tokens")
+OPTIONS = (
+    "host",
+    "state",
+    "telemetry",
+    "probes",
+    "telemetry_budget",
+    "certificate",
+    "key",
+    "ca",
+    "clients_too",
+    "tokens",
+)
 
 
 def line_of(process: "subprocess.Popen[str]") -> str:
