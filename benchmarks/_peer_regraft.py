@@ -54,7 +54,7 @@ class Regraft:
         topology = Topology.of(itertools.pairwise(ids), ids)
         with TemporaryDirectory(prefix="regraft-bench-") as folder:
             state = Path(folder)
-            telemetry = Telemetry(state / "telemetry", "sampled", self.one_in) if self.one_in else None
+            telemetry = Telemetry(state / "telemetry", self.one_in) if self.one_in else None
             overlay = BrokerProcesses(
                 topology, lambda id, near: Configuration(id, near, state=state, telemetry=telemetry)
             )

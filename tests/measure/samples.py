@@ -64,15 +64,22 @@ def told(truth: Iterable[Record], rate: Rate) -> list[Record]:
     return found
 
 
-def comparable(truth: Iterable[Record], records: Iterable[Record], width: int) -> list[Record]:
-    """Of the publications and deliveries, those that every broker has recorded: of each window, those in the
-    coarsest sample of which something is told, which stand for as many."""
+ENDS = ("publication", "delivery", "latency")
+
+
+def comparable(
+    truth: Iterable[Record], records: Iterable[Record], width: int, kinds: tuple[str, ...] = ENDS
+) -> list[Record]:
+    """Of the publications and deliveries, those in the coarsest sample of each window in which something of
+    these kinds is told, standing for as many."""
     coarsest: Counter[int] = Counter()
     for each in records:
+        if each.get("of", each["kind"]) not in kinds:
+            continue
         start = oracle.window(each, width)
         coarsest[start] = max(coarsest[start], oracle.stands_for(each))
     return [
         each | {"one_in": one_in}
         for each in oracle.of(truth, "publication", "delivery")
-        if (one_in := coarsest[oracle.window(each, width)]) == 1 or in_sample(each, one_in)
+        if (one_in := coarsest[oracle.window(each, width)] or 1) == 1 or in_sample(each, one_in)
     ]

@@ -57,6 +57,11 @@ def hop(
     return _record("hop", broker, seconds, **more)
 
 
+def count(broker: str, of: str, seconds: float, **more: Any) -> Record:
+    plain: Record = {"of": of, "seq": 0, "since": at(seconds), "count": 3, "one_in": 2}
+    return _record("count", broker, seconds) | plain | more
+
+
 def interest(
     broker: str, client: str, filter: str, change: str, seconds: float, role: str = "subscriber"
 ) -> Record:

@@ -59,6 +59,7 @@ def test_required_fields_limits_and_words_are_derived_from_the_records() -> None
     }
     limits = {field.name: field.least for field in COLUMNS if field.least is not None}
     assert limits.pop("one_in") == 1
+    assert {field.name: field.most for field in COLUMNS if field.most is not None} == {"one_in": 2**30}
     zero = ("seq", "size", "queue", "latency", "memory", "count", "bucket", "largest")
     assert limits == dict.fromkeys(zero, 0)
     words = {field.name: field.words for field in COLUMNS if field.words}

@@ -9,10 +9,12 @@ import pytest
 from tests.measure import oracle
 from tests.measure.snapshots import everything, table
 from tests.measure.telemetry import (
+    START,
     WIDTH,
     Brokers,
     Record,
     at,
+    count,
     delivery,
     health,
     hop,
@@ -65,6 +67,11 @@ BAD: list[tuple[Record, str]] = [
     (hop("b1", "p", 1, "b2", 7, queue=-1), "queue: negative"),
     (interest("b1", "c", "TRUE", "moved", 8), "change: another word"),
     (publication("b1", "p", 1, 4, one_in=0), "one_in: below 1"),
+    (publication("b1", "p", 1, 4, one_in=2**62), "one_in: above 1073741824"),
+    (count("b1", "hop", 4, since=at(-1e10)), "since: before 1970"),
+    (count("b1", "hop", 4, since=at(1e10)), "since: in the future"),
+    (count("b1", "hop", 4, since=None), "since: missing or of another type"),
+    (count("b1", "everything", 4), "of: another word"),
     (health("b1", 9) | {"at": at(9).replace(year=2926)}, "at: in the future"),
     (health("b1", 9) | {"at": at(9).replace(year=1926)}, "at: before 1970"),
     (health("b1", 9) | {"at": "yesterday"}, "at: missing or not a time"),
@@ -162,6 +169,19 @@ def test_a_run_that_is_interrupted_in_a_large_input_continues_from_there(
         measured(spark, source, out, most_bytes=size)
     assert measured(spark, source, out, most_bytes=size).counts == Counts(read=3, kept=3)
     assert read_snapshot(out).counts == Counts(read=9, kept=9)
+
+
+def test_a_client_without_a_clock_does_not_make_all_windows_since_1970_anew(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """One delivery is of a publication from 1970, one from the day before."""
+    since = round(START.timestamp() * 1e6)
+    late = [delivery("b1", "p", 1, "s", 100, since), delivery("b1", "p", 2, "s", 101, 86_400_000_000)]
+    records = [publication("b1", "p", 3, 99), *late, delivery("b1", "p", 3, "s", 102, 10)]
+    Brokers(tmp_path / "in").put(records)
+    found = measured(spark, tmp_path / "in", tmp_path / "out")
+    assert len(found.snapshot.windows) == 3
+    assert found.counts.kept == 4
 
 
 def test_late_is_judged_for_each_broker_and_counted(spark: "SparkSession", tmp_path: Path) -> None:

@@ -74,6 +74,23 @@ def test_only_what_all_brokers_have_recorded_counts_and_stands_for_what_they_hav
     assert seen(records[1:]) == {frozenset("ac"): 40.0}
 
 
+def test_what_one_broker_forgets_another_one_still_needs() -> None:
+    counted = Counted(
+        at=at(5), broker="c", of="hop", seq=0, since=at(1), count=40, one_in=10, from_="c", to="b"
+    )
+    sightings = Sightings(["b", "c"])
+    for record in (
+        counted,
+        *(one for seq in range(1, 41) for one in (hop("a", "b", seq), hop("b", "c", seq))),
+    ):
+        sightings.add(record)
+    before = dict(sightings.view("b", NEAR, at(0), at(10)))
+    sightings.forget("c", at(9))
+    assert dict(sightings.view("b", NEAR, at(0), at(10))) == before == {frozenset("ac"): 40.0}
+    sightings.forget("b", at(1.5))
+    assert dict(sightings.view("b", NEAR, at(1.5), at(10))) == {}
+
+
 def test_what_stays_on_one_side_or_passed_over_links_of_before_is_left_out() -> None:
     assert seen([published("b", 1), delivered("b", 1), hop("x", "b", 2), hop("b", "c", 2)]) == {}
 

@@ -63,10 +63,10 @@ def test_the_same_traffic_is_designed_for_if_it_is_exact_and_may_be_chance_if_sa
     assert (exact.comparison.error, exact.comparison.against) == (0.0, None)
     # A message over five links and six brokers costs 11, over one link and two brokers 3; 100 were estimated.
     assert exact.comparison.gain == some.comparison.gain == pytest.approx(8 / 11)
-    assert some.comparison.error == pytest.approx(8 * (4 * 100) ** 0.5 / 1100)
+    assert some.comparison.error == pytest.approx(8 * (5 / 4 * 4 * 100) ** 0.5 / 1100)
     assert some.comparison.against is None
     assert few.comparison.against == (
-        "72.7% less routing cost, but 142.5% may be chance: one publication in 101 was recorded"
+        "72.7% less routing cost, but 143.3% may be chance: one publication in 101 was recorded"
     )
 
 
@@ -87,7 +87,7 @@ def test_a_gain_in_a_forecast_has_the_error_of_what_was_measured() -> None:
     found = think.design(CHAIN, 1, [expecting(sampled(now, 11), coming)])
     assert not isinstance(found, str)
     goal = changed(CHAIN, found.added, found.removed)
-    error = saving_error(CHAIN, goal, sampled(now, 11)) / (3 * 100 * 3)
+    error = saving_error(CHAIN, goal, sampled(now, 11), 11) / (3 * 100 * 3)
     assert error > 0
     assert found.comparison.error == pytest.approx(error)
     assert found.comparison.gain == pytest.approx(8 / 11)

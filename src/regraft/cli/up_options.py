@@ -1,9 +1,10 @@
 """The options of `regraft up` and `regraft broker` that configure a broker."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -34,9 +35,9 @@ OPTIONS = [
     ),
     click.option(
         "--telemetry-budget",
-        type=click.IntRange(1),
+        type=click.IntRange(0),
         metavar="KIB",
-        help="Record fewer publications where a broker's telemetry would need more KiB a second.  "
+        help="Record fewer publications where a broker's telemetry would need more KiB a second; 0: never.  "
         "[default: 1024]",
         **advanced("measurements"),
     ),
@@ -174,15 +175,14 @@ def _telemetry(options: Mapping[str, Any]) -> "Telemetry | None":
         for option in (option for option, is_given in given.items() if is_given):
             raise click.UsageError(f"{option} is for --telemetry")
         return None
-    mode: Literal["sampled", "exact"] = "sampled" if options["sample"] > 1 else "exact"
     store = open_store(options["telemetry"])  # reports a wrong address before anything starts
     if store.is_local:
         make_folder(Path(store.place))
-    telemetry = Telemetry(options["telemetry"], mode, options["sample"])
+    telemetry = Telemetry(options["telemetry"], options["sample"])
     if options["probes"] is not None:
         telemetry = replace(telemetry, probes=options["probes"])
     if options["telemetry_budget"] is not None:
-        telemetry = replace(telemetry, budget=options["telemetry_budget"] * 1024.0)
+        telemetry = replace(telemetry, budget=options["telemetry_budget"] * 1024.0 or math.inf)
     return telemetry
 
 

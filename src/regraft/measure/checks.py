@@ -53,6 +53,11 @@ def _reason(now: Column) -> Column:
     for name, least in sorted(limits, key=itemgetter(1)):
         rules.append((f.col(name) < least, f"{name}: below {least}" if least else f"{name}: negative"))
     rules += [
+        (f.col(field.name) > field.most, f"{field.name}: above {field.most}")
+        for field in COLUMNS
+        if field.most is not None
+    ]
+    rules += [
         (~f.col(field.name).isin(*field.words), f"{field.name}: another word")
         for field in COLUMNS
         if field.words

@@ -2,10 +2,11 @@
 
 Brokers that record only one publication in N count all of them (`protocol.telemetry.Counted`), so sums are
 exact, and a sampled record adds nothing to them. What a sample is needed for is a publication as a whole: the
-brokers that it reaches. Brokers choose N by their own budgets, so in a window the coarsest N counts: what it
-keeps, all brokers have recorded (`protocol.sampling`).
+brokers that it reaches, and what delayed it. Brokers choose N by their own budgets, so in a window the
+coarsest N counts: what it keeps, all brokers have recorded (`protocol.sampling`).
 """
 
+from collections.abc import Mapping
 from functools import reduce
 from typing import NamedTuple
 
@@ -25,33 +26,38 @@ class Seen(NamedTuple):
     touched: int
     """Hops under a transformation that are on record."""
     changed: frozenset[int]
-    """Windows in which there was a transformation."""
-    coarsest: dict[int, int]
-    """Windows of which some broker has recorded a sample only, and how many publications one of the coarsest
-    stands for."""
-    mixed: frozenset[int]
-    """Those of them of which other brokers have recorded more."""
+    """Windows in which a transformation has held up publications."""
+    finest: dict[int, int]
+    """How many publications one stands for, by the finest sample that brokers have recorded of a window."""
+    at_ends: dict[int, int]
+    """By the coarsest sample of brokers that had publishers or subscribers of a publication in the window."""
+    on_ways: dict[int, int]
+    """By the coarsest sample of all brokers."""
+
+    @property
+    def has_samples(self) -> bool:
+        return any(one_in > 1 for one_in in self.on_ways.values())
 
 
 def seen(records: DataFrame) -> Seen:
     """Goes through the records once."""
     kind, under = f.col("kind"), f.col("transformation").isNotNull()
-    one_in = f.coalesce("one_in", f.lit(1).cast("long"))
+    told = f.when(kind == "count", f.col("of")).otherwise(kind)
+    traffic, ends = told.isin(*TRACES, "latency"), told.isin("publication", "delivery", "latency")
     table = records.groupBy(f.unix_micros("window").alias("start")).agg(
         f.count_if(kind == "publication").alias("published"),
         f.count_if((kind == "hop") & under).alias("touched"),
-        f.bool_or(under).alias("changed"),
-        f.max(one_in).alias("coarsest"),
-        f.min(f.when(kind.isin("publication", "delivery"), one_in)).alias("finest"),
+        f.bool_or(under & (told == "hop")).alias("changed"),
+        f.min(f.when(traffic, stands_for())).alias("finest"),
+        f.max(f.when(ends, stands_for())).alias("at_ends"),
+        f.max(f.when(traffic, stands_for())).alias("on_ways"),
     )
     rows = table.collect()
-    sampled = {row.start: row.coarsest for row in rows if row.coarsest > 1}
     return Seen(
         sum(row.published for row in rows),
         sum(row.touched for row in rows),
         frozenset(row.start for row in rows if row.changed),
-        sampled,
-        frozenset(row.start for row in rows if row.finest is not None and row.finest < row.coarsest),
+        *({row.start: row[name] or 1 for row in rows} for name in ("finest", "at_ends", "on_ways")),
     )
 
 
@@ -93,22 +99,22 @@ def variance(condition: Column | None = None) -> Column:
     return f.coalesce(f.sum(square if condition is None else f.when(condition, square)), f.lit(0.0))
 
 
-def comparable(records: DataFrame, found: Seen) -> DataFrame:
-    """The publications and deliveries that all brokers have recorded, each standing for as many as the
-    coarsest sample of its window says."""
+def comparable(records: DataFrame, found: Seen, coarsest: Mapping[int, int]) -> DataFrame:
+    """The publications and deliveries in the coarsest sample of their windows, standing for as many as it
+    says. `coarsest`: that of all brokers whose records of them are wanted."""
     traces = of_kind(records, "publication", "delivery")
-    if not found.mixed:
+    mixed = {start: one_in for start, one_in in coarsest.items() if one_in > found.finest[start]}
+    if not mixed:
         return traces
-    rates = sorted(found.coarsest.items())
-    table = records.sparkSession.createDataFrame(rates, "start long, coarsest long")
+    table = records.sparkSession.createDataFrame(sorted(mixed.items()), "start long, coarsest long")
     joined = traces.withColumn("start", f.unix_micros("window")).join(f.broadcast(table), "start", "left")
-    coarsest = f.coalesce("coarsest", f.lit(1).cast("long"))
+    wanted = f.coalesce("coarsest", stands_for())
     kept = reduce(
         Column.__or__,
-        [(coarsest == one_in) & in_sample(one_in) for one_in in sorted({rate for _, rate in rates})],
-        stands_for() == coarsest,
+        [(wanted == one_in) & in_sample(one_in) for one_in in sorted(set(mixed.values()))],
+        stands_for() == wanted,
     )
-    return joined.where(kept).withColumn("one_in", coarsest).drop("start", "coarsest")
+    return joined.where(kept).withColumn("one_in", wanted).drop("start", "coarsest")
 
 
 def in_sample(one_in: int) -> Column:

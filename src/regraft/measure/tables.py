@@ -93,15 +93,16 @@ def compute(
     table of all interest, which `interests` keeps."""
     asked = kept.asked
     found = seen(records)
-    records_counted = counted(records) if found.coarsest else records
+    records_counted = counted(records) if found.has_samples else records
+    traces = comparable(records, found, found.at_ends)
     if asked.some("traffic_classes", "topic_popularity", "local_views"):
-        _traffic(comparable(records, found), records_counted, brokers, windows, kept)
+        _traffic(traces, records_counted, brokers, windows, kept)
     if asked.some("publisher_rates", "overlap", "link_load", "broker_load", "link_costs"):
         _load(records_counted, kept)
     if asked.some("transformations", "queue_growth", "latency", "latency_histogram"):
         _delays(records, found, kept)
     if asked.some("attributes", "dimensions", "filter_similarity"):
-        _content(records, found.published, interests, windows, kept)
+        _content(traces, found.published, interests, windows, kept)
 
 
 def _traffic(
@@ -152,13 +153,13 @@ def _delays(records: DataFrame, found: Seen, kept: Kept) -> None:
 
 
 def _content(
-    records: DataFrame, published: int, interests: DataFrame, windows: Sequence[int], kept: Kept
+    traces: DataFrame, published: int, interests: DataFrame, windows: Sequence[int], kept: Kept
 ) -> None:
     kept.one_in = max(1, -(-published // MOST_SAMPLED))
-    sample = sampled(records, kept.one_in)
-    seen = kept.keep(attributes(sample))
+    sample = sampled(traces, kept.one_in)
+    held = kept.keep(attributes(sample))
     read = kept.keep(filters_read(interests))
     used = kept.keep(in_force(interests, windows, kept.asked.width))
-    kept.give("attributes", lambda: seen)
-    kept.give("dimensions", lambda: dimensions(seen, asked_for(used, read)))
+    kept.give("attributes", lambda: held)
+    kept.give("dimensions", lambda: dimensions(held, asked_for(used, read)))
     kept.give("filter_similarity", lambda: filter_similarity(sample, used))

@@ -42,6 +42,9 @@ KEY = (
 )
 """Records that are equal in these columns are duplicates."""
 GOOD, LATE, BAD = "good", "late", "bad"
+FEW_WINDOWS = 10
+"""A plain file concerns all windows from its first publication to its last record. If these are more, its
+records say which: one that a client has dated 1970 would otherwise concern all windows since then."""
 _INDEX = to_arrow_schema(schemas.INDEX, timezone="UTC").append(pa.field(DATE, pa.string()))
 _REJECTED = to_arrow_schema(REJECTED, timezone="UTC").append(pa.field(DATE, pa.string()))
 
@@ -158,6 +161,7 @@ def _told_apart(files: Sequence[Looked], state: PipelineState) -> tuple[list[Loo
             said is None
             or said.first <= newest.get(said.broker, -1)
             or said.published - said.published % state.width < oldest
+            or said.last - said.published > FEW_WINDOWS * state.width
         ):
             doubtful.append(file)
             continue

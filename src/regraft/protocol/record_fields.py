@@ -34,6 +34,7 @@ class RecordField(NamedTuple):
     required: bool = True
     """Without it, a record of its kind is rejected."""
     least: int | None = None
+    most: int | None = None
     words: tuple[str, ...] = ()
     """The only texts that are allowed; empty if every text is."""
 
@@ -57,6 +58,7 @@ def _field(field: inspect.Field) -> RecordField:
         Holds.TIME if extra.get("time") else _holds(held, extra.get("bits", 64)),
         field.required and not nullable and extra.get("required", True),
         extra.get("least"),
+        extra.get("most"),
         tuple(map(str, held.values)) if isinstance(held, inspect.LiteralType) else (),
     )
 

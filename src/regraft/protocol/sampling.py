@@ -13,6 +13,7 @@ were chosen for itself: standard errors that are computed as if it were are at m
 Only blocks are looked at, not publications: a run of a thousand costs no more than one of ten.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import md5
 from typing import TypeAlias
@@ -28,10 +29,9 @@ def sample(one_in: int) -> Sample:
     """Publisher → the block looked at last, and the number chosen there."""
 
     def places(publisher: str, seqs: Sequence[int]) -> list[int]:
-        first, last = seqs[0], seqs[-1]
-        whole = last - first + 1 == len(seqs)
-        # A client may leave out any numbers, so that there may be more blocks than numbers.
-        blocks = range(first // one_in, last // one_in + 1) if whole else _blocks(seqs, one_in)
+        blocks: Iterable[int] = range(seqs[0] // one_in, seqs[-1] // one_in + 1)
+        if seqs[-1] - seqs[0] >= len(seqs):  # a client may leave out so many that most blocks have none
+            blocks = dict.fromkeys(seq // one_in for seq in seqs)
         found: list[int] = []
         for block in blocks:
             known = chosen_last.get(publisher)
@@ -39,9 +39,9 @@ def sample(one_in: int) -> Sample:
                 if len(chosen_last) >= MOST_PUBLISHERS:
                     chosen_last.clear()
                 known = chosen_last[publisher] = block, chosen(publisher, one_in, block)
-            number = known[1]
-            if first <= number <= last and (whole or number in seqs):
-                found.append(number - first if whole else seqs.index(number))
+            place = bisect_left(seqs, known[1])
+            if place < len(seqs) and seqs[place] == known[1]:
+                found.append(place)
         return found
 
     return places
@@ -59,7 +59,3 @@ def chosen(publisher: str, one_in: int, block: int) -> int:
 def digest(publisher: str, size: int, block: int) -> int:
     """A number that looks random; Spark computes the same one."""
     return int.from_bytes(md5(f"{publisher}/{size}/{block}".encode(), usedforsecurity=False).digest()[:4])
-
-
-def _blocks(seqs: Sequence[int], one_in: int) -> Iterable[int]:
-    return dict.fromkeys(seq // one_in for seq in seqs)

@@ -11,6 +11,7 @@ clock was set back records a negative latency, and it is the reader that rejects
 | `extra` | meaning |
 |---|---|
 | `least` | a smaller number is rejected |
+| `most` | a larger number is rejected |
 | `required` | False: brokers always write the field, and readers do without it |
 | `bits` | 32: the number is stored in 32 bits, not 64 |
 | `time` | True: microseconds since 1970 (UTC), stored as a time |
@@ -31,6 +32,7 @@ InterestChange: TypeAlias = Literal["added", "removed"]
 CountOf: TypeAlias = Literal["publication", "hop", "delivery", "latency"]
 Time: TypeAlias = Annotated[int, Meta(extra={"time": True})]
 Count: TypeAlias = Annotated[int, Meta(extra={"least": 0})]
+OneIn: TypeAlias = Annotated[int, Meta(extra={"least": 1, "most": 2**30})]
 Numbers: TypeAlias = Annotated[dict[str, float], Meta(extra={"required": False})]
 Texts: TypeAlias = Annotated[dict[str, str], Meta(extra={"required": False})]
 
@@ -47,7 +49,7 @@ class Sampled(Record, frozen=True, gc=False, kw_only=True):
     """Where only a sample of publications is recorded, `one_in` says how many the record stands for, and all
     of them are counted besides (`Counted`). It is left out where every publication is recorded."""
 
-    one_in: Annotated[int, Meta(extra={"least": 1})] | msgspec.UnsetType = msgspec.UNSET
+    one_in: OneIn | msgspec.UnsetType = msgspec.UNSET
 
 
 class Publication(Sampled, tag="publication", frozen=True, gc=False, kw_only=True):
@@ -128,7 +130,7 @@ class Counted(Record, tag="count", frozen=True, gc=False, kw_only=True):
     seq: Count
     since: Time
     count: Count
-    one_in: Annotated[int, Meta(extra={"least": 1})]
+    one_in: OneIn
     publisher: str | None = None
     topic: str | None = None
     from_: str | None = msgspec.field(name="from", default=None)

@@ -39,6 +39,8 @@ class Sightings:
 
     def __init__(self, brokers: Iterable[str]) -> None:
         self._seen: dict[str, dict[tuple[str, int], Sighting]] = {id: {} for id in brokers}
+        self._needed: dict[str, int] = dict.fromkeys(self._seen, 0)
+        """What is older is forgotten, broker by broker."""
         self._rates: dict[int, int] = {}
         """Second → how many publications one stands for, by the coarsest sample that was recorded then."""
 
@@ -52,7 +54,9 @@ class Sightings:
             self._rates[record.since] = max(record.one_in, self._rates.get(record.since, 1))
 
     def forget(self, broker: str, before: int) -> None:
-        self._rates = {since: one_in for since, one_in in self._rates.items() if since >= before}
+        self._needed[broker] = before
+        oldest = min(self._needed.values()) - SECOND
+        self._rates = {since: one_in for since, one_in in self._rates.items() if since > oldest}
         self._seen[broker] = {key: each for key, each in self._seen[broker].items() if each.first >= before}
 
     def view(self, broker: str, near: frozenset[str], since: int, until: int) -> Traffic:

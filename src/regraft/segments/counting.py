@@ -3,7 +3,6 @@
 A run of publications costs one look into a dictionary, or three where it is delivered, however long it is.
 """
 
-from collections.abc import MutableMapping
 from typing import Any
 
 import pyarrow as pa
@@ -74,14 +73,10 @@ class Counts:
         for (second, bucket), (count, total, largest) in self._latencies.items():
             add("latency", second, count, bucket=bucket, latency=total, largest=largest)
         rows = len(columns["of"])
-        counted: tuple[MutableMapping[Any, Any], ...] = (
-            self._published,
-            self._hops,
-            self._delivered,
-            self._latencies,
-        )
-        for held in counted:
-            held.clear()
+        self._published.clear()
+        self._hops.clear()
+        self._delivered.clear()
+        self._latencies.clear()
         same = {"v": RECORD_VERSION, "broker": broker, "one_in": one_in, "at": at}
         for name, value in same.items():
             columns[name] = [value] * rows

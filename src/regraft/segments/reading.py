@@ -17,6 +17,7 @@ from regraft.segments.writing import SUMMARY, Summary
 _AHEAD = 60_000_000
 """How many microseconds a broker's clock may be ahead of this machine's."""
 _LEAST = {field.name: field.least for field in COLUMNS if field.least is not None}
+_MOST = {field.name: field.most for field in COLUMNS if field.most is not None}
 _decode = msgspec.json.Decoder(Summary).decode
 
 
@@ -39,6 +40,7 @@ def summary_of(file: pq.ParquetFile, now: int | None = None) -> Summary | None:
         and 0 <= summary.published <= summary.first
         and summary.last <= latest
         and all(known[name][0] >= least for name, least in _LEAST.items() if name in known)
+        and all(known[name][1] <= most for name, most in _MOST.items() if name in known)
     )
     return summary if agrees and summary.broker else None
 

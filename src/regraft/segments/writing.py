@@ -187,11 +187,6 @@ def segment(broker: str, records: Sequence[Record]) -> bytes:
     return gathered.close()
 
 
-def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Records given as fields by name; for those who make telemetry of their own."""
-    return pa.Table.from_pylist([dict(row) for row in rows], RECORDS)
-
-
 def _file(table: pa.Table, metadata: Mapping[bytes, bytes]) -> bytes:
     """Arrow's own schema is left out: in a small segment, it would be most of the bytes."""
     alike = [name for name in _ALIKE if name in table.column_names]

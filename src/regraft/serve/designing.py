@@ -125,7 +125,7 @@ class TopologyDesigner:
         """
         tolerance = self.policy.tolerance
         then = self.seen(goal, window.workload, window.seconds)
-        error = self._gain_error(now, goal, window.workload)
+        error = self._gain_error(now, goal, window.workload, window.one_in)
         coming = self.coming(window, goal)
         if coming is None:
             found = compare(now, then, self.limits, tolerance)
@@ -137,13 +137,13 @@ class TopologyDesigner:
             found = found if fault is None else found.refused(fault)
         return beyond_chance(found, error, errors, window.one_in), saved(now, then)
 
-    def _gain_error(self, now: Seen, goal: Topology, workload: Workload) -> float:
+    def _gain_error(self, now: Seen, goal: Topology, workload: Workload, one_in: float) -> float:
         """The standard error of what the goal saves, as a share of what the traffic costs now."""
         cost = now.number("routing_cost")
         if not cost or not workload.variances:
             return 0.0
         fitted = fitting(workload, now.topology)
-        return saving_error(now.topology, goal, fitted, self.alpha, self.beta) / cost
+        return saving_error(now.topology, goal, fitted, one_in, self.alpha, self.beta) / cost
 
     def coming(self, window: MeasuredWindow, topology: Topology) -> Workload | None:
         """The traffic to be expected after the window; None if that is not known better than by repeating. A

@@ -138,7 +138,7 @@ def test_a_configuration_survives_the_way_to_another_process(tmp_path: Path) -> 
         allowed=Allowed(connections=3),
         tls=Tls(tmp_path / "c", tmp_path / "k", None, True),
         tokens=Tokens("t", {"*": "u"}),
-        telemetry=Telemetry("s3://bucket/live", "sampled", 7, outbox=tmp_path / "outbox"),
+        telemetry=Telemetry("s3://bucket/live", 7, outbox=tmp_path / "outbox"),
         metrics=("127.0.0.1", 0),
     )
     assert from_json(to_json(full)) == full

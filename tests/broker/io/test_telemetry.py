@@ -2,16 +2,19 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+import pytest
 from tests.broker.io.peers import at, chain, finish, overlay
 from tests.segments.stored import records
 
 from regraft.broker.core import Report, Store, shift
 from regraft.broker.core.forwarding import Fact
+from regraft.broker.io import sampling_rate
 from regraft.broker.io.configuration import Configuration, Telemetry
 from regraft.broker.io.interest_queue import InterestQueue, squeezed
 from regraft.broker.io.round_trips import Probing
@@ -122,7 +125,7 @@ def test_no_two_records_of_a_broker_have_the_same_time(tmp_path: Path) -> None:
 
 
 def test_a_sample_has_the_same_publications_on_every_broker(tmp_path: Path) -> None:
-    finish(traffic(Telemetry(tmp_path, mode="sampled", one_in=10), 500))
+    finish(traffic(Telemetry(tmp_path, one_in=10), 500))
     kept = {
         kind: {each["seq"] for each in records(tmp_path, kind)} for kind in ("publication", "hop", "delivery")
     }
@@ -130,6 +133,85 @@ def test_a_sample_has_the_same_publications_on_every_broker(tmp_path: Path) -> N
     assert 20 < len(kept["publication"]) < 100
     sampled = [each for kind in kept for each in records(tmp_path, kind)]
     assert {each["one_in"] for each in sampled} == {10}
+
+
+def test_what_is_sampled_is_counted_in_full(tmp_path: Path) -> None:
+    finish(traffic(Telemetry(tmp_path, one_in=10), 500))
+    counts = records(tmp_path, "count")
+    assert {each["one_in"] for each in counts} == {10}
+    assert {(each["broker"], each["of"]) for each in counts} == {
+        ("b0", "publication"),
+        ("b0", "hop"),
+        ("b1", "delivery"),
+        ("b1", "latency"),
+    }
+    for of in ("publication", "hop", "delivery", "latency"):
+        assert sum(each["count"] for each in counts if each["of"] == of) == 500
+    published = [each for each in counts if each["of"] == "publication"]
+    sizes = [len(encode(Event({"n": n, "topic": "t", "ok": True, "s": "x"}, b"data"))) for n in range(500)]
+    assert sum(each["size"] for each in published) == sum(sizes)
+    assert {each["topic"] for each in published} == {"t"}
+    assert {(each["from"], each["to"]) for each in counts if each["of"] == "hop"} == {("b0", "b1")}
+    (pair,) = {(each["publisher"], each["subscriber"]) for each in counts if each["of"] == "delivery"}
+    assert pair == (published[0]["publisher"], "sub")
+    latencies = [each for each in counts if each["of"] == "latency"]
+    assert all(0 < each["largest"] <= each["latency"] < 60_000_000 * each["count"] for each in latencies)
+    keys = [(each["broker"], each["at"], each["seq"]) for each in counts]
+    assert len(keys) == len(set(keys)), "none is taken for a copy of another one"
+
+
+def test_topics_are_counted_whether_events_are_alike_or_not(tmp_path: Path) -> None:
+    observer = Observer("b0", Telemetry(tmp_path, one_in=1000), Probing("b0", {}, {}, 0))
+    mixed = [encode(Event({"topic": topic, "n": n})) for n, topic in enumerate(["t", "t", "u", "t"])]
+    odd = [encode(Event({"topic": 3})), b"?", encode(Event({}))]
+    alike = [encode(Event({"topic": "t"}, bytes(n))) for n in range(5)]
+    facts = []
+    for events in (mixed, odd):
+        seqs = list(range(1, len(events) + 1))
+        facts.append(Fact("publication", Run("p", seqs, events, 1), "@p", ""))
+    size = sum(map(len, alike))
+    facts.append(Fact("publication", Run("p", [8, 9, 10, 11, 12], alike, 1), "@p", "", alike=True, size=size))
+    observer.facts(facts, 0)
+    observer.close()
+    found: Counter[str | None] = Counter()
+    for each in records(tmp_path, "count"):
+        found[each.get("topic")] += each["count"]
+    assert found == {"t": 8, "u": 1, None: 3}
+    counted = sum(each["size"] for each in records(tmp_path, "count"))
+    assert counted == sum(map(len, [*mixed, *odd, *alike]))
+
+
+def test_deliveries_count_when_they_were_published_and_strange_times_are_not_counted(tmp_path: Path) -> None:
+    observer = Observer("b0", Telemetry(tmp_path, one_in=2), Probing("b0", {}, {}, 0))
+    now = time.time_ns() // 1000
+    content = [encode(Event({}))] * 4
+    for published in (now - 90_000_000, now, -5, now + 10**12, 2**63):
+        run = Run("p", [1, 2, 3, 4], content, published)
+        observer.facts([Fact("delivery", run, "@p", "@s")], 0)
+    observer.close()
+    counts = [each for each in records(tmp_path, "count") if each["of"] == "delivery"]
+    second = now // 10**6 * 10**6
+    assert {each["since"]: each["count"] for each in counts} == {second - 90_000_000: 4, second: 4}
+    assert observer.writer.not_recorded == 3 * 4
+
+
+def test_a_broker_over_its_budget_records_a_smaller_sample_and_counts_all_that_it_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling_rate, "PERIOD_SECONDS", 0.05)
+    telemetry = Telemetry(tmp_path, segment_seconds=0.05, segment_rows=500, budget=10_000)
+    observer = Observer("b0", telemetry, Probing("b0", {}, {}, 0))
+    content = [encode(Event({"topic": "t", "n": n})) for n in range(50)]
+    for number in range(200):
+        run = Run("p", [number * 50 + place + 1 for place in range(50)], content, 1)
+        observer.facts([Fact("hop", run, "@p", "b1")], 0)
+        time.sleep(0.002)
+    observer.close()
+    assert observer.writer.one_in > 1
+    rates = [each.get("one_in") for each in records(tmp_path, "hop")]
+    exact = rates.count(None)
+    assert 0 < exact < len(rates)
+    assert exact + sum(each["count"] for each in records(tmp_path, "count")) == 200 * 50
 
 
 def test_what_waited_for_a_change_of_links_says_so_and_queues_are_told_before_and_after(

@@ -6,7 +6,7 @@ Frozen values; files and command lines are turned into them elsewhere.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from regraft.broker.core import BrokerSettings
 from regraft.model import BadInput, Kind
@@ -65,12 +65,12 @@ class Tokens:
 @dataclass(frozen=True)
 class Telemetry:
     """Where segments of telemetry records (`regraft.protocol.telemetry`) are put: a folder, or the address of
-    a store such as `s3://bucket/prefix`. `sampled` keeps one publication in `one_in`, the same ones on every
-    broker, and counts all. If segments need more bytes a second than `budget`, the sample becomes smaller."""
+    a store such as `s3://bucket/prefix`. One publication in `one_in` is recorded, the same ones on every
+    broker, and if that is not each one, all are counted. If segments need more than `budget` bytes a second,
+    the sample becomes smaller."""
 
     place: Place
-    mode: Literal["sampled", "exact"] = "exact"
-    one_in: int = 100
+    one_in: int = 1
     budget: float = 2.0**20
     queue: int = 100_000
     """Publications, hops and deliveries that may wait for the writer; those beyond it are only counted."""
@@ -91,11 +91,6 @@ class Telemetry:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "place", str(self.place))
-
-    @property
-    def stands_for(self) -> int:
-        """For how many publications a recorded one stands."""
-        return self.one_in if self.mode == "sampled" else 1
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,10 @@ from typing import NamedTuple, TypeAlias
 
 from regraft.broker.core.forwarding import Fact
 from regraft.protocol import events
+from regraft.protocol.messages import Run
 from regraft.protocol.sampling import sample
 from regraft.protocol.telemetry import Health, Interest, InterestChange, Role
+from regraft.segments.columns import LARGEST
 from regraft.segments.writing import OpenSegment
 
 Filters: TypeAlias = frozenset[tuple[Role, str]]
@@ -38,8 +40,11 @@ class Gathering:
 
     def __init__(self, broker: str) -> None:
         self._broker = broker
-        self._sampled, self._places = 1, sample(1)
+        self._sampled, self._sample = 1, sample(1)
         """One publication in so many is recorded; which ones."""
+        self._run: Run | None = None
+        self._places: list[int] = []
+        """The run that was looked at last, and its places that are in the sample."""
         self._head = b""
         """How the event that was looked at last begins."""
         self._topic: str | None = None
@@ -67,23 +72,29 @@ class Gathering:
             seqs, contents = run.seqs, run.events
             try:
                 if into.one_in > 1:
+                    if seqs[-1] > LARGEST:
+                        raise OverflowError("the number of a publication has more than 64 bits")
                     self._count(into, at, publisher, fact, batch)
-                    if self._sampled != into.one_in:
-                        self._sampled, self._places = into.one_in, sample(into.one_in)
-                    places = self._places(publisher, seqs)
+                    places = self._recorded(into.one_in, publisher, run)
                     seqs, contents = [seqs[place] for place in places], [contents[place] for place in places]
-                if not seqs:
-                    pass
-                elif fact.kind == "publication":
+                if fact.kind == "publication" and seqs:
                     into.publications(at, publisher, seqs, map(_attributes, contents), map(len, contents))
-                elif fact.kind == "hop":
+                elif fact.kind == "hop" and seqs:
                     into.hops(at, publisher, seqs, fact.to, batch.held, fact.under)
-                else:
+                elif seqs:
                     into.deliveries(at, publisher, seqs, fact.to.removeprefix("@"), batch.seen - run.at)
             except OverflowError:  # a client may send any number
                 failed += len(run.seqs)
             at += len(run.seqs)
         return failed
+
+    def _recorded(self, one_in: int, publisher: str, run: Run) -> list[int]:
+        """The places of the run that are in the sample. A run is met again with each hop and delivery."""
+        if self._sampled != one_in:
+            self._sampled, self._sample, self._run = one_in, sample(one_in), None
+        if run is not self._run:
+            self._run, self._places = run, self._sample(publisher, run.seqs)
+        return self._places
 
     def _count(self, into: OpenSegment, at: int, publisher: str, fact: Fact, batch: SeenFacts) -> None:
         run, counts = fact.run, into.counts

@@ -60,7 +60,8 @@ class SegmentWriter(Generic[T]):
         self._ended = False
         # Only the telemetry thread uses what follows.
         self._destination: Destination = destination(broker, telemetry, store)
-        self._rate = SamplingRate(telemetry.stands_for, telemetry.budget)
+        self._rate = SamplingRate(telemetry.one_in, telemetry.budget)
+        self._last_closed = time.monotonic()
         self._open = self._new_segment()
         self._traffic = 0
         """Records in the open segment that would be lost with it: all but those of `_interest`."""
@@ -186,8 +187,9 @@ class SegmentWriter(Generic[T]):
         except Exception as fault:
             self._give_up(fault)
             return
-        seconds = max(time.monotonic() - self._since, self._telemetry.segment_seconds)
-        self._rate.closed(len(content), seconds, traces / rows)
+        now = time.monotonic()
+        self._rate.closed(len(content), now - self._last_closed, traces / rows)
+        self._last_closed = now
         name = self._destination.name_next()
         self._closed = _Closed(name, content, rows, time.time())
         self._interest.safe()

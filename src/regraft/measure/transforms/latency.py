@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from regraft.measure.conform import conform, of_kind
-from regraft.measure.sampled import Seen, estimated, stands_for
+from regraft.measure.sampled import Seen, comparable, estimated, stands_for
 from regraft.measure.schemas import TABLES
 from regraft.measure.transforms.transformations import touched_hops
 from regraft.protocol.latency_buckets import GROWTH, LOG_GROWTH
@@ -72,10 +72,13 @@ def bucket_of(latency: Column) -> Column:
 
 def latency_counts(records: DataFrame, touched: DataFrame | None, seen: Seen) -> DataFrame:
     """window, phase, bucket, deliveries, sum and largest: few rows, from which both tables are made."""
-    changed = f.unix_micros("window").isin(*seen.changed) if seen.changed else f.lit(False)
-    if not seen.coarsest:
+    if not seen.has_samples:
         return _by_bucket(phased(records, touched))
-    recorded = _by_bucket(phased(records.where(changed | (stands_for() == 1)), touched))
+    changed = f.unix_micros("window").isin(*seen.changed) if seen.changed else f.lit(False)
+    # To know the phase of a delivery, all hops of its publication have to be on record.
+    known = comparable(records.where(changed), seen, seen.on_ways)
+    alone = of_kind(records, "delivery").where(~changed & (stands_for() == 1))
+    recorded = _by_bucket(phased(known.unionByName(alone), touched))
     told = of_kind(records, "count").where((f.col("of") == "latency") & ~changed)
     by_brokers = told.groupBy("window", f.lit("untouched").alias("phase"), f.col("bucket").cast("int")).agg(
         f.sum("count").alias("deliveries"), f.sum("latency").alias("sum"), f.max("largest").alias("largest")

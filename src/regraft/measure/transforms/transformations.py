@@ -37,7 +37,8 @@ def transformations(records: DataFrame) -> DataFrame:
             f.min(told).alias("started"),
             f.max(told).alias("ended"),
             f.sum(f.when(is_count, f.col("count")).when(is_hop & (stands_for() == 1), 1)).alias("hops"),
-            f.max(f.when(is_hop, stands_for())).alias("one_in"),
+            # It is on record if the finest sample on its way has it.
+            f.min(f.when(is_hop, stands_for())).alias("one_in"),
         )
     )
     table = by_publication.groupBy("window", "transformation").agg(
