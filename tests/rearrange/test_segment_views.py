@@ -79,11 +79,10 @@ def test_what_one_broker_forgets_another_one_still_needs() -> None:
         at=at(5), broker="c", of="hop", seq=0, since=at(1), count=40, one_in=10, from_="c", to="b"
     )
     sightings = Sightings(["b", "c"])
-    for record in (
-        counted,
-        *(one for seq in range(1, 41) for one in (hop("a", "b", seq), hop("b", "c", seq))),
-    ):
-        sightings.add(record)
+    sightings.add(counted)
+    for seq in range(1, 41):
+        sightings.add(hop("a", "b", seq))
+        sightings.add(hop("b", "c", seq))
     before = dict(sightings.view("b", NEAR, at(0), at(10)))
     sightings.forget("c", at(9))
     assert dict(sightings.view("b", NEAR, at(0), at(10))) == before == {frozenset("ac"): 40.0}
