@@ -9,6 +9,7 @@ import pytest
 from tests.measure import oracle
 from tests.measure.snapshots import everything, table
 from tests.measure.telemetry import (
+    LIFE,
     START,
     WIDTH,
     Brokers,
@@ -67,10 +68,13 @@ BAD: list[tuple[Record, str]] = [
     (hop("b1", "p", 1, "b2", 7, queue=-1), "queue: negative"),
     (interest("b1", "c", "TRUE", "moved", 8), "change: another word"),
     (publication("b1", "p", 1, 4, one_in=0), "one_in: below 1"),
-    (publication("b1", "p", 1, 4, one_in=2**62), "one_in: above 1073741824"),
+    (publication("b1", "p", 1, 4, one_in=2**62), "one_in: above 2097152"),
     (count("b1", "hop", 4, since=at(-1e10)), "since: before 1970"),
     (count("b1", "hop", 4, since=at(1e10)), "since: in the future"),
     (count("b1", "hop", 4, since=None), "since: missing or of another type"),
+    (count("b1", "hop", 4, to="b2", queue=1), "from: missing in a count"),
+    (count("b1", "latency", 4, bucket=4401, latency=1, largest=1), "bucket: above 4400"),
+    (count("b1", "delivery", 4, count=2**62, publisher="p", subscriber="s"), "count: above 9007199254740992"),
     (count("b1", "everything", 4), "of: another word"),
     (health("b1", 9) | {"at": at(9).replace(year=2926)}, "at: in the future"),
     (health("b1", 9) | {"at": at(9).replace(year=1926)}, "at: before 1970"),
@@ -412,3 +416,50 @@ def test_top_reports_its_error_in_the_manifest(spark: "SparkSession", tmp_path: 
     assert top["error"] == pytest.approx(6 / 8)
     classes = read_traffic(ran.snapshot.table("traffic_classes"))
     assert sum(demand for _, demand in classes) == 4
+
+
+def test_a_table_of_another_program_is_never_touched(spark: "SparkSession", tmp_path: Path) -> None:
+    """Neither where no run has written, nor beside the tables of runs."""
+    import pyarrow as pa
+    from deltalake import write_deltalake
+
+    brokers = Brokers(tmp_path / "in")
+    brokers.put([health("b1", 10)])
+    for seconds, name in enumerate(("new", "used"), 20):
+        if name == "used":
+            measured(spark, tmp_path / "in", tmp_path / name, frozenset({"link_load"}))
+        place = tmp_path / name / "latency"
+        for number in range(2):
+            write_deltalake(place, pa.table({"number": [number]}), mode="append")
+        brokers.put([health("b1", seconds)])
+        with pytest.raises(BadInput, match=r"latency: is .* use another --out"):
+            measured(spark, tmp_path / "in", tmp_path / name, frozenset({"latency"}))
+        assert [row["number"] for row in read_rows(place, ("number",))] == [1, 0]
+
+
+def test_tables_whose_state_is_gone_are_refused(spark: "SparkSession", tmp_path: Path) -> None:
+    Brokers(tmp_path / "in").put([publication("b1", "p", 1, 10)])
+    measured(spark, tmp_path / "in", tmp_path / "out")
+    shutil.rmtree(tmp_path / "out" / "_state")
+    with pytest.raises(BadInput, match="is not of a run, as _state is not there"):
+        measured(spark, tmp_path / "in", tmp_path / "out")
+
+
+def test_what_only_looks_like_a_segment_spoils_nothing(spark: "SparkSession", tmp_path: Path) -> None:
+    """A folder; a segment with text that is no UTF-8; one whose counts are of a time that no date has."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    brokers = Brokers(tmp_path / "in")
+    (good,) = brokers.put([publication("b1", "p", 1, 10)])
+    hour = (tmp_path / "in" / good).parent
+    (hour / f"{LIFE:016d}-00000007.parquet").mkdir()
+    table = pq.read_table(tmp_path / "in" / good)
+    odd = pa.array([b"\xff\xfe"], pa.binary()).view(pa.string())
+    place = table.schema.get_field_index("publisher")
+    pq.write_table(table.set_column(place, "publisher", odd), hour / f"{LIFE:016d}-00000008.parquet")
+    far = pa.array([2**62], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    pq.write_table(table.append_column("since", far), hour / f"{LIFE:016d}-00000009.parquet")
+    brokers.put([publication("b2", "p", 2, 11)])
+    ran = measured(spark, tmp_path / "in", tmp_path / "out")
+    assert ran.counts.kept >= 2

@@ -51,6 +51,6 @@ def _last_record(store: Store, name: SegmentName) -> float | None:
         with store.open(name.path) as content:
             # Times in the future are what the caller looks for.
             summary = summary_of(pq.ParquetFile(content), now=sys.maxsize)
-    except (pa.ArrowException, OSError):  # damaged, or removed meanwhile
+    except (pa.ArrowException, ValueError, OSError):  # damaged, or removed meanwhile
         return None
     return None if summary is None else summary.last / 1e6

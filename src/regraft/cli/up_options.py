@@ -27,7 +27,7 @@ OPTIONS = [
     ),
     click.option(
         "--sample",
-        type=click.IntRange(1),
+        type=click.IntRange(1, 2**20),
         default=1,
         metavar="N",
         help="Record only one publication in N, which counts for N. All are counted.",
@@ -35,7 +35,7 @@ OPTIONS = [
     ),
     click.option(
         "--telemetry-budget",
-        type=click.IntRange(0),
+        type=click.IntRange(0, 2**30),
         metavar="KIB",
         help="Record fewer publications where a broker's telemetry would need more KiB a second; 0: never.  "
         "[default: 1024]",

@@ -17,6 +17,13 @@ from regraft.protocol.record_fields import COLUMNS, REQUIRED
 
 FUTURE = 60_000_000
 """How many microseconds a broker's clock may be ahead of this machine's."""
+COUNTED = {
+    "publication": ("publisher", "size"),
+    "hop": ("from", "to", "queue"),
+    "delivery": ("publisher", "subscriber"),
+    "latency": ("bucket", "latency", "largest"),
+}
+"""What a count of each kind says."""
 MOST_TEXT = 2_000
 """How many characters of a rejected record are kept."""
 
@@ -47,6 +54,11 @@ def _reason(now: Column) -> Column:
     for one, fields in REQUIRED.items():
         rules += [
             ((kind == one) & f.col(f"`{field}`").isNull(), f"{field}: missing or of another type")
+            for field in fields
+        ]
+    for of, fields in COUNTED.items():
+        rules += [
+            ((f.col("of") == of) & f.col(f"`{field}`").isNull(), f"{field}: missing in a count")
             for field in fields
         ]
     limits = [(field.name, field.least) for field in COLUMNS if field.least is not None]

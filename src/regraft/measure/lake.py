@@ -25,7 +25,7 @@ from pyspark.sql.types import StructField, StructType
 from regraft.measure.schemas import TEXT
 from regraft.measure.stored_files import stored
 from regraft.measure.windows import shown
-from regraft.model import RegraftError
+from regraft.model import BadInput, RegraftError
 from regraft.model.delta import (
     DATE,
     LAST_WINDOW,
@@ -220,7 +220,9 @@ class Lake:
             if (made := self._made(place, schema)) is not None:
                 return made
             return self._table(name, schema)
-        if (table.transaction_version(APP) or 0) > self.epoch:
+        if (last := table.transaction_version(APP)) is None:
+            raise BadInput(place, "is a table of another program: use another --out")
+        if last > self.epoch:
             raise _other(self.place)
         expected = self.versions.get(name)
         if table.version() != (expected or 0):

@@ -136,7 +136,7 @@ def _read(out: str, width: int) -> tuple[PipelineState, int]:
                 place, f"is of schema version {version}, this is {SNAPSHOT_VERSION}: use another --out"
             )
         state = msgspec.json.decode(rows[0]["state"], type=PipelineState)
-    except (ValueError, AttributeError) as fault:
+    except (ValueError, AttributeError, TypeError, KeyError) as fault:
         raise BadInput(place, f"not the state of a run: {fault}") from None
     if state.width != width:
         lengths = f"{state.width / 1e6:g} s long, not {width / 1e6:g} s"

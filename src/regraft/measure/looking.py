@@ -80,7 +80,7 @@ def _look(store: Store, file: NewFile) -> Looked:
                 return Looked(*file, reason="no column of a telemetry record")
             ours = is_ours(opened.schema_arrow)
             return Looked(*file, opened.metadata.num_rows, None, ours, summary_of(opened))
-    except (pa.ArrowException, OSError) as fault:
+    except (pa.ArrowException, OSError, ValueError) as fault:  # ValueError: text that is no UTF-8, e.g.
         if isinstance(fault, PermissionError):
             raise BadInput(store.at(file.name), f"cannot be read: {fault.strerror}") from None
         reason = str(fault).partition("\n")[0]

@@ -133,4 +133,4 @@ def difference(now: dict[str, int], before: dict[str, int]) -> Counts:
 
 
 def _whole(place: str | Path) -> str:
-    return str(place) if is_address(place) else os.path.abspath(place)
+    return str(place) if is_address(place) else os.path.abspath(str(place).removeprefix("file://"))

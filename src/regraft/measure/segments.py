@@ -6,7 +6,7 @@ Parquet file is a loose one, e.g. what Spark or `regraft generate` wrote: its na
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import accumulate
@@ -121,7 +121,7 @@ def _segments(store: Store, folder: str, hours: Sequence[str], last: str) -> lis
     for hour in hours:
         if hour >= hour_of_last:
             after = name_of_last if hour == hour_of_last else ""
-            files = store.list(f"{folder}/{hour}", after)
+            files = (file for file in store.list(f"{folder}/{hour}", after) if not file.is_folder)
             named = (NewFile(f"{folder}/{hour}/{file.name}", file.size) for file in files)
             found += [file for file in named if parse_name(file.name)]
     return found
@@ -153,7 +153,7 @@ def check_source(place: str | Path) -> None:
     if is_address(place):
         open_store(str(place)).list()
         return
-    path = Path(place)
+    path = Path(str(place).removeprefix("file://"))
     try:
         if path.is_dir():
             os.listdir(path)
@@ -167,32 +167,33 @@ def check_source(place: str | Path) -> None:
 
 def prepare(out: str | Path) -> None:
     """The folder exists, can be written, and has nothing of others under the names of tables."""
+    if not str(out):
+        raise BadInput("--out", "names no folder")
     if is_address(out):
-        open_store(str(out)).list()
+        store = open_store(str(out))
+        if not store.list(f"{STATE}/{LOG}"):
+            _nothing_of_others(str(out), {each.name for each in store.list()})
         return
-    path = Path(out)
+    path = Path(str(out).removeprefix("file://"))
     try:
         path.mkdir(parents=True, exist_ok=True)
+        if not (path / STATE / LOG).is_dir():
+            _nothing_of_others(shown(path), {each.name for each in path.iterdir() if _holds_something(each)})
     except OSError as fault:
         raise BadInput(shown(path), f"cannot be written: {fault.strerror}") from None
-    if not (path / STATE / LOG).is_dir():
-        for name in (*TABLES, WINDOWS, REJECTED_TABLE, HISTORY, INDEX, STATE):
-            if _is_used(path / name):
-                raise BadInput(
-                    shown(path / name), f"is not of a run, as {STATE} is not there: use another --out"
-                )
     if not os.access(path, os.W_OK | os.X_OK):
         raise BadInput(shown(path), "cannot be written: permission denied")
 
 
-def _is_used(place: Path) -> bool:
-    """A table that a run left which was killed before its first commit is not somebody else's."""
-    try:
-        return any(each.name != LOG for each in place.iterdir()) and not (place / LOG).is_dir()
-    except NotADirectoryError:
-        return True
-    except OSError:
-        return False  # what is not there, or cannot be read, is noticed below
+def _nothing_of_others(out: str, names: Collection[str]) -> None:
+    """A run begins with the table of its state. So what is there without it is not of a run, or damaged."""
+    for name in sorted({*TABLES, WINDOWS, REJECTED_TABLE, HISTORY, INDEX, STATE}.intersection(names)):
+        reason = f"is not of a run, as {STATE} is not there: use another --out"
+        raise BadInput(f"{out.rstrip('/')}/{name}", reason)
+
+
+def _holds_something(place: Path) -> bool:
+    return not place.is_dir() or any(place.iterdir())
 
 
 def _is_hour(entry: Entry) -> bool:

@@ -37,6 +37,10 @@ class TableFile(NamedTuple):
     last: int | None
 
 
+_MOST = 300
+"""How many characters of a fault of the library are shown."""
+
+
 def open_table(place: str | Path, version: int | None = None) -> "DeltaTable | None":
     """The table as it is now, or as it was; None if there is none."""
     from deltalake import DeltaTable  # noqa: PLC0415 — takes 70 ms to load
@@ -56,8 +60,9 @@ def open_table(place: str | Path, version: int | None = None) -> "DeltaTable | N
 
 
 def in_one_line(fault: Exception) -> str:
-    """What the library says in a drawing of several lines, in color."""
-    return " ".join(re.sub(r"\x1b\[\d*m|↳", "", str(fault)).split())
+    """What the library says in a drawing of several lines, in color, perhaps with a trace of its calls."""
+    text = " ".join(re.sub(r"\x1b\[\d*m|↳", "", str(fault)).split()).partition(" 0: <unknown>")[0]
+    return text if len(text) <= _MOST else f"{text[:_MOST]}…"
 
 
 def table_files(table: "DeltaTable", starts: Collection[int] | None = None) -> list[TableFile]:

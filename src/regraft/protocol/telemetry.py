@@ -32,7 +32,9 @@ InterestChange: TypeAlias = Literal["added", "removed"]
 CountOf: TypeAlias = Literal["publication", "hop", "delivery", "latency"]
 Time: TypeAlias = Annotated[int, Meta(extra={"time": True})]
 Count: TypeAlias = Annotated[int, Meta(extra={"least": 0})]
-OneIn: TypeAlias = Annotated[int, Meta(extra={"least": 1, "most": 2**30})]
+Amount: TypeAlias = Annotated[int, Meta(extra={"least": 0, "most": 2**53})]
+"""A count that is added up: 1,024 of the largest still are a whole number of 64 bits."""
+OneIn: TypeAlias = Annotated[int, Meta(extra={"least": 1, "most": 2**21})]
 Numbers: TypeAlias = Annotated[dict[str, float], Meta(extra={"required": False})]
 Texts: TypeAlias = Annotated[dict[str, str], Meta(extra={"required": False})]
 
@@ -60,7 +62,7 @@ class Publication(Sampled, tag="publication", frozen=True, gc=False, kw_only=Tru
     topic: str | None
     numbers: Numbers
     strings: Texts
-    size: Count
+    size: Amount
 
 
 class Hop(Sampled, tag="hop", frozen=True, gc=False, kw_only=True):
@@ -72,7 +74,7 @@ class Hop(Sampled, tag="hop", frozen=True, gc=False, kw_only=True):
     seq: Count
     from_: str = msgspec.field(name="from")
     to: str
-    queue: Count
+    queue: Amount
     transformation: str | None = None
 
 
@@ -82,7 +84,7 @@ class Delivery(Sampled, tag="delivery", frozen=True, gc=False, kw_only=True):
     publisher: str
     seq: Count
     subscriber: str
-    latency: Count
+    latency: Amount
 
 
 class Interest(Record, tag="interest", frozen=True, gc=False, kw_only=True):
@@ -103,7 +105,7 @@ class Health(Record, tag="health", frozen=True, gc=False, kw_only=True):
 
     cpu: float
     memory: Count
-    queue: Count
+    queue: Amount
     rates: Numbers
     links: Texts
     round_trips: Numbers
@@ -129,7 +131,7 @@ class Counted(Record, tag="count", frozen=True, gc=False, kw_only=True):
     of: CountOf
     seq: Count
     since: Time
-    count: Count
+    count: Amount
     one_in: OneIn
     publisher: str | None = None
     topic: str | None = None
@@ -137,11 +139,11 @@ class Counted(Record, tag="count", frozen=True, gc=False, kw_only=True):
     to: str | None = None
     transformation: str | None = None
     subscriber: str | None = None
-    bucket: Count | None = None
-    size: Count | None = None
-    queue: Count | None = None
-    latency: Count | None = None
-    largest: Count | None = None
+    bucket: Annotated[int, Meta(extra={"least": 0, "most": 4400})] | None = None
+    size: Amount | None = None
+    queue: Amount | None = None
+    latency: Amount | None = None
+    largest: Amount | None = None
 
 
 SECOND = 1_000_000

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import msgspec
 import pyarrow as pa
 
 from regraft.model.store import Store
@@ -108,6 +107,6 @@ class Segments:
             return list(records_of(self._store, name.path))
         except FileNotFoundError:  # removed meanwhile
             return []
-        except (pa.ArrowException, msgspec.ValidationError, KeyError, OSError) as fault:
+        except (pa.ArrowException, ValueError, KeyError, OSError) as fault:
             log.warning("%s is left out: %s", self._store.at(name.path), fault)
             return []

@@ -13,6 +13,8 @@ from regraft.protocol.telemetry import RECORD_VERSION, SECOND, CountOf
 from regraft.segments.columns import LARGEST, Columns
 from regraft.segments.schema import AT, RECORDS
 
+MOST = 2**53
+"""The largest sum that is told."""
 _FIELDS = [field.name for field in FIELDS["count"]]
 
 
@@ -45,14 +47,14 @@ class Counts:
 
     def deliveries(self, at: int, count: int, publisher: str, subscriber: str, latency: int) -> None:
         """`at`: when they were published. `OverflowError`: no reader would take these numbers."""
-        if not 0 <= at <= LARGEST or not 0 <= latency <= LARGEST:
-            raise OverflowError("a latency is negative, or has more than 64 bits")
+        if not 0 <= at <= LARGEST or not 0 <= latency <= MOST:
+            raise OverflowError("a latency is negative, or too large")
         second = at // SECOND
         pair = second, publisher, subscriber
         self._delivered[pair] = self._delivered.get(pair, 0) + count
         held = self._latencies.setdefault((second, bucket_of(latency)), [0, 0, 0])
         held[0] += count
-        held[1] = min(held[1] + count * latency, LARGEST)
+        held[1] = min(held[1] + count * latency, MOST)
         held[2] = max(held[2], latency)
 
     def take(self, broker: str, at: int, one_in: int) -> Columns:

@@ -32,5 +32,6 @@ def _hours(store: Store, folder: str) -> list[str]:
 
 
 def _names(store: Store, folder: str, hour: str) -> list[SegmentName]:
-    found = (parse_name(f"{folder}/{hour}/{each.name}") for each in store.list(f"{folder}/{hour}"))
+    files = (each for each in store.list(f"{folder}/{hour}") if not each.is_folder)
+    found = (parse_name(f"{folder}/{hour}/{each.name}") for each in files)
     return [name for name in found if name is not None]

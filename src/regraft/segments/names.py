@@ -1,4 +1,4 @@
-"""What segments are called: `b0/2026-11-19T15/0001795101543000000-00000017.parquet`.
+"""What segments are called: `b0/2026-11-19T15/1795101543000000-00000017.parquet`.
 
 A broker has a folder, with a folder for each hour in it. In a folder of an hour, names in alphabetical order
 are in the order in which the segments were closed: first the life of the broker (when it began, in

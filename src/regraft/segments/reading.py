@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from regraft.model.store import Store
-from regraft.protocol.record_fields import COLUMNS
-from regraft.protocol.telemetry import AnyRecord
+from regraft.protocol.record_fields import COLUMNS, FIELDS
+from regraft.protocol.telemetry import RECORD_VERSION, AnyRecord
 from regraft.segments.schema import AT, RECORDS
 from regraft.segments.writing import SUMMARY, Summary
 
@@ -18,6 +18,11 @@ _AHEAD = 60_000_000
 """How many microseconds a broker's clock may be ahead of this machine's."""
 _LEAST = {field.name: field.least for field in COLUMNS if field.least is not None}
 _MOST = {field.name: field.most for field in COLUMNS if field.most is not None}
+_TIMES = ("at", "since")
+_ALWAYS = ("v", "kind", "at", "broker")
+"""Columns that have a value in every record."""
+_TOLD = {*_TIMES, *_ALWAYS, *_LEAST, *_MOST}
+"""Columns by whose bounds a segment is judged."""
 _decode = msgspec.json.Decoder(Summary).decode
 
 
@@ -33,12 +38,16 @@ def summary_of(file: pq.ParquetFile, now: int | None = None) -> Summary | None:
         return None
     known = _bounds(file)
     latest = (time.time_ns() // 1000 if now is None else now) + _AHEAD
+    since = known.get("since", (summary.first, summary.last))
     agrees = (
         summary.rows == file.metadata.num_rows > 0
         and known.get("broker") == (summary.broker, summary.broker)
         and known.get("at") == (summary.first, summary.last)
-        and 0 <= summary.published <= summary.first
-        and summary.last <= latest
+        and 0 <= summary.published <= min(summary.first, since[0])
+        and max(summary.last, since[1]) <= latest
+        and known.keys() >= {"v", "kind"}
+        and known["v"][1] <= RECORD_VERSION
+        and {*known["kind"]} <= FIELDS.keys()
         and all(known[name][0] >= least for name, least in _LEAST.items() if name in known)
         and all(known[name][1] <= most for name, most in _MOST.items() if name in known)
     )
@@ -80,12 +89,14 @@ def _bounds(file: pq.ParquetFile) -> dict[str, tuple[Any, Any]]:
         group = file.metadata.row_group(number)
         for place in range(group.num_columns):
             column = group.column(place)
-            statistics = column.statistics
-            if statistics is None or not statistics.has_min_max:
+            statistics, name = column.statistics, column.path_in_schema
+            if name not in _TOLD or statistics is None or not statistics.has_min_max:
                 continue
-            name = column.path_in_schema
+            if name in _ALWAYS and statistics.null_count:
+                continue
+            is_time = name in _TIMES  # as a date, some numbers could not be shown
             low, high = (
-                (statistics.min_raw, statistics.max_raw) if name == "at" else (statistics.min, statistics.max)
+                (statistics.min_raw, statistics.max_raw) if is_time else (statistics.min, statistics.max)
             )
             if name in found:
                 low, high = min(low, found[name][0]), max(high, found[name][1])

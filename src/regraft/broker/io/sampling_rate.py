@@ -33,7 +33,7 @@ class SamplingRate:
     def _judge(self, rate: float, traces: float) -> None:
         self._quiet_for = self._quiet_for + self._seconds if 4 * rate < self._budget else 0.0
         if rate > self._budget and traces > 0.5:
-            while rate > self._budget and self.one_in < MOST:
+            while rate > self._budget and 2 * self.one_in <= MOST:
                 self.one_in *= 2
                 rate /= 2
         elif self._quiet_for >= QUIET_SECONDS and self.one_in > self.least:
