@@ -125,6 +125,17 @@ def test_where_messages_go_silence_before_the_loss_counts_but_no_more_than_the_t
         assert suspect.waited == pytest.approx(0.25 - first)
 
 
+def test_a_connection_that_is_there_again_is_a_sign_of_life() -> None:
+    detector = watching()
+    detector.busy("b", True)
+    detector.lost("b", 0.0)
+    detector.tick(1.0)
+    detector.back("b", 2.0)
+    detector.lost("b", 2.01)
+    assert not [each for each in detector.tick(2.0299) if isinstance(each, Suspect)]
+    assert [each for each in detector.tick(2.0301) if isinstance(each, Suspect)]
+
+
 def test_a_sign_of_life_puts_the_next_question_off_and_answers_none() -> None:
     detector = watching()
     detector.tick(0.0)

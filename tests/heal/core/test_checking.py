@@ -2,18 +2,19 @@
 
 from typing import Any
 
-from tests.heal.core.driving import CRASH, GRANT, RULES, Driven, b1, owner
+from msgspec.structs import replace
+from tests.heal.core.driving import CRASH, GRANT, LINE, RULES, Driven, b1, owner
 
 from regraft.heal.core.checking import EARLY_SECONDS, Checking
 from regraft.heal.core.judging import Judging
 from regraft.heal.core.recording import Recording
-from regraft.heal.core.requests import AskGrant, Examine, FindOwner, ReadComponents, Release
+from regraft.heal.core.requests import AskGrant, Examine, FindOwner, ReadComponents, Release, WriteBroker
 from regraft.heal.core.states import WishState
 from regraft.heal.core.tasks import Request
 from regraft.heal.core.watching import WatchCallbacks, Watching
 from regraft.heal.database.client import DatabasesAway
 from regraft.heal.detection import Evidence, Suspect
-from regraft.heal.grant import Denied
+from regraft.heal.grant import Denied, Member
 from regraft.heal.rules import PAPER_RULES, check, parse
 from regraft.model.facts import Event, Load
 
@@ -68,6 +69,8 @@ def test_the_group_is_asked_for_while_the_timer_runs_and_used_when_it_ends() -> 
     checker.checking.gone(GONE)
     checker.driven.pass_time(0.05)
     assert checker.begun == [GRANT.id]
+    said = "b1: b2 does not answer: its process is gone", f"b1: has the grant {GRANT.id} after 0.0 ms"
+    assert checker.driven.notes == [*said]
     (asked,) = checker.driven.asked(AskGrant)
     assert (asked.request.kind, asked.request.target, asked.request.asker) == ("delete", "b2", "b1")
     assert asked.request.suspects == ("b4",), "one that has a deputy cannot vote"
@@ -127,6 +130,31 @@ def test_a_crash_is_asked_about_until_it_is_done_and_the_grant_goes_back_if_too_
     asked = len(checker.asked)
     checker.driven.pass_time(30.0)
     assert (len(checker.asked), checker.checking.wishes) == (asked, {})
+
+
+def test_a_group_that_knows_this_node_in_another_life_is_given_back_and_the_record_put_right() -> None:
+    """Its members would ignore the votes of this one."""
+    checker = Checker()
+    members = tuple(Member(id, life=int(id == "b1")) for id in LINE.ids)
+    checker.driven.answers |= {AskGrant: replace(GRANT, members=members), WriteBroker: None}
+    checker.checking.gone(GONE)
+    checker.driven.pass_time(0.05)
+    assert (checker.begun, checker.released) == ([], [GRANT.id])
+    assert [each.record.id for each in checker.driven.asked(WriteBroker)] == ["b1"]
+    assert checker.driven.warnings == ["b1: the database knows of another life of ours"]
+    checker.driven.answers[AskGrant] = GRANT
+    checker.driven.pass_time(0.2)
+    assert checker.begun == [GRANT.id]
+
+
+def test_a_newcomer_is_asked_about_until_a_group_has_come_to_an_end() -> None:
+    checker = Checker()
+    checker.checking.join("b9")
+    checker.driven.pass_time(3.0)
+    assert len(checker.begun) == 2, "too few members of the first group have answered"
+    checker.checking.settled(GRANT.id)
+    checker.driven.pass_time(30.0)
+    assert (len(checker.begun), checker.checking.wishes) == (2, {})
 
 
 def test_a_group_whose_members_could_not_be_reached_is_followed_by_one_that_does_not_count_on_them() -> None:
