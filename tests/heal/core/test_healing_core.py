@@ -9,6 +9,7 @@ from tests.diagrams import assert_drawn
 from tests.heal.core.driving import GRANT, LINE, RULES, owner
 
 from regraft.heal.core import Healing, HealingSettings, LocalBroker, events
+from regraft.heal.core.acting import LATER_SECONDS
 from regraft.heal.core.effects import (
     DialBroker,
     Do,
@@ -224,6 +225,9 @@ def test_from_a_lost_connection_to_the_deputy() -> None:
     assert released.adaptation is not None
     assert (released.adaptation.outcome, released.adaptation.leader) == ("done", "b1")
     assert released.adaptation.timeout_ms >= 30.0
+    node.wait(LATER_SECONDS)
+    (record,) = (each.record for each in node.open.values() if isinstance(each, WriteBroker))
+    assert (record.id, record.state, record.heir) == ("b2", "down", "b1"), "clients find it there"
 
 
 def test_a_broker_that_died_before_its_place_in_the_overlay_was_known_is_asked_about_when_it_is() -> None:
