@@ -224,6 +224,24 @@ def test_without_k_copies_nothing_is_acknowledged() -> None:
     assert wires.saw("p", Acknowledged) == [Acknowledged(1)]
 
 
+def test_the_end_of_a_session_leaves_what_other_clients_have_open() -> None:
+    """A copy says from which number on its publisher waits: what is lower need not be waited for."""
+    wires = ring()
+    wires.client("q", "a").advertise("topic = 'red'")
+    wires.say("q")
+    wires.publish("q", "red", 1)
+    wires.cut("a", "b")
+    wires.cut("a", "d")
+    wires.publish("p", "red", 1)
+    wires.clients["q"].leave()
+    wires.say("q")
+    wires.publish("p", "red", 2)
+    wires.join("a", "d")
+    floods = [message for who, _, message in wires.carried if who == "a" and isinstance(message, Flood)]
+    assert [(each.seqs, each.floor) for each in floods if each.stream == "p#1/red"] == [([1, 2], 1)]
+    assert wires.brokers["a"].sessions.publishing.floor("q#1/red") == 0
+
+
 def talk(broker: MeshBroker, *messages: AnyMessage) -> list[AnyMessage]:
     """A neighbour says something on connection 1; what it is answered."""
     effects = broker.received(1, messages, 0.0)

@@ -256,6 +256,29 @@ def test_an_adaptation_for_an_overload_does_not_hide_a_failure() -> None:
     assert [kind for kind, _ in checker.asked] == ["shift", "delete"]
 
 
+def test_for_a_while_the_same_event_causes_no_second_adaptation_unless_somebody_asks_for_it() -> None:
+    checker = Checker()
+    checker.known.rules = check(parse(RELIEVE), {})
+    overloaded = Event(name="brokerOverloaded", broker="b1")
+    asked = []
+    for until, by_somebody in ((8.0, False), (9.0, True), (19.0, False), (20.0, False)):
+        checker.driven.result(checker.checking.happened(overloaded, asked=by_somebody))
+        checker.driven.pass_time(0.5)
+        checker.checking.settled(GRANT.id)
+        checker.driven.pass_time(until - 0.5 - checker.known.now)
+        checker.driven.pass_time(0.5)
+        asked.append(len(checker.asked))
+    assert asked == [1, 2, 2, 3]
+
+
+def test_an_event_for_which_the_rules_ask_nothing_causes_no_adaptation() -> None:
+    checker = Checker()
+    unlikely = RELIEVE.replace("do database", "when 1 > 2; do database")
+    checker.known.rules = check(parse(unlikely), {})
+    checker.driven.result(checker.checking.happened(Event(name="brokerOverloaded", broker="b1")))
+    assert checker.asked == []
+
+
 def test_no_grant_is_asked_for_without_a_rule() -> None:
     checker = Checker()
     assert all(each.rule.on.name != "brokerRecovered" for each in RULES.rules)

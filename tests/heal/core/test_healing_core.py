@@ -159,6 +159,13 @@ def test_a_raised_event_is_judged_when_the_node_is_in_the_overlay() -> None:
     assert effects[-2:] == [Note("b9: brokerRecovered was raised"), Judged(4)]
 
 
+def test_a_broker_that_has_moved_is_dialled_where_it_is_now() -> None:
+    node = Node()
+    moved = events.OwnerSeen("b3", owner(2, by="b0"))
+    assert DialBroker("b3") in node.tell(moved)
+    assert node.tell(moved) == [], "that is known"
+
+
 def test_a_deputy_that_has_ended_does_not_answer() -> None:
     node = Node()
     ping = events.Heard("b0", wire.Ping(number=1, broker="b1"))
@@ -214,12 +221,18 @@ def test_from_a_lost_connection_to_the_deputy() -> None:
     assert Note(f"b1: leads {GRANT.id}, view {view}: {proposed[0].decision}") in node.effects
     (stand_in,) = [each for each in node.open.values() if isinstance(each, StandIn)]
     assert stand_in.seen.basis == "what was seen"
+    _becomes_the_deputy(node)
+
+
+def _becomes_the_deputy(node: Node) -> None:
     effects = node.answer(StandIn, owner(2, by="b1"))
     assert DialBroker("b2") in effects
     assert KeepConnection("b3") in effects, "the neighbours of the deputy are ours now"
     far = Follow(frozenset(LINE.ids))
     assert far in effects, "the brokers around it are followed from now on"
     assert told(effects, wire.NewOwner) == [("b3", told(effects, wire.NewOwner)[0][1])]
+    node.wait(LATER_SECONDS / 4 - 0.001)
+    assert not [each for each in node.open.values() if isinstance(each, Release)], "neighbours are first"
     node.wait(0.2)
     (released,) = [each for each in node.open.values() if isinstance(each, Release)]
     assert released.adaptation is not None
