@@ -310,11 +310,24 @@ def test_the_leader_of_an_election_is_watched_until_it_is_done_or_for_a_while() 
         assert node.core.leading.leaders == []
 
 
-def test_a_leader_that_cannot_judge_says_so_and_proposes_nothing() -> None:
+def _judging() -> Node:
+    """b0 is elected, and examines the broker."""
     node = _member("b0")
     for voter in ("b1", "b3"):
         vote = Vote(election=GRANT.id, life=0, leader="b0", view=0, accepted=None)
         node.tell(events.Heard(voter, wire.PackedBallot(data=encode(vote))))
+    return node
+
+
+def test_a_leader_that_judges_while_another_has_decided_proposes_nothing() -> None:
+    node = _judging()
+    decided = Decided(election=GRANT.id, leader="b3", view=2, decision=())
+    node.tell(events.Heard("b3", wire.PackedBallot(data=encode(decided))))
+    assert node.answer(Examine, Evidence.REFUSED) == []
+
+
+def test_a_leader_that_cannot_judge_says_so_and_proposes_nothing() -> None:
+    node = _judging()
     (number,) = (number for number, request in node.open.items() if isinstance(request, Examine))
     effects = node.tell(events.Failed(number, RegraftError("no route")))
     assert effects == [Note(f"b0: {GRANT.id} cannot be judged: no route", warning=True)]
