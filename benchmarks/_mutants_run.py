@@ -90,8 +90,8 @@ class Warm:
 
     def begin(self, file: Path, mutant: ast.Module, tests: Sequence[str]) -> int:
         """Begin to run the tests, those whose names begin so, against a mutant of the file: the process."""
-        exchanged = _exchanged(file, mutant)
-        functions = {Function.of(old) for old, _ in exchanged}
+        pairs = exchanged(file, mutant)
+        functions = {Function.of(old) for old, _ in pairs}
         chosen = [
             each
             for each in self._measured
@@ -99,7 +99,8 @@ class Warm:
         ]
 
         def run() -> int:
-            _exchange(exchanged)
+            gc.unfreeze()  # what is frozen is not listed
+            exchange(pairs)
             resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
             items = [self._session.items[each.number] for each in chosen]
             for each, item, after in zip(chosen, items, [*items[1:], None], strict=True):
@@ -169,7 +170,7 @@ def _ended(child: int) -> int:
 # Exchanging code
 
 
-def _exchanged(file: Path, mutant: ast.Module) -> list[tuple[CodeType, CodeType]]:
+def exchanged(file: Path, mutant: ast.Module) -> list[tuple[CodeType, CodeType]]:
     """The code of each function that differs (of one inside another, the outer), and its new code."""
     original = compile(file.read_text(), str(file), "exec")
     pairs = zip(_functions(original), _functions(compile(mutant, str(file), "exec")), strict=True)
@@ -187,10 +188,9 @@ _OPTIMIZED = 0x1
 """Of `co_flags`: the code is that of a function, with local variables."""
 
 
-def _exchange(exchanged: list[tuple[CodeType, CodeType]]) -> None:
+def exchange(pairs: list[tuple[CodeType, CodeType]]) -> None:
     """Wherever the functions are kept: in modules, classes, tables, decorators."""
-    codes = {Function.of(old): new for old, new in exchanged}
-    gc.unfreeze()  # what is frozen is not listed
+    codes = {Function.of(old): new for old, new in pairs}
     for each in gc.get_objects():
         if type(each) is FunctionType and (code := codes.get(Function.of(each.__code__))):
             each.__code__ = code
