@@ -73,6 +73,10 @@ def test_nothing_is_heard_after_a_fault(core: type[Broker] | type[MeshBroker]) -
             [hello(), Run("c#1", [2, 1], [b"", b""], 0)],
             "run: numbers must ascend from 1, one for each event, and at least one",
         ),
+        (
+            [hello(), Run("c#1", [1, 2], [bytes(events.EVENT_BYTES), bytes(events.EVENT_BYTES + 1)], 0)],
+            f"run: an event may have {events.EVENT_BYTES} bytes, one is longer",
+        ),
     ],
 )
 def test_what_breaks_a_rule_is_refused_with_the_rule(said: list[AnyMessage], reason: str) -> None:

@@ -1,18 +1,22 @@
 """When a topic is in place in a mesh that was not designed for it, and what brokers do that others need."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
-from tests.broker.core.test_mesh import RING, SOON, Wires
+from tests.broker.core.test_mesh import RING, SOON, Wires, event
 from tests.diagrams import assert_drawn
 
 from regraft.broker.core import mesh_membership
 from regraft.broker.core.change import Change
+from regraft.broker.core.effects import Store
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
 from regraft.broker.core.mesh_connected import is_connected
+from regraft.broker.core.mesh_interest import MeshInterest
 from regraft.broker.core.mesh_roster import TopicState
 from regraft.client.core import Acknowledged, Placed, Waits
 from regraft.model import BadInput
-from regraft.protocol.messages import Flood
+from regraft.protocol.messages import ClientHello, Flood, Positions, Run, Update
 
 APART = "topic 'new' is not connected among a, c: no links lead from a to c over brokers that have it"
 
@@ -182,6 +186,54 @@ def test_a_link_that_a_topic_needs_is_not_taken_away() -> None:
         broker.prepare(Change("1", "unlink", ("a", "b")))
     broker.prepare(Change("2", "unlink", ("a", "d")))
     assert broker.stages() == {"2": "ready"}
+
+
+def test_a_link_has_come_when_it_is_connected_and_is_gone_at_once() -> None:
+    wires = Wires(("a", "b"), ("b", "c"))
+    a, c = wires.brokers["a"], wires.brokers["c"]
+    for broker in (a, c):
+        broker.prepare(Change("1", "link", ("a", "c")))
+        broker.commit("1")
+    assert [broker.stages() for broker in (a, c)] == [{"1": "committed"}] * 2
+    wires.join("a", "c")
+    assert [broker.stages() for broker in (a, c)] == [{}] * 2
+    a.prepare(Change("2", "unlink", ("a", "c")))
+    a.commit("2")
+    assert a.stages() == {}
+
+
+def test_topics_on_which_a_client_has_published_are_the_brokers_after_a_restart_too() -> None:
+    """The client's advertisement names none."""
+    wires = Wires(*RING)
+    subscriber(wires, "b")
+    broker = wires.brokers["a"]
+    advertised = broker.received(99, [ClientHello("p", [("a1", "TRUE")], [])], 0.0)
+    published = broker.received(99, [Run("p#1", [1], [event("new", 1)], 0)], 0.0)
+    stored = {each.key: each.value for each in (*advertised, *published) if isinstance(each, Store)}
+    again = MeshBroker("a", ["b", "d"], SOON, 2, {key: value for key, value in stored.items() if value})
+    assert set(again.interest.own) == {"new"}
+    assert again.membership.states == {"new": TopicState.JOINING}
+
+
+def test_every_change_of_interest_is_counted() -> None:
+    """What was concluded from it before no longer holds."""
+    interest = MeshInterest(["b"], 2, 0.0)
+    link = interest.links["b"]
+    link.connection = 1
+    steps: list[Callable[[], object]] = [
+        lambda: interest.join("new", restored=False),
+        lambda: interest.heard(link, Update(subscriptions=[("new", "1")], all_subscriptions=True)),
+        lambda: interest.hear_positions(link, Positions([("new", interest.own["new"].mark)])),
+        lambda: interest.newly_ready(1.0),
+        lambda: interest.heard_elsewhere(link, {"new": "1", "other": "1"}),
+        lambda: interest.heard_elsewhere(link, {}),
+        lambda: interest.drop("new"),
+        lambda: interest.unlink(link),
+    ]
+    for step in steps:
+        before = interest.changes
+        step()
+        assert interest.changes > before
 
 
 def test_after_a_restart_what_was_in_place_is_so_and_what_waited_waits() -> None:
