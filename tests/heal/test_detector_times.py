@@ -237,6 +237,13 @@ def test_time_in_which_this_process_did_not_run_is_given_to_connected_peers() ->
     short.tick(0.0)
     effects = short.tick(0.03 + 0.015)  # half a timer late: that may happen, and counts
     assert [each.peer for each in effects if isinstance(each, Suspect)] == ["b"]
+    for late, suspects in ((0.0149, ["b"]), (0.0151, [])):
+        busy = watching()
+        busy.busy("b", True)
+        busy.tick(0.0)
+        busy.tick(0.01)
+        effects = busy.tick(0.02 + late)  # a question was due
+        assert [each.peer for each in effects if isinstance(each, Suspect)] == suspects
 
 
 def test_a_peer_is_watched_once_and_forgotten_whole() -> None:

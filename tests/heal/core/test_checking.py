@@ -1,9 +1,11 @@
 """The event checker: when a node asks for a grant, and when it does not."""
 
+from itertools import pairwise
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
-from tests.heal.core.driving import CRASH, GRANT, LINE, RULES, Driven, b1, owner
+from tests.heal.core.driving import ANSWER_SECONDS, CRASH, GRANT, LINE, RULES, Driven, b1, owner
 
 from regraft.heal.core.checking import EARLY_SECONDS, Checking
 from regraft.heal.core.judging import Judging
@@ -16,6 +18,7 @@ from regraft.heal.database.client import DatabasesAway
 from regraft.heal.detection import Evidence, Suspect
 from regraft.heal.grant import Denied, Member
 from regraft.heal.rules import PAPER_RULES, check, parse
+from regraft.heal.wire.messages import Cause, Message
 from regraft.model.facts import Event, Load
 
 GONE = Suspect("b2", Evidence.REFUSED, 0.03)
@@ -49,7 +52,8 @@ class Checker:
             FindOwner: owner(),
             ReadComponents: {},
         }
-        self.driven = Driven(known, answers)
+        self.told: list[tuple[str, Message]] = []
+        self.driven = Driven(known, answers, lambda node, message: self.told.append((node, message)))
 
     @property
     def asked(self) -> list[tuple[str, str]]:
@@ -75,6 +79,30 @@ def test_the_group_is_asked_for_while_the_timer_runs_and_used_when_it_ends() -> 
     assert (asked.request.kind, asked.request.target, asked.request.asker) == ("delete", "b2", "b1")
     assert asked.request.suspects == ("b4",), "one that has a deputy cannot vote"
     assert checker.checking.wishes["delete", "b2"].machine.state is WishState.ELECTING
+
+
+def test_the_members_that_can_vote_are_told_the_cause_and_how_long_it_took() -> None:
+    checker = Checker()
+    checker.checking.gone(GONE)
+    checker.driven.pass_time(0.05)
+    what = "b2 does not answer: its process is gone"
+    cause = Cause(election=GRANT.id, cause=what, event=CRASH, timeout_ms=30.0, vote_ms=10.0)
+    assert checker.told == [(member, cause) for member in ("b0", "b3", "b4")]
+
+
+def test_what_is_refused_is_asked_for_again_ever_more_rarely() -> None:
+    checker = Checker()
+    times: list[float] = []
+
+    def refuse(request: object) -> Denied:
+        times.append(checker.known.now)
+        return Denied("another election is under way")
+
+    checker.driven.answers[AskGrant] = refuse
+    checker.checking.gone(GONE)
+    checker.driven.pass_time(12.0)
+    pauses = [later - earlier - ANSWER_SECONDS for earlier, later in pairwise(times)]
+    assert pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.0, 3.0])
 
 
 def test_a_grant_that_was_asked_for_too_early_is_given_back() -> None:
