@@ -333,6 +333,21 @@ def test_a_leader_that_cannot_judge_says_so_and_proposes_nothing() -> None:
     assert effects == [Note(f"b0: {GRANT.id} cannot be judged: no route", warning=True)]
 
 
+def test_a_broker_that_answers_again_may_lead() -> None:
+    for back in (False, True):
+        node = Node()
+        node.connected("b0")
+        node.wait(0.001)
+        node.tell(events.Disconnected("b0"))
+        node.wait(1.0)
+        if back:
+            node.connected("b0")
+        group = encode(GroupInfo(election=GRANT.id, grant=GRANT))
+        effects = node.tell(events.Heard("b3", wire.PackedBallot(data=group)))
+        leaders = {each.leader for _, each in _ballots(effects) if isinstance(each, Vote)}
+        assert leaders == {"b0" if back else "b1"}
+
+
 def test_an_election_without_a_majority_is_warned_of() -> None:
     node = _member("b0")
     node.wait(10.1)
