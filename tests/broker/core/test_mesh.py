@@ -239,6 +239,7 @@ def test_the_end_of_a_session_leaves_what_other_clients_have_open() -> None:
     wires.join("a", "d")
     floods = [message for who, _, message in wires.carried if who == "a" and isinstance(message, Flood)]
     assert [(each.seqs, each.floor) for each in floods if each.stream == "p#1/red"] == [([1, 2], 1)]
+    assert wires.saw("p", Acknowledged)[-1] == Acknowledged(2)
     assert wires.brokers["a"].sessions.publishing.floor("q#1/red") == 0
 
 

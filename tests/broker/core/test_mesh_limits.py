@@ -239,6 +239,19 @@ def test_long_positions_go_in_parts_and_are_believed_when_the_last_has_come() ->
     assert len(other.flooding.streams.by_name) == 20_000
 
 
+def test_positions_on_several_topics_go_together_as_far_as_they_fit() -> None:
+    broker = ready_broker(SOON)
+    for topic, streams in (("x", 1), ("green", 6000), ("blue", 6000), ("y", 1)):
+        broker.received(2, [Subscribe(f"s-{topic}", f"topic = '{topic}'")], 0.0)
+        here = Positions([(topic, broker.interest.own[topic].mark)])
+        broker.received(1, [Update(subscriptions=[(topic, "1")]), here], 0.0)
+        for number in range(streams):
+            broker.flooding.streams.open(f"client-{number}#1/{topic}", 5)
+    answers = broker.positions.answers(broker.interest.links["a"], ["x", "green", "blue", "y"])
+    assert [[name for name, _ in answer.topics] for answer in answers] == [["x", "green"], ["blue", "y"]]
+    assert all(len(Wire().frame([answer])) < MOST_BYTES for answer in answers)
+
+
 def test_what_goes_on_without_a_predecessor_comes_after_what_is_there() -> None:
     broker = ready_broker(MeshSettings(patience=1.0, streams=0, idle_seconds=5.0))
     pass_through(broker, "p#1/red", 0.0)

@@ -215,6 +215,32 @@ def test_topics_on_which_a_client_has_published_are_the_brokers_after_a_restart_
     assert again.membership.states == {"new": TopicState.JOINING}
 
 
+@pytest.mark.parametrize(
+    ("restored", "heard", "ready"), [(False, 1, False), (False, 2, True), (True, 2, False), (True, 3, True)]
+)
+def test_k_minus_one_neighbours_may_be_away_when_a_topic_is_joined_and_one_less_after_a_restart(
+    restored: bool, heard: int, ready: bool
+) -> None:
+    interest = MeshInterest("bcd", 2, 0.0)
+    interest.join("new", restored)
+    for link in [*interest.links.values()][:heard]:
+        link.connection = 1
+        interest.heard(link, Update(subscriptions=[("new", "1")], all_subscriptions=True))
+        interest.hear_positions(link, Positions([("new", interest.own["new"].mark)]))
+    assert interest.newly_ready(1.0) == (["new"] if ready else [])
+
+
+def test_a_filter_that_is_withdrawn_waits_no_longer() -> None:
+    wires = Wires(*RING)
+    subscriber(wires, "a")
+    subscriber(wires, "c")
+    client = wires.clients["sc"]
+    client.withdraw(next(iter(client.subscriptions)))
+    wires.say("sc")
+    tick(wires, 1.0, 3.0, 4.0)
+    assert not wires.saw("sc", Waits)
+
+
 def test_every_change_of_interest_is_counted() -> None:
     """What was concluded from it before no longer holds."""
     interest = MeshInterest(["b"], 2, 0.0)

@@ -425,3 +425,12 @@ def test_a_change_that_is_not_ready_can_not_be_committed() -> None:
     overlay.do("a", overlay.brokers["a"].prepare(shift("c1", "a", "b", "c")))
     with pytest.raises(BadInput, match="not ready"):
         overlay.brokers["a"].commit("c1")
+
+
+def test_a_change_that_is_being_carried_out_can_not_be_aborted() -> None:
+    overlay = Overlay([("a", "b"), ("b", "c")], 0)
+    overlay.change(shift("c1", "a", "b", "c"))
+    overlay.run()
+    overlay.brokers["a"].commit("c1")
+    with pytest.raises(BadInput, match="is being carried out and cannot be aborted any more"):
+        overlay.brokers["a"].abort("c1")
