@@ -81,6 +81,10 @@ class _Mutator(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         return node
 
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        # `strict` is an assertion.
+        return node if node.arg == "strict" else self.generic_visit(node)
+
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         return node
 

@@ -12,11 +12,11 @@ from regraft.broker.core.change import Change
 from regraft.broker.core.effects import Store
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
 from regraft.broker.core.mesh_connected import is_connected
-from regraft.broker.core.mesh_interest import MeshInterest
-from regraft.broker.core.mesh_roster import TopicState
+from regraft.broker.core.mesh_interest import MeshInterest, MeshLink
+from regraft.broker.core.mesh_roster import Rosters, TopicState
 from regraft.client.core import Acknowledged, Placed, Waits
 from regraft.model import BadInput
-from regraft.protocol.messages import ClientHello, Flood, Positions, Run, Update
+from regraft.protocol.messages import ClientHello, Flood, Known, Positions, Roster, Run, Update
 
 APART = "topic 'new' is not connected among a, c: no links lead from a to c over brokers that have it"
 
@@ -228,6 +228,29 @@ def test_k_minus_one_neighbours_may_be_away_when_a_topic_is_joined_and_one_less_
         interest.heard(link, Update(subscriptions=[("new", "1")], all_subscriptions=True))
         interest.hear_positions(link, Positions([("new", interest.own["new"].mark)]))
     assert interest.newly_ready(1.0) == (["new"] if ready else [])
+
+
+@pytest.mark.parametrize(
+    ("k", "aware", "members", "missing"),
+    [
+        (3, "bc", "", []),
+        (3, "b", "", ["c", "d", "e"]),
+        (2, "bc", "", ["d", "e"]),
+        (2, "bcd", "", []),
+        (2, "bcd", "e", ["e"]),
+        (9, "bc", "", []),
+        (9, "b", "", ["c", "d", "e"]),
+    ],
+)
+def test_fewer_than_k_and_less_than_half_may_not_know_our_roster(
+    k: int, aware: str, members: str, missing: list[str]
+) -> None:
+    rosters = Rosters("a", 1, {name: MeshLink(name) for name in "bcde"}, k)
+    for name in "bcde":
+        rosters.heard(Roster(name, 1, 0, sorted({*"abcde"} - {name}), [], []), name)
+    number = rosters.say({})
+    rosters.known(Known("a", number, [*aware]))
+    assert rosters.unaware(number, members) == missing
 
 
 def test_a_filter_that_is_withdrawn_waits_no_longer() -> None:
