@@ -189,14 +189,19 @@ def test_quiet_streams_are_forgotten_when_there_are_too_many() -> None:
     assert sum(map(len, broker.flooding.streams.by_topic.values())) == 90
 
 
-def test_a_client_that_is_back_gets_again_what_it_has_not_confirmed_though_it_filled_the_window() -> None:
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_client_that_is_back_gets_again_what_it_has_not_confirmed_though_it_filled_the_window(
+    noticed: bool,
+) -> None:
+    """`noticed`: the end of its earlier connection, before the new one."""
     broker = ready_broker(SOON)
     hello = ClientHello("w", [], [("s1", "topic = 'red'")], window=1)
     broker.received(3, [hello], 0.0)
     floods = [Flood("p#1/red", seq - 1, 0, [seq], [numbered(seq)], 0) for seq in (1, 2)]
     effects = broker.received(1, floods, 0.0)
     assert delivered([each for each in effects if isinstance(each, Send) and each.connection == 3]) == [1]
-    broker.closed(3, 1.0)
+    if noticed:
+        broker.closed(3, 1.0)
     assert delivered(broker.received(4, [hello], 2.0)) == [1]
     assert delivered(broker.received(4, [Confirm("p#1/red", [1, 1])], 3.0)) == [2]
 
