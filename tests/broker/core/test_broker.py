@@ -9,6 +9,7 @@ from regraft.protocol.messages import (
     VERSION,
     AnyMessage,
     Bye,
+    Claim,
     ClientHello,
     Confirm,
     LinkHello,
@@ -96,6 +97,19 @@ def test_a_session_is_stored_once_however_much_a_client_says_at_once() -> None:
     subscribes = [Subscribe(f"s{at}", f"x > {at}") for at in range(50)]
     said: list[AnyMessage] = [hello(), *subscribes, *[Withdraw("q")] * 50]
     assert len([effect for effect in broker.received(1, said, 0.0) if isinstance(effect, Store)]) == 1
+
+
+@pytest.mark.parametrize(("visit", "asks"), [(2, False), (3, True)])
+def test_other_brokers_are_asked_for_a_session_if_the_client_may_have_been_there_since(
+    visit: int, asks: bool
+) -> None:
+    broker = Broker("b0", ["b1"])
+    broker.received(1, [LinkHello("b1", 1), Update(all_advertisements=True, all_subscriptions=True)], 0.0)
+    broker.received(2, [hello()], 0.0)
+    broker.closed(2, 1.0)
+    effects = broker.received(3, [ClientHello("c", [], [], visit, home="b0")], 2.0)
+    asked = [each for each in effects if isinstance(each, Send) and isinstance(each.message, Claim)]
+    assert [each.connection for each in asked] == ([1] if asks else [])
 
 
 def test_confirmations_of_what_was_never_sent_change_nothing() -> None:

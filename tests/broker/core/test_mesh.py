@@ -10,7 +10,7 @@ from regraft.broker.core.mesh_streams import topics_of
 from regraft.client.core import Acknowledged, Client, Delivered, Happening, Placed, Rejected
 from regraft.filters import parse
 from regraft.protocol import events
-from regraft.protocol.messages import AnyMessage, Flood, LinkHello, Received, Update
+from regraft.protocol.messages import AnyMessage, Flood, LinkHello, Received, Run, Update
 from regraft.wire.frames import HEADER
 from regraft.wire.numbered import Wire
 
@@ -241,6 +241,21 @@ def test_the_end_of_a_session_leaves_what_other_clients_have_open() -> None:
     assert [(each.seqs, each.floor) for each in floods if each.stream == "p#1/red"] == [([1, 2], 1)]
     assert wires.saw("p", Acknowledged)[-1] == Acknowledged(2)
     assert wires.brokers["a"].sessions.publishing.floor("q#1/red") == 0
+
+
+def test_what_a_client_publishes_again_is_observed_once() -> None:
+    wires = ring(MeshSettings(patience=0.0, observe=True))
+    wires.cut("a", "b")
+    wires.cut("a", "d")
+    wires.publish("p", "red", 1)
+    wires.cut("p", "a")
+    wires.clients["p"].closed()
+    wires.join("p", "a")
+    wires.publish("p", "red", 2)
+    facts = [fact.run.seqs for fact in wires.brokers["a"].flooding.facts if fact.kind == "publication"]
+    assert facts == [[1], [2]]
+    sent = [message.seqs for _, to, message in wires.carried if to == "a" and isinstance(message, Run)]
+    assert len(sent) == 3, "the first came twice"
 
 
 def talk(broker: MeshBroker, *messages: AnyMessage) -> list[AnyMessage]:

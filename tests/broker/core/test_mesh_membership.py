@@ -253,6 +253,13 @@ def test_fewer_than_k_and_less_than_half_may_not_know_our_roster(
     assert rosters.unaware(number, members) == missing
 
 
+def test_only_a_roster_with_a_higher_number_is_news() -> None:
+    rosters = Rosters("a", 1, {"b": MeshLink("b")}, 2)
+    news = [rosters.heard(Roster("b", number, 0, ["a"], [], []), "b") for number in (2, 2, 1, 3)]
+    assert news == [True, False, False, True]
+    assert not rosters.heard(Roster("a", 10**9, 0, ["b"], [], []), "b"), "it is our own, of an earlier life"
+
+
 def test_a_filter_that_is_withdrawn_waits_no_longer() -> None:
     wires = Wires(*RING)
     subscriber(wires, "a")
