@@ -103,9 +103,9 @@ class Warm:
             exchange(pairs)
             resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
             items = [self._session.items[each.number] for each in chosen]
-            for each, item, after in zip(chosen, items, [*items[1:], None], strict=True):
+            for at, each in enumerate(chosen):
                 _limit(3 * each.seconds + SLACK_SECONDS)
-                self._run(item, after)
+                self._run(items[at], items[at + 1] if at + 1 < len(items) else None)
                 if self._session.testsfailed:
                     return FOUND
             return LIVES

@@ -136,3 +136,22 @@ def test_a_client_that_never_settles_does_not_hold_up_the_others() -> None:
     broker = Broker("b0", [], BrokerSettings(settle_seconds=5.0))
     broker.received(1, [ClientHello("p", [("a1", "TRUE")], [], 1)], 0.0)
     assert refusals(broker.tick(6.0)) == ["hello: not followed in time by what was unconfirmed, and Settled"]
+
+
+def test_what_is_left_of_an_earlier_visit_is_not_sent_to_where_the_publisher_is_now() -> None:
+    """The brokers there get it from the publisher, who sends it again."""
+    broker = Broker("b0", ["x", "y"])
+    for connection, name in ((1, "x"), (2, "y")):
+        filters = {"advertisements": [(f"{name}/q/a1", "TRUE")], "subscriptions": [(f"{name}/s/s1", "TRUE")]}
+        all_of_it = Update(**filters, all_advertisements=True, all_subscriptions=True)  # type: ignore[arg-type]
+        broker.received(connection, [LinkHello(name, 1), all_of_it, Settled()], 0.0)
+
+    def sent(connection: int, seq: int, visit: int) -> list[tuple[int, list[int]]]:
+        run = Run("p#1", [seq], [events.encode(events.Event({}))], 0, visit)
+        effects = broker.received(connection, [run], 1.0)
+        sends = [each for each in effects if isinstance(each, Send)]
+        return [(each.connection, each.message.seqs) for each in sends if isinstance(each.message, Run)]
+
+    assert sent(1, 1, visit=1) == [(2, [1])]
+    assert sent(2, 3, visit=2) == [(1, [3])]
+    assert sent(1, 2, visit=1) == []

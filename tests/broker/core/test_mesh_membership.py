@@ -9,7 +9,7 @@ from tests.diagrams import assert_drawn
 
 from regraft.broker.core import mesh_membership
 from regraft.broker.core.change import Change
-from regraft.broker.core.effects import Store
+from regraft.broker.core.effects import Report, Store
 from regraft.broker.core.mesh import MeshBroker, MeshSettings
 from regraft.broker.core.mesh_connected import is_connected
 from regraft.broker.core.mesh_interest import MeshInterest, MeshLink
@@ -202,6 +202,20 @@ def test_a_link_has_come_when_it_is_connected_and_is_gone_at_once() -> None:
     assert a.stages() == {}
 
 
+def test_a_change_of_links_that_is_aborted_leaves_them_and_makes_way_for_another() -> None:
+    a = Wires(("a", "b"), ("b", "c")).brokers["a"]
+    a.prepare(Change("1", "link", ("a", "c")))
+    with pytest.raises(BadInput, match="another change concerns the same link"):
+        a.prepare(Change("2", "link", ("a", "c")))
+    assert Report("1", "aborted") in a.abort("1")
+    assert (a.stages(), set(a.interest.links)) == ({}, {"b"})
+    assert Report("2", "ready") in a.prepare(Change("2", "link", ("a", "c")))
+    a.commit("2")
+    assert (a.stages(), set(a.interest.links)) == ({"2": "committed"}, {"b", "c"})
+    with pytest.raises(BadInput, match="is being carried out and cannot be aborted any more"):
+        a.abort("2")
+
+
 def test_topics_on_which_a_client_has_published_are_the_brokers_after_a_restart_too() -> None:
     """The client's advertisement names none."""
     wires = Wires(*RING)
@@ -216,12 +230,21 @@ def test_topics_on_which_a_client_has_published_are_the_brokers_after_a_restart_
 
 
 @pytest.mark.parametrize(
-    ("restored", "heard", "ready"), [(False, 1, False), (False, 2, True), (True, 2, False), (True, 3, True)]
+    ("k", "restored", "heard", "ready"),
+    [
+        (2, False, 1, False),
+        (2, False, 2, True),
+        (2, True, 2, False),
+        (2, True, 3, True),
+        (3, False, 1, True),
+        (3, True, 1, False),
+        (3, True, 2, True),
+    ],
 )
 def test_k_minus_one_neighbours_may_be_away_when_a_topic_is_joined_and_one_less_after_a_restart(
-    restored: bool, heard: int, ready: bool
+    k: int, restored: bool, heard: int, ready: bool
 ) -> None:
-    interest = MeshInterest("bcd", 2, 0.0)
+    interest = MeshInterest("bcd", k, 0.0)
     interest.join("new", restored)
     for link in [*interest.links.values()][:heard]:
         link.connection = 1
@@ -251,6 +274,18 @@ def test_fewer_than_k_and_less_than_half_may_not_know_our_roster(
     number = rosters.say({})
     rosters.known(Known("a", number, [*aware]))
     assert rosters.unaware(number, members) == missing
+
+
+def test_a_broker_that_has_not_heard_of_all_others_does_not_say_what_it_knows() -> None:
+    """It has forgotten what it said before a restart: an earlier answer may have been taken for its word."""
+    link = MeshLink("b")
+    rosters = Rosters("a", 1, {"b": link}, 2)
+    rosters.heard(Roster("b", 5, 0, ["a", "c"], [], []), "b")
+    link.told_all = True
+    assert (rosters.take_known(), rosters.informed, rosters.unknown()) == ([], False, ["c"])
+    rosters.heard(Roster("c", 7, 0, ["b"], [], []), "b")
+    assert rosters.take_known() == [("b", Known("b", 5, ["a"])), ("b", Known("c", 7, ["a"]))]
+    assert (rosters.take_known(), rosters.informed) == ([], True)
 
 
 def test_only_a_roster_with_a_higher_number_is_news() -> None:
