@@ -112,6 +112,20 @@ def test_other_brokers_are_asked_for_a_session_if_the_client_may_have_been_there
     assert [each.connection for each in asked] == ([1] if asks else [])
 
 
+def test_who_has_not_answered_is_asked_again_and_all_are_told_that_the_client_is_alive() -> None:
+    broker = Broker("b0", ["x", "y"])
+    for connection, name in ((1, "x"), (2, "y")):
+        broker.received(connection, [LinkHello(name, 1)], 0.0)
+
+    def asked(effects: list[Effect]) -> list[tuple[int, bool]]:
+        sends = [each for each in effects if isinstance(each, Send)]
+        return [(each.connection, each.message.answered) for each in sends if isinstance(each.message, Claim)]
+
+    assert asked(broker.received(3, [ClientHello("c", [], [], 3, home="x")], 0.0)) == [(1, False), (2, False)]
+    assert asked(broker.tick(0.9)) == []
+    assert asked(broker.tick(1.1)) == [(1, True), (2, True), (1, False), (2, False)]
+
+
 def test_confirmations_of_what_was_never_sent_change_nothing() -> None:
     broker = Broker("b0", [])
     broker.received(1, [hello()], 0.0)
