@@ -125,6 +125,23 @@ def test_a_broker_that_no_other_needs_leaves_a_topic_with_its_last_client() -> N
     assert all("b" not in each.rosters.members["new"] for each in wires.brokers.values())
 
 
+def test_nothing_is_kept_for_a_neighbour_that_leaves_a_topic_while_it_is_away() -> None:
+    """Others say that it has the topic, and that it has left it."""
+    wires = Wires(*RING)
+    wires.cut("a", "b")
+    for name in "acdb":
+        subscriber(wires, name)
+    publisher(wires, "a")
+    wires.publish("pa", "new", 1)
+    kept = wires.brokers["a"].flooding.streams
+    assert wires.received("sb") == [b"1"]
+    assert kept.bytes > 0
+    client = wires.clients["sb"]
+    client.withdraw(next(iter(client.subscriptions)))
+    wires.say("sb")
+    assert kept.bytes == 0
+
+
 def test_a_filter_that_takes_the_place_of_another_is_in_place_at_once() -> None:
     wires = Wires(*RING)
     subscriber(wires, "a")
