@@ -169,3 +169,20 @@ def test_what_is_left_of_an_earlier_visit_is_not_sent_to_where_the_publisher_is_
     assert sent(1, 1, visit=1) == [(2, [1])]
     assert sent(2, 3, visit=2) == [(1, [3])]
     assert sent(1, 2, visit=1) == []
+
+
+def test_what_is_observed_is_what_was_published_carried_and_delivered() -> None:
+    broker = Broker("b0", ["x"], BrokerSettings(observe=True))
+    wanted = Update(subscriptions=[("x/s/s1", "TRUE")], all_advertisements=True, all_subscriptions=True)
+    broker.received(1, [LinkHello("x", 1), wanted, Settled()], 0.0)
+    broker.received(2, [ClientHello("p", [("a1", "TRUE")], [], 1), Settled()], 0.0)
+    broker.received(3, [ClientHello("s", [], [("s1", "TRUE")], 1), Settled()], 0.0)
+    broker.received(1, [Update(placed_advertisements=["b0/p/a1"], placed_subscriptions=["b0/s/s1"])], 0.0)
+    broker.received(2, [Run("p#1", [1], [events.encode(events.Event({}))], 0, 1)], 1.0)
+    broker.received(3, [Confirm("p#1", [1, 1])], 2.0)
+    facts = [(fact.kind, fact.source, fact.to, fact.under) for fact in broker.forwarding.facts]
+    assert facts == [
+        ("publication", "@p", "", None),
+        ("hop", "@p", "x", None),
+        ("delivery", "@p", "@s", None),
+    ]

@@ -243,6 +243,19 @@ def test_the_end_of_a_session_leaves_what_other_clients_have_open() -> None:
     assert wires.brokers["a"].sessions.publishing.floor("q#1/red") == 0
 
 
+def test_what_is_observed_is_what_was_published_carried_and_delivered() -> None:
+    wires = ring(MeshSettings(patience=0.0, observe=True))
+    wires.publish("p", "red", 1, 2)
+    told: dict[str, list[tuple[str, str, int]]] = {"publication": [], "hop": [], "delivery": []}
+    for name, broker in wires.brokers.items():
+        for fact in broker.flooding.facts:
+            told[fact.kind] += [(name, fact.to, seq) for seq in fact.run.seqs]
+    floods = [(who, to, each.seqs) for who, to, each in wires.carried if isinstance(each, Flood)]
+    assert sorted(told["hop"]) == sorted((who, to, seq) for who, to, seqs in floods for seq in seqs)
+    assert told["publication"] == [("a", "", 1), ("a", "", 2)]
+    assert sorted(told["delivery"]) == [(name, f"@s{name}", seq) for name in "abcd" for seq in (1, 2)]
+
+
 def test_what_a_client_publishes_again_is_observed_once() -> None:
     wires = ring(MeshSettings(patience=0.0, observe=True))
     wires.cut("a", "b")
