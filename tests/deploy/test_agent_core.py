@@ -134,9 +134,10 @@ def replace_stages(seen: AgentView) -> AgentView:
 
 def test_another_brokers_action_and_one_that_cannot_be_read_are_none_of_ours() -> None:
     assert Agent("z").react(view({}, {}), 0.0) == []
-    seen = view({}, {})
-    seen.actions = {}
-    assert Agent("i").react(seen, 0.0) == []
+    for known in ([], [ID]):
+        seen = view(dict.fromkeys(known, P), {})
+        seen.actions = {}
+        assert Agent("i").react(seen, 0.0) == []
 
 
 def test_a_stage_is_reported_with_the_time_since_the_action_was_first_seen() -> None:

@@ -132,7 +132,27 @@ def test_nothing_begins_in_a_run_that_was_stopped_meanwhile() -> None:
     assert Same(LAYOUT.plan, 5) in transaction
 
 
+@pytest.mark.parametrize(("before", "after"), [(0.0, 100.0), (90.0, 90.0)])
+def test_an_action_began_when_its_first_attempt_did(before: float, after: float) -> None:
+    (transaction,) = decided(view(doing(LEFT, begun=before)))
+    assert [put.record.begun for put in records(transaction, Doing)] == [after]  # type: ignore[attr-defined]
+
+
 # Ending
+
+
+def test_what_a_broker_is_told_of_other_actions_stays_when_one_is_over() -> None:
+    over, other = (
+        doing(LEFT, state=ActionState.COMMITTED),
+        doing(RIGHT, state=ActionState.PREPARING, number=2),
+    )
+    seen = view(over, other, statuses=reported(Reported.DONE, over.change.id))
+    one, two = seen.actions
+    both = Command(actions=(one, two), begun={one: over, two: other})
+    seen.commands = {**seen.commands, "c": KnownRecord(both, 3)}
+    (transaction,) = decided(seen)
+    told = {put.path: put.record for put in records(transaction, Command)}
+    assert told[LAYOUT.command("c")] == Command(actions=(two,), begun={two: other})
 
 
 def test_a_change_is_over_when_all_report_done() -> None:

@@ -125,6 +125,17 @@ def test_where_messages_go_silence_before_the_loss_counts_but_no_more_than_the_t
         assert suspect.waited == pytest.approx(0.25 - first)
 
 
+def test_a_connection_that_is_there_again_is_a_sign_of_life() -> None:
+    detector = watching()
+    detector.busy("b", True)
+    detector.lost("b", 0.0)
+    detector.tick(1.0)
+    detector.back("b", 2.0)
+    detector.lost("b", 2.01)
+    assert not [each for each in detector.tick(2.0299) if isinstance(each, Suspect)]
+    assert [each for each in detector.tick(2.0301) if isinstance(each, Suspect)]
+
+
 def test_a_sign_of_life_puts_the_next_question_off_and_answers_none() -> None:
     detector = watching()
     detector.tick(0.0)
@@ -226,6 +237,13 @@ def test_time_in_which_this_process_did_not_run_is_given_to_connected_peers() ->
     short.tick(0.0)
     effects = short.tick(0.03 + 0.015)  # half a timer late: that may happen, and counts
     assert [each.peer for each in effects if isinstance(each, Suspect)] == ["b"]
+    for late, suspects in ((0.0149, ["b"]), (0.0151, [])):
+        busy = watching()
+        busy.busy("b", True)
+        busy.tick(0.0)
+        busy.tick(0.01)
+        effects = busy.tick(0.02 + late)  # a question was due
+        assert [each.peer for each in effects if isinstance(each, Suspect)] == suspects
 
 
 def test_a_peer_is_watched_once_and_forgotten_whole() -> None:

@@ -44,7 +44,19 @@ def test_a_slot_is_shown_as_it_is_written() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "1-5", "25:00-26:00", "24:30-05:00", "24:00-05:00", "01:00-01:00", "Xyz 01:00-02:00", "01:70-02:00"],
+    [
+        "",
+        "1-5",
+        "25:00-26:00",
+        "24:30-05:00",
+        "24:00-05:00",
+        "01:00-01:00",
+        "Xyz 01:00-02:00",
+        "01:70-02:00",
+        "00:00-24:01",
+        "01:60-02:00",
+        "01:00-02:60",
+    ],
 )
 def test_a_text_that_is_not_a_slot_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="UTC"):

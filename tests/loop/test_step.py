@@ -418,6 +418,8 @@ def test_healing_that_has_not_begun_when_the_loop_is_told_to_observe_is_not_done
     )
     loop.give(stop)
     assert (loop.asked(c.AnswerIntents).intents, loop.asked(c.AnswerIntents).done) == (("i1",), False)
+    why = "the loop only observes" if how == "observe" else "the loop is paused"
+    assert ("healing", f"delete b3: not done, {why}") in loop.said
     if not planning:
         loop.deployed("stopped")
     assert (loop.state.phase, loop.state.wanted, loop.state.repairing) == ("waiting", (), ())

@@ -129,6 +129,16 @@ def test_only_what_can_be_tried_by_using_it_is_lifted() -> None:
     assert [each.part for each in loop.state.failing] == ["measure", "disk"]
 
 
+def test_while_no_plan_can_be_made_windows_are_measured_and_nothing_is_planned() -> None:
+    loop = Driven(back_off_seconds=500.0)
+    _trouble(loop, "plan")
+    loop.window()
+    loop.design(0.3)
+    loop.window(candidate=compared(0.3), candidate_saved=1500.0)
+    loop.window(candidate=compared(0.3), candidate_saved=1500.0)
+    assert loop.to_plan is None
+
+
 def test_what_a_change_gained_is_told_by_the_first_whole_window_after_it() -> None:
     loop = Driven("automatic", cool_down_seconds=30.0)
     loop.proposal(gain=0.3)

@@ -57,5 +57,5 @@ def _shifted(topology: Topology, broker: str, neighbour: str, to: str) -> Topolo
     if new in topology.by_ends:
         return topology
     if old not in topology.by_ends:
-        return Infeasible(f"there is no link {broker} - {neighbour}", proven=True)
+        return Infeasible(f"there is no link {broker} - {neighbour}")
     return changed(topology, (new,), (old,))

@@ -26,6 +26,7 @@ def remains(
         yield from _client(client, checker)
     for broker in by_id.values():
         yield from _kept(broker)
+        yield from _waiting(broker)
         yield from _advertisements(broker, by_id)
         for name, side in broker.tables.sides.items():
             yield from (
@@ -77,6 +78,13 @@ def _kept(broker: Broker) -> Iterator[str]:
     for link in broker.forwarding.links.values():
         if not (link.connection is not None and link.open and link.settled):
             yield f"the link {broker.id}–{link.name} is not open and settled"
+
+
+def _waiting(broker: Broker) -> Iterator[str]:
+    tables = broker.tables
+    for entry in (*tables.advertisements.values(), *tables.subscriptions.values()):
+        if strangers := entry.waiting - tables.sides.keys():
+            yield f"{broker.id}: {entry.id} waits for {sorted(strangers)}, which are no neighbours"
 
 
 def _advertisements(broker: Broker, brokers: dict[str, Broker]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from regraft.protocol.messages import (
     VERSION,
     AnyMessage,
     Bye,
+    Claim,
     ClientHello,
     Confirm,
     LinkHello,
@@ -73,6 +74,10 @@ def test_nothing_is_heard_after_a_fault(core: type[Broker] | type[MeshBroker]) -
             [hello(), Run("c#1", [2, 1], [b"", b""], 0)],
             "run: numbers must ascend from 1, one for each event, and at least one",
         ),
+        (
+            [hello(), Run("c#1", [1, 2], [bytes(events.EVENT_BYTES), bytes(events.EVENT_BYTES + 1)], 0)],
+            f"run: an event may have {events.EVENT_BYTES} bytes, one is longer",
+        ),
     ],
 )
 def test_what_breaks_a_rule_is_refused_with_the_rule(said: list[AnyMessage], reason: str) -> None:
@@ -92,6 +97,33 @@ def test_a_session_is_stored_once_however_much_a_client_says_at_once() -> None:
     subscribes = [Subscribe(f"s{at}", f"x > {at}") for at in range(50)]
     said: list[AnyMessage] = [hello(), *subscribes, *[Withdraw("q")] * 50]
     assert len([effect for effect in broker.received(1, said, 0.0) if isinstance(effect, Store)]) == 1
+
+
+@pytest.mark.parametrize(("visit", "asks"), [(2, False), (3, True)])
+def test_other_brokers_are_asked_for_a_session_if_the_client_may_have_been_there_since(
+    visit: int, asks: bool
+) -> None:
+    broker = Broker("b0", ["b1"])
+    broker.received(1, [LinkHello("b1", 1), Update(all_advertisements=True, all_subscriptions=True)], 0.0)
+    broker.received(2, [hello()], 0.0)
+    broker.closed(2, 1.0)
+    effects = broker.received(3, [ClientHello("c", [], [], visit, home="b0")], 2.0)
+    asked = [each for each in effects if isinstance(each, Send) and isinstance(each.message, Claim)]
+    assert [each.connection for each in asked] == ([1] if asks else [])
+
+
+def test_who_has_not_answered_is_asked_again_and_all_are_told_that_the_client_is_alive() -> None:
+    broker = Broker("b0", ["x", "y"])
+    for connection, name in ((1, "x"), (2, "y")):
+        broker.received(connection, [LinkHello(name, 1)], 0.0)
+
+    def asked(effects: list[Effect]) -> list[tuple[int, bool]]:
+        sends = [each for each in effects if isinstance(each, Send)]
+        return [(each.connection, each.message.answered) for each in sends if isinstance(each.message, Claim)]
+
+    assert asked(broker.received(3, [ClientHello("c", [], [], 3, home="x")], 0.0)) == [(1, False), (2, False)]
+    assert asked(broker.tick(0.9)) == []
+    assert asked(broker.tick(1.1)) == [(1, True), (2, True), (1, False), (2, False)]
 
 
 def test_confirmations_of_what_was_never_sent_change_nothing() -> None:
@@ -118,3 +150,39 @@ def test_a_client_that_never_settles_does_not_hold_up_the_others() -> None:
     broker = Broker("b0", [], BrokerSettings(settle_seconds=5.0))
     broker.received(1, [ClientHello("p", [("a1", "TRUE")], [], 1)], 0.0)
     assert refusals(broker.tick(6.0)) == ["hello: not followed in time by what was unconfirmed, and Settled"]
+
+
+def test_what_is_left_of_an_earlier_visit_is_not_sent_to_where_the_publisher_is_now() -> None:
+    """The brokers there get it from the publisher, who sends it again."""
+    broker = Broker("b0", ["x", "y"])
+    for connection, name in ((1, "x"), (2, "y")):
+        filters = {"advertisements": [(f"{name}/q/a1", "TRUE")], "subscriptions": [(f"{name}/s/s1", "TRUE")]}
+        all_of_it = Update(**filters, all_advertisements=True, all_subscriptions=True)  # type: ignore[arg-type]
+        broker.received(connection, [LinkHello(name, 1), all_of_it, Settled()], 0.0)
+
+    def sent(connection: int, seq: int, visit: int) -> list[tuple[int, list[int]]]:
+        run = Run("p#1", [seq], [events.encode(events.Event({}))], 0, visit)
+        effects = broker.received(connection, [run], 1.0)
+        sends = [each for each in effects if isinstance(each, Send)]
+        return [(each.connection, each.message.seqs) for each in sends if isinstance(each.message, Run)]
+
+    assert sent(1, 1, visit=1) == [(2, [1])]
+    assert sent(2, 3, visit=2) == [(1, [3])]
+    assert sent(1, 2, visit=1) == []
+
+
+def test_what_is_observed_is_what_was_published_carried_and_delivered() -> None:
+    broker = Broker("b0", ["x"], BrokerSettings(observe=True))
+    wanted = Update(subscriptions=[("x/s/s1", "TRUE")], all_advertisements=True, all_subscriptions=True)
+    broker.received(1, [LinkHello("x", 1), wanted, Settled()], 0.0)
+    broker.received(2, [ClientHello("p", [("a1", "TRUE")], [], 1), Settled()], 0.0)
+    broker.received(3, [ClientHello("s", [], [("s1", "TRUE")], 1), Settled()], 0.0)
+    broker.received(1, [Update(placed_advertisements=["b0/p/a1"], placed_subscriptions=["b0/s/s1"])], 0.0)
+    broker.received(2, [Run("p#1", [1], [events.encode(events.Event({}))], 0, 1)], 1.0)
+    broker.received(3, [Confirm("p#1", [1, 1])], 2.0)
+    facts = [(fact.kind, fact.source, fact.to, fact.under) for fact in broker.forwarding.facts]
+    assert facts == [
+        ("publication", "@p", "", None),
+        ("hop", "@p", "x", None),
+        ("delivery", "@p", "@s", None),
+    ]

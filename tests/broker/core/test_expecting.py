@@ -25,6 +25,7 @@ def said(effects: Sequence[object]) -> list[object]:
 def test_a_hello_that_was_expected_is_answered_as_any_other(kind: type[Core]) -> None:
     plain, ahead = kind("b0", []), kind("b0", [])
     assert sum(1 for _ in ahead.sessions.expecting(hello(), 0.0)) == len(FILTERS)
+    assert len(ahead.sessions.all["@c"].subscriptions) == len(FILTERS)
     answers = []
     for core in (plain, ahead):
         effects = core.received(1, [hello(), Settled()], 0.0)

@@ -10,7 +10,7 @@ from regraft.broker.core.mesh_streams import topics_of
 from regraft.client.core import Acknowledged, Client, Delivered, Happening, Placed, Rejected
 from regraft.filters import parse
 from regraft.protocol import events
-from regraft.protocol.messages import AnyMessage, Flood, LinkHello, Received, Update
+from regraft.protocol.messages import AnyMessage, Flood, LinkHello, Received, Run, Update
 from regraft.wire.frames import HEADER
 from regraft.wire.numbered import Wire
 
@@ -222,6 +222,53 @@ def test_without_k_copies_nothing_is_acknowledged() -> None:
     assert not wires.saw("p", Acknowledged)
     wires.join("a", "d")
     assert wires.saw("p", Acknowledged) == [Acknowledged(1)]
+
+
+def test_the_end_of_a_session_leaves_what_other_clients_have_open() -> None:
+    """A copy says from which number on its publisher waits: what is lower need not be waited for."""
+    wires = ring()
+    wires.client("q", "a").advertise("topic = 'red'")
+    wires.say("q")
+    wires.publish("q", "red", 1)
+    wires.cut("a", "b")
+    wires.cut("a", "d")
+    wires.publish("p", "red", 1)
+    wires.clients["q"].leave()
+    wires.say("q")
+    wires.publish("p", "red", 2)
+    wires.join("a", "d")
+    floods = [message for who, _, message in wires.carried if who == "a" and isinstance(message, Flood)]
+    assert [(each.seqs, each.floor) for each in floods if each.stream == "p#1/red"] == [([1, 2], 1)]
+    assert wires.saw("p", Acknowledged)[-1] == Acknowledged(2)
+    assert wires.brokers["a"].sessions.publishing.floor("q#1/red") == 0
+
+
+def test_what_is_observed_is_what_was_published_carried_and_delivered() -> None:
+    wires = ring(MeshSettings(patience=0.0, observe=True))
+    wires.publish("p", "red", 1, 2)
+    told: dict[str, list[tuple[str, str, int]]] = {"publication": [], "hop": [], "delivery": []}
+    for name, broker in wires.brokers.items():
+        for fact in broker.flooding.facts:
+            told[fact.kind] += [(name, fact.to, seq) for seq in fact.run.seqs]
+    floods = [(who, to, each.seqs) for who, to, each in wires.carried if isinstance(each, Flood)]
+    assert sorted(told["hop"]) == sorted((who, to, seq) for who, to, seqs in floods for seq in seqs)
+    assert told["publication"] == [("a", "", 1), ("a", "", 2)]
+    assert sorted(told["delivery"]) == [(name, f"@s{name}", seq) for name in "abcd" for seq in (1, 2)]
+
+
+def test_what_a_client_publishes_again_is_observed_once() -> None:
+    wires = ring(MeshSettings(patience=0.0, observe=True))
+    wires.cut("a", "b")
+    wires.cut("a", "d")
+    wires.publish("p", "red", 1)
+    wires.cut("p", "a")
+    wires.clients["p"].closed()
+    wires.join("p", "a")
+    wires.publish("p", "red", 2)
+    facts = [fact.run.seqs for fact in wires.brokers["a"].flooding.facts if fact.kind == "publication"]
+    assert facts == [[1], [2]]
+    sent = [message.seqs for _, to, message in wires.carried if to == "a" and isinstance(message, Run)]
+    assert len(sent) == 3, "the first came twice"
 
 
 def talk(broker: MeshBroker, *messages: AnyMessage) -> list[AnyMessage]:

@@ -189,6 +189,23 @@ def test_quiet_streams_are_forgotten_when_there_are_too_many() -> None:
     assert sum(map(len, broker.flooding.streams.by_topic.values())) == 90
 
 
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_client_that_is_back_gets_again_what_it_has_not_confirmed_though_it_filled_the_window(
+    noticed: bool,
+) -> None:
+    """`noticed`: the end of its earlier connection, before the new one."""
+    broker = ready_broker(SOON)
+    hello = ClientHello("w", [], [("s1", "topic = 'red'")], window=1)
+    broker.received(3, [hello], 0.0)
+    floods = [Flood("p#1/red", seq - 1, 0, [seq], [numbered(seq)], 0) for seq in (1, 2)]
+    effects = broker.received(1, floods, 0.0)
+    assert delivered([each for each in effects if isinstance(each, Send) and each.connection == 3]) == [1]
+    if noticed:
+        broker.closed(3, 1.0)
+    assert delivered(broker.received(4, [hello], 2.0)) == [1]
+    assert delivered(broker.received(4, [Confirm("p#1/red", [1, 1])], 3.0)) == [2]
+
+
 def test_a_stream_of_which_something_is_kept_is_not_forgotten() -> None:
     broker = ready_broker(MeshSettings(patience=0.0, streams=10, idle_seconds=5.0))
     broker.received(1, [Flood("kept#1/red", 0, 0, [1], [EVENT], 0)], 0.0)
@@ -237,6 +254,19 @@ def test_long_positions_go_in_parts_and_are_believed_when_the_last_has_come() ->
     other.received(1, [answers[-1]], 0.0)
     assert {stream.position for stream in other.flooding.streams.on("red")} == {5}
     assert len(other.flooding.streams.by_name) == 20_000
+
+
+def test_positions_on_several_topics_go_together_as_far_as_they_fit() -> None:
+    broker = ready_broker(SOON)
+    for topic, streams in (("x", 1), ("green", 6000), ("blue", 6000), ("y", 1)):
+        broker.received(2, [Subscribe(f"s-{topic}", f"topic = '{topic}'")], 0.0)
+        here = Positions([(topic, broker.interest.own[topic].mark)])
+        broker.received(1, [Update(subscriptions=[(topic, "1")]), here], 0.0)
+        for number in range(streams):
+            broker.flooding.streams.open(f"client-{number}#1/{topic}", 5)
+    answers = broker.positions.answers(broker.interest.links["a"], ["x", "green", "blue", "y"])
+    assert [[name for name, _ in answer.topics] for answer in answers] == [["x", "green"], ["blue", "y"]]
+    assert all(len(Wire().frame([answer])) < MOST_BYTES for answer in answers)
 
 
 def test_what_goes_on_without_a_predecessor_comes_after_what_is_there() -> None:

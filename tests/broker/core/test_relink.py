@@ -3,6 +3,7 @@ tables end up as if the overlay had always been like this; an abort leaves every
 """
 
 from collections.abc import Callable, Iterable
+from itertools import count
 from random import Random
 from typing import TypeAlias
 
@@ -19,9 +20,10 @@ from tests.broker.core.overlay import (
     subscriber,
 )
 
-from regraft.broker.core import Broker, Change, Effect, Hangup, shift
+from regraft.broker.core import Broker, Change, Effect, Hangup, Send, shift
 from regraft.model import BadInput
 from regraft.protocol import events
+from regraft.protocol.messages import ClientHello, Welcome
 
 FILTERS = ["x > 2", "x > 5", "x <= 3", "TRUE", "x > 1 AND x < 7", "k = 'a'"]
 
@@ -381,6 +383,28 @@ def test_a_broker_that_forgot_the_subtree_waits_until_its_new_neighbour_counts_i
     assert {(name, "c0", "done") for name in "ijk"} <= set(overlay.reports)
 
 
+def test_only_a_broker_in_the_overlay_serves_clients_also_after_a_restart() -> None:
+    overlay = Overlay([("a", "b"), ("b", "c")], 0)
+
+    connections = count(1000)
+
+    def served(broker: Broker) -> bool:
+        effects = broker.received(next(connections), [ClientHello("s", [], [], 1)], 0.0)
+        return any(isinstance(each, Send) and isinstance(each.message, Welcome) for each in effects)
+
+    for operation, after in (("detach", False), ("append", True)):
+        change = Change(operation, operation, ("c", "b"))
+        for name in "bc":
+            overlay.do(name, overlay.brokers[name].prepare(change))
+        overlay.run()
+        for name in "bc":
+            overlay.do(name, overlay.brokers[name].commit(change.id))
+        overlay.run()
+        again = Broker("c", ["b"], life=2, stored=overlay.stored["c"])
+        assert [served(broker) for broker in (overlay.brokers["c"], again)] == [after, after]
+    assert served(overlay.brokers["b"])
+
+
 def test_a_change_that_does_not_fit_the_links_is_refused() -> None:
     overlay = Overlay([("a", "b"), ("b", "c")], 0)
     for name, change in (
@@ -401,3 +425,12 @@ def test_a_change_that_is_not_ready_can_not_be_committed() -> None:
     overlay.do("a", overlay.brokers["a"].prepare(shift("c1", "a", "b", "c")))
     with pytest.raises(BadInput, match="not ready"):
         overlay.brokers["a"].commit("c1")
+
+
+def test_a_change_that_is_being_carried_out_can_not_be_aborted() -> None:
+    overlay = Overlay([("a", "b"), ("b", "c")], 0)
+    overlay.change(shift("c1", "a", "b", "c"))
+    overlay.run()
+    overlay.brokers["a"].commit("c1")
+    with pytest.raises(BadInput, match="is being carried out and cannot be aborted any more"):
+        overlay.brokers["a"].abort("c1")

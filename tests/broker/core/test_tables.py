@@ -1,8 +1,16 @@
 """What neighbours are told, beside what the simulations of brokers show of it."""
 
+from collections.abc import Callable
+
+import pytest
+
 from regraft.broker.core.sides import Side
 from regraft.broker.core.tables import Tables
+from regraft.filters import parse
 from regraft.protocol.messages import Update
+
+ALL = Update(advertisements=[("k/p/1", "x > 0")], all_advertisements=True, all_subscriptions=True)
+RED = parse("x > 1")
 
 
 class Counted(dict[str, Side]):
@@ -56,3 +64,41 @@ def test_a_neighbour_that_is_removed_before_it_has_told_anything_holds_no_subscr
     update = tables.update("b2")
     assert update is not None
     assert update.placed_subscriptions == ["b1/s1/1"]
+
+
+CHANGES: dict[str, Callable[[Tables], object]] = {
+    "advertise": lambda tables: tables.advertise("j/p/1", RED, "@p"),
+    "advertise again": lambda tables: tables.advertise("k/p/1", parse("x > 0"), "k"),
+    "unadvertise": lambda tables: tables.unadvertise("k/p/1"),
+    "subscribe": lambda tables: tables.subscribe("j/t/1", RED, "@t"),
+    "subscribe again": lambda tables: tables.subscribe("j/s/1", RED, "@s"),
+    "unsubscribe": lambda tables: tables.unsubscribe("j/s/1"),
+    "heard": lambda tables: tables.heard("i", ALL),
+    "aware": lambda tables: tables.aware("i"),
+    "learn": lambda tables: tables.learn("i"),
+    "believe": lambda tables: tables.believe("i"),
+    "connected": lambda tables: tables.connected("k"),
+    "rename": lambda tables: tables.rename("k", "l"),
+    "add_side": lambda tables: tables.add_side("l"),
+    "take_over": lambda tables: tables.take_over("k", "i", {"k"}),
+    "veil": lambda tables: tables.veil("i", "k"),
+    "remove_side": lambda tables: tables.remove_side("k", successor="i"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_after_every_change_there_may_be_something_to_tell(change: Callable[[Tables], object]) -> None:
+    tables = Tables(["i", "k"])
+    tables.heard("k", ALL)
+    tables.subscribe("j/s/1", RED, "@s")
+    tables.has_news = False
+    change(tables)
+    assert tables.has_news
+
+
+def test_when_the_veil_is_lifted_there_may_be_something_to_tell() -> None:
+    tables = Tables(["i", "k"])
+    tables.veil("i", "k")
+    tables.has_news = False
+    tables.unveil("i")
+    assert tables.has_news

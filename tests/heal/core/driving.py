@@ -66,6 +66,8 @@ class Driven:
         self.answers = dict(answers or {})
         self.requests: list[Request[Any]] = []
         self.notes: list[str] = []
+        self.warnings: list[str] = []
+        """Those of the notes that are."""
         self.others: list[Effect] = []
         """The other effects."""
         self._said = said
@@ -112,6 +114,7 @@ class Driven:
                     self._said(effect.node, effect.message)
                 case Note():
                     self.notes.append(effect.text)
+                    self.warnings += [effect.text] if effect.warning else []
                 case Broken():
                     raise effect.fault
                 case _:

@@ -96,9 +96,18 @@ def test_a_dead_broker_gets_a_deputy_which_its_neighbours_are_told_of() -> None:
     ((node, here),) = leader.told
     assert isinstance(here, NewOwner)
     assert (node, here.broker, here.by, here.life) == ("b3", "b2", "b1", 2)
+    assert "b1: is the deputy of b2, life 2" in leader.driven.notes
     leader.driven.pass_time(1.0)
     assert leader.driven.asked(RemoveDeadDeployer) == [RemoveDeadDeployer(7)]
     assert leader.driven.asked(Retire) == []
+
+
+def test_a_deputy_serves_though_the_lease_of_a_dead_deployer_cannot_be_removed() -> None:
+    leader = Leader()
+    leader.driven.answers[RemoveDeadDeployer] = RegraftError("ZooKeeper is away")
+    assert leader.carry_out(Delete(broker="b2"), crash=True) == ""
+    leader.driven.pass_time(1.0)
+    assert leader.driven.warnings == [f"b1: {RemoveDeadDeployer(7)}: ZooKeeper is away"]
 
 
 def test_two_decisions_about_the_same_broker_make_one_deputy() -> None:
@@ -147,6 +156,7 @@ def test_a_living_broker_is_removed_if_the_overlay_may_lose_one_and_it_was_not_a
     assert leader.leaving == [], "it lives again"
     leader.driven.answers[Claim] = "that is the limit"
     assert leader.carry_out(Delete(broker="b2"), crash=False) == "that is the limit"
+    assert (leader.leaving, leader.driven.asked(Retire)) == ([], [])
     leader.driven.answers[Claim] = ""
     assert leader.carry_out(Delete(broker="b2"), crash=False) == ""
     assert (leader.leaving, leader.driven.asked(Retire)) == (["b2"], [Retire("b2")])

@@ -1,20 +1,24 @@
 """The event checker: when a node asks for a grant, and when it does not."""
 
+from itertools import pairwise
 from typing import Any
 
-from tests.heal.core.driving import CRASH, GRANT, RULES, Driven, b1, owner
+import pytest
+from msgspec.structs import replace
+from tests.heal.core.driving import ANSWER_SECONDS, CRASH, GRANT, LINE, RULES, Driven, b1, owner
 
 from regraft.heal.core.checking import EARLY_SECONDS, Checking
 from regraft.heal.core.judging import Judging
 from regraft.heal.core.recording import Recording
-from regraft.heal.core.requests import AskGrant, Examine, FindOwner, ReadComponents, Release
+from regraft.heal.core.requests import AskGrant, Examine, FindOwner, ReadComponents, Release, WriteBroker
 from regraft.heal.core.states import WishState
 from regraft.heal.core.tasks import Request
 from regraft.heal.core.watching import WatchCallbacks, Watching
 from regraft.heal.database.client import DatabasesAway
 from regraft.heal.detection import Evidence, Suspect
-from regraft.heal.grant import Denied
+from regraft.heal.grant import Denied, Member
 from regraft.heal.rules import PAPER_RULES, check, parse
+from regraft.heal.wire.messages import Cause, Message
 from regraft.model.facts import Event, Load
 
 GONE = Suspect("b2", Evidence.REFUSED, 0.03)
@@ -48,7 +52,8 @@ class Checker:
             FindOwner: owner(),
             ReadComponents: {},
         }
-        self.driven = Driven(known, answers)
+        self.told: list[tuple[str, Message]] = []
+        self.driven = Driven(known, answers, lambda node, message: self.told.append((node, message)))
 
     @property
     def asked(self) -> list[tuple[str, str]]:
@@ -68,10 +73,36 @@ def test_the_group_is_asked_for_while_the_timer_runs_and_used_when_it_ends() -> 
     checker.checking.gone(GONE)
     checker.driven.pass_time(0.05)
     assert checker.begun == [GRANT.id]
+    said = "b1: b2 does not answer: its process is gone", f"b1: has the grant {GRANT.id} after 0.0 ms"
+    assert checker.driven.notes == [*said]
     (asked,) = checker.driven.asked(AskGrant)
     assert (asked.request.kind, asked.request.target, asked.request.asker) == ("delete", "b2", "b1")
     assert asked.request.suspects == ("b4",), "one that has a deputy cannot vote"
     assert checker.checking.wishes["delete", "b2"].machine.state is WishState.ELECTING
+
+
+def test_the_members_that_can_vote_are_told_the_cause_and_how_long_it_took() -> None:
+    checker = Checker()
+    checker.checking.gone(GONE)
+    checker.driven.pass_time(0.05)
+    what = "b2 does not answer: its process is gone"
+    cause = Cause(election=GRANT.id, cause=what, event=CRASH, timeout_ms=30.0, vote_ms=10.0)
+    assert checker.told == [(member, cause) for member in ("b0", "b3", "b4")]
+
+
+def test_what_is_refused_is_asked_for_again_ever_more_rarely() -> None:
+    checker = Checker()
+    times: list[float] = []
+
+    def refuse(request: object) -> Denied:
+        times.append(checker.known.now)
+        return Denied("another election is under way")
+
+    checker.driven.answers[AskGrant] = refuse
+    checker.checking.gone(GONE)
+    checker.driven.pass_time(12.0)
+    pauses = [later - earlier - ANSWER_SECONDS for earlier, later in pairwise(times)]
+    assert pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.0, 3.0])
 
 
 def test_a_grant_that_was_asked_for_too_early_is_given_back() -> None:
@@ -127,6 +158,31 @@ def test_a_crash_is_asked_about_until_it_is_done_and_the_grant_goes_back_if_too_
     asked = len(checker.asked)
     checker.driven.pass_time(30.0)
     assert (len(checker.asked), checker.checking.wishes) == (asked, {})
+
+
+def test_a_group_that_knows_this_node_in_another_life_is_given_back_and_the_record_put_right() -> None:
+    """Its members would ignore the votes of this one."""
+    checker = Checker()
+    members = tuple(Member(id, life=int(id == "b1")) for id in LINE.ids)
+    checker.driven.answers |= {AskGrant: replace(GRANT, members=members), WriteBroker: None}
+    checker.checking.gone(GONE)
+    checker.driven.pass_time(0.05)
+    assert (checker.begun, checker.released) == ([], [GRANT.id])
+    assert [each.record.id for each in checker.driven.asked(WriteBroker)] == ["b1"]
+    assert checker.driven.warnings == ["b1: the database knows of another life of ours"]
+    checker.driven.answers[AskGrant] = GRANT
+    checker.driven.pass_time(0.2)
+    assert checker.begun == [GRANT.id]
+
+
+def test_a_newcomer_is_asked_about_until_a_group_has_come_to_an_end() -> None:
+    checker = Checker()
+    checker.checking.join("b9")
+    checker.driven.pass_time(3.0)
+    assert len(checker.begun) == 2, "too few members of the first group have answered"
+    checker.checking.settled(GRANT.id)
+    checker.driven.pass_time(30.0)
+    assert (len(checker.begun), checker.checking.wishes) == (2, {})
 
 
 def test_a_group_whose_members_could_not_be_reached_is_followed_by_one_that_does_not_count_on_them() -> None:
@@ -226,6 +282,29 @@ def test_an_adaptation_for_an_overload_does_not_hide_a_failure() -> None:
     checker.driven.result(checker.checking.happened(FAILING))
     checker.driven.pass_time(0.05)
     assert [kind for kind, _ in checker.asked] == ["shift", "delete"]
+
+
+def test_for_a_while_the_same_event_causes_no_second_adaptation_unless_somebody_asks_for_it() -> None:
+    checker = Checker()
+    checker.known.rules = check(parse(RELIEVE), {})
+    overloaded = Event(name="brokerOverloaded", broker="b1")
+    asked = []
+    for until, by_somebody in ((8.0, False), (9.0, True), (19.0, False), (20.0, False)):
+        checker.driven.result(checker.checking.happened(overloaded, asked=by_somebody))
+        checker.driven.pass_time(0.5)
+        checker.checking.settled(GRANT.id)
+        checker.driven.pass_time(until - 0.5 - checker.known.now)
+        checker.driven.pass_time(0.5)
+        asked.append(len(checker.asked))
+    assert asked == [1, 2, 2, 3]
+
+
+def test_an_event_for_which_the_rules_ask_nothing_causes_no_adaptation() -> None:
+    checker = Checker()
+    unlikely = RELIEVE.replace("do database", "when 1 > 2; do database")
+    checker.known.rules = check(parse(unlikely), {})
+    checker.driven.result(checker.checking.happened(Event(name="brokerOverloaded", broker="b1")))
+    assert checker.asked == []
 
 
 def test_no_grant_is_asked_for_without_a_rule() -> None:

@@ -9,6 +9,7 @@ from tests.diagrams import assert_drawn
 from tests.heal.core.driving import GRANT, LINE, RULES, owner
 
 from regraft.heal.core import Healing, HealingSettings, LocalBroker, events
+from regraft.heal.core.acting import LATER_SECONDS
 from regraft.heal.core.effects import (
     DialBroker,
     Do,
@@ -19,6 +20,7 @@ from regraft.heal.core.effects import (
     Judged,
     KeepConnection,
     Left,
+    Note,
     Tell,
 )
 from regraft.heal.core.leading import LEADER_SECONDS
@@ -37,7 +39,7 @@ from regraft.heal.detection import Evidence
 from regraft.heal.election import Accepted, Decided, GroupInfo, NewLeader, Vote, decode, encode
 from regraft.heal.owner import Seen
 from regraft.heal.wire import messages as wire
-from regraft.model import Topology
+from regraft.model import RegraftError, Topology
 from regraft.model.facts import Event
 from regraft.model.intents import Delete
 
@@ -136,11 +138,32 @@ def test_a_broker_outside_asks_one_after_the_other_until_it_is_in_the_overlay() 
     assert Left() not in node.tell(events.TopologySeen(LINE)), "it is said once"
 
 
+def test_a_broker_has_joined_though_its_mark_of_being_out_of_service_cannot_be_removed() -> None:
+    node = Node("b9")
+    node.answer(WriteBroker)
+    ((beside, asked),) = told(node.effects, wire.AskJoin)
+    node.tell(events.Heard(beside, wire.Answer(number=asked.number, refused="")))
+    node.tell(events.TopologySeen(Topology.of([*LINE.by_ends, ("b4", "b9")])))
+    (number,) = (number for number, request in node.open.items() if isinstance(request, Reinstate))
+    assert node.tell(events.Failed(number, RegraftError("away"))) == [
+        Note("b9: the mark that it was out of service stays: away", warning=True),
+        Joined(),
+    ]
+
+
 def test_a_raised_event_is_judged_when_the_node_is_in_the_overlay() -> None:
     node = Node("b9")
     raised = events.Raised(4, Event(name="brokerRecovered", broker="b9"))
     assert Judged(4) not in node.tell(raised)
-    assert Judged(4) in node.tell(events.TopologySeen(Topology.of([*LINE.by_ends, ("b4", "b9")])))
+    effects = node.tell(events.TopologySeen(Topology.of([*LINE.by_ends, ("b4", "b9")])))
+    assert effects[-2:] == [Note("b9: brokerRecovered was raised"), Judged(4)]
+
+
+def test_a_broker_that_has_moved_is_dialled_where_it_is_now() -> None:
+    node = Node()
+    moved = events.OwnerSeen("b3", owner(2, by="b0"))
+    assert DialBroker("b3") in node.tell(moved)
+    assert node.tell(moved) == [], "that is known"
 
 
 def test_a_deputy_that_has_ended_does_not_answer() -> None:
@@ -195,19 +218,29 @@ def test_from_a_lost_connection_to_the_deputy() -> None:
         accepted = Accepted(election=GRANT.id, life=0, view=view)
         node.tell(events.Heard(member, wire.PackedBallot(data=encode(accepted))))
     assert any(isinstance(each, Decided) for _, each in _ballots(node.effects))
+    assert Note(f"b1: leads {GRANT.id}, view {view}: {proposed[0].decision}") in node.effects
     (stand_in,) = [each for each in node.open.values() if isinstance(each, StandIn)]
     assert stand_in.seen.basis == "what was seen"
+    _becomes_the_deputy(node)
+
+
+def _becomes_the_deputy(node: Node) -> None:
     effects = node.answer(StandIn, owner(2, by="b1"))
     assert DialBroker("b2") in effects
     assert KeepConnection("b3") in effects, "the neighbours of the deputy are ours now"
     far = Follow(frozenset(LINE.ids))
     assert far in effects, "the brokers around it are followed from now on"
     assert told(effects, wire.NewOwner) == [("b3", told(effects, wire.NewOwner)[0][1])]
+    node.wait(LATER_SECONDS / 4 - 0.001)
+    assert not [each for each in node.open.values() if isinstance(each, Release)], "neighbours are first"
     node.wait(0.2)
     (released,) = [each for each in node.open.values() if isinstance(each, Release)]
     assert released.adaptation is not None
     assert (released.adaptation.outcome, released.adaptation.leader) == ("done", "b1")
     assert released.adaptation.timeout_ms >= 30.0
+    node.wait(LATER_SECONDS)
+    (record,) = (each.record for each in node.open.values() if isinstance(each, WriteBroker))
+    assert (record.id, record.state, record.heir) == ("b2", "down", "b1"), "clients find it there"
 
 
 def test_a_broker_that_died_before_its_place_in_the_overlay_was_known_is_asked_about_when_it_is() -> None:
@@ -277,6 +310,57 @@ def test_the_leader_of_an_election_is_watched_until_it_is_done_or_for_a_while() 
         assert node.core.leading.leaders == []
 
 
+def _judging() -> Node:
+    """b0 is elected, and examines the broker."""
+    node = _member("b0")
+    for voter in ("b1", "b3"):
+        vote = Vote(election=GRANT.id, life=0, leader="b0", view=0, accepted=None)
+        node.tell(events.Heard(voter, wire.PackedBallot(data=encode(vote))))
+    return node
+
+
+def test_a_leader_that_judges_while_another_has_decided_proposes_nothing() -> None:
+    node = _judging()
+    decided = Decided(election=GRANT.id, leader="b3", view=2, decision=())
+    node.tell(events.Heard("b3", wire.PackedBallot(data=encode(decided))))
+    assert node.answer(Examine, Evidence.REFUSED) == []
+
+
+def test_a_leader_that_cannot_judge_says_so_and_proposes_nothing() -> None:
+    node = _judging()
+    (number,) = (number for number, request in node.open.items() if isinstance(request, Examine))
+    effects = node.tell(events.Failed(number, RegraftError("no route")))
+    assert effects == [Note(f"b0: {GRANT.id} cannot be judged: no route", warning=True)]
+
+
+def test_a_broker_that_answers_again_may_lead() -> None:
+    for back in (False, True):
+        node = Node()
+        node.connected("b0")
+        node.wait(0.001)
+        node.tell(events.Disconnected("b0"))
+        node.wait(1.0)
+        if back:
+            node.connected("b0")
+        group = encode(GroupInfo(election=GRANT.id, grant=GRANT))
+        effects = node.tell(events.Heard("b3", wire.PackedBallot(data=group)))
+        leaders = {each.leader for _, each in _ballots(effects) if isinstance(each, Vote)}
+        assert leaders == {"b0" if back else "b1"}
+
+
+def test_an_election_without_a_majority_is_warned_of() -> None:
+    node = _member("b0")
+    node.wait(10.1)
+    assert Note(f"b0: the election {GRANT.id}: no majority of 5 in 10 s", warning=True) in node.effects
+
+
+def _member(id: str) -> Node:
+    """A node that has been told of the group."""
+    node = Node(id)
+    node.tell(events.Heard("b1", wire.PackedBallot(data=encode(GroupInfo(election=GRANT.id, grant=GRANT)))))
+    return node
+
+
 def test_a_leader_with_nothing_to_do_need_not_be_watched() -> None:
     node = Node("b0")
     node.tell(events.Heard("b1", wire.PackedBallot(data=encode(GroupInfo(election=GRANT.id, grant=GRANT)))))
@@ -287,5 +371,7 @@ def test_a_leader_with_nothing_to_do_need_not_be_watched() -> None:
 
 def test_garbage_from_another_node_is_noted_and_changes_nothing() -> None:
     node = Node()
-    effects = node.tell(events.Heard("b0", wire.PackedBallot(data=b"garbage")))
-    assert [type(each).__name__ for each in effects] == ["Note"]
+    (note,) = node.tell(events.Heard("b0", wire.PackedBallot(data=b"garbage")))
+    assert isinstance(note, Note)
+    assert note.warning
+    assert note.text.startswith("b1: b0 says election: not a message")

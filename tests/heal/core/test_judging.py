@@ -1,6 +1,7 @@
 """The rule interpreter: whether a broker has crashed, what rules ask for, what counts against the limits."""
 
 import pytest
+from msgspec.structs import replace
 from tests.heal.core.driving import CAUSE, GRANT, LINE, Driven, b1, owner
 
 from regraft.heal.core.judging import Judgement, Judging
@@ -10,7 +11,8 @@ from regraft.heal.detection import Evidence
 from regraft.heal.election import Learned
 from regraft.heal.limits import RemovalLimits
 from regraft.heal.owner import Owner
-from regraft.heal.wire.messages import AskReach, Message
+from regraft.heal.wire.messages import AskReach, Cause, Message
+from regraft.model.facts import Event
 from regraft.model.intents import Delete
 
 
@@ -37,8 +39,8 @@ class Judge:
         if node in self._reached:
             self.driven.known.answered(message.number, self._reached[node])
 
-    def decide(self) -> Judgement:
-        return self.driven.result(self.judging.decide(GRANT, CAUSE))
+    def decide(self, cause: Cause = CAUSE) -> Judgement:
+        return self.driven.result(self.judging.decide(GRANT, cause))
 
     def learned(self, broker: str, *, crash: bool) -> None:
         self.judging.learned(Learned(f"0-delete-{broker}", 0, "b0", (Delete(broker=broker),)), crash=crash)
@@ -60,6 +62,13 @@ def test_a_broker_whose_machine_answers_is_not_deleted(reached: dict[str, bool],
     assert found.intents == ()
     assert reason in found.reason
     assert judge.asked == ["b0", "b3", "b4"], "those of the group that may vote"
+
+
+def test_a_broker_that_is_to_go_is_deleted_though_it_lives() -> None:
+    judge = Judge(Evidence.SILENT, {"b3": True})
+    leaving = Event(name="deleteBrokerRequest", broker="b2")
+    assert [type(each) for each in judge.decide(replace(CAUSE, event=leaving)).intents] == [Delete]
+    assert (judge.asked, judge.driven.asked(Examine)) == ([], [])
 
 
 def test_a_broker_whose_session_has_ended_is_deleted_though_its_machine_answers() -> None:

@@ -78,6 +78,9 @@ def test_an_adaptation_is_recorded_with_its_cause_and_its_four_phases() -> None:
         outcome="failed",
         reason="b3 did not answer; the rule says so",
     )
+    assert node.notes == [
+        f"b1: {GRANT.id}: failed b2 does not answer: {ACT.decision} b3 did not answer; the rule says so"
+    ]
 
 
 def test_an_adaptation_of_unknown_cause_says_who_asked() -> None:
@@ -111,7 +114,7 @@ def test_a_write_is_tried_again_for_a_while() -> None:
     never = Driven(b1(), {Release: RegraftError("away")})
     never.result(Recording(never.known).give_back(GRANT))
     assert len(never.asked(Release)) == ATTEMPTS
-    assert never.notes == [f"b1: the end of {GRANT.id} was not written: away"]
+    assert never.warnings == [f"b1: the end of {GRANT.id} was not written: away"]
 
 
 def test_the_record_of_a_broker_says_where_it_is_and_who_stands_in() -> None:
@@ -287,7 +290,7 @@ def test_one_that_does_not_leave_is_tried_again_ever_more_rarely() -> None:
     node.pass_time(12.0)
     pauses = [round(b - a - 0.01, 2) for a, b in pairwise(reads)]
     assert pauses[:6] == [0.4, 0.8, 1.6, 2.0, 2.0, 2.0]
-    assert node.notes[0] == "b1: the removal of ['b2']: away"
+    assert node.warnings[0] == "b1: the removal of ['b2']: away"
     assert left == []
     tidy.drop("b2")
     node.pass_time(5.0)
@@ -308,7 +311,7 @@ def test_measured_traffic_replaces_what_was_known_and_is_kept_when_it_cannot_be_
     ):
         node.answers[ReadDemand] = answer
         node.result(tidy.learn_demand())
-        assert (tidy.demand, node.notes) == (measured, notes)
+        assert (tidy.demand, node.warnings) == (measured, notes)
 
 
 def test_only_brokers_of_the_overlay_are_joined_around() -> None:

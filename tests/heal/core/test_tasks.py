@@ -115,6 +115,23 @@ def test_a_signal_that_is_given_when_the_time_ends_counts_once(world: World) -> 
     assert world.said == ["7", "awake"]
 
 
+def test_a_signal_that_comes_too_late_wakes_nobody_from_what_it_waits_for_now(world: World) -> None:
+    signal: Signal[int] = Signal()
+
+    async def waiter() -> None:
+        world.said.append(str(await signal.within(1.0)))
+        await sleep(1.0)
+        world.said.append(f"awake at {world.tasks.now:g}")
+
+    world.tasks.begin(waiter())
+    world.tasks.run(0.0)
+    world.tasks.run(1.0)
+    signal.give(7)
+    world.tasks.run(1.5)
+    world.tasks.run(2.0)
+    assert world.said == ["None", "awake at 2"]
+
+
 def test_the_answer_to_a_cancelled_task_is_ignored_and_tasks_that_wait_for_it_continue(world: World) -> None:
     cancelled = world.tasks.begin(world.ask("first"))
 

@@ -76,7 +76,8 @@ class Ballot:
         """The decision has been carried out: a leader that dies needs no successor."""
         self.over = False
         own = grant.member(me)
-        self._life = own.life if own else 0
+        assert own is not None  # nobody else votes: `Elections.begin`
+        self._life = own.life
         self._suspected = suspected
         self._begun = self._timer = self._resend = self._pause = 0.0
 
