@@ -434,8 +434,11 @@ class Tables:
         for id in list(side.advertisements):
             self.unadvertise(id)
         del self.sides[name]
-        # None waits for its answer any more: it was hidden from it with the last advertisement from there.
         for entry in [*self.subscriptions.values()]:
+            if name in entry.waiting:
+                entry.waiting.discard(name)
+                if successor and entry.owed and self.sides[successor].showing.doubt(entry.id):
+                    entry.waiting.add(successor)
             self._subscribed(entry)  # all wait for the advertisements of a side that has told nothing yet
         for entry in [*self.advertisements.values()]:
             if name in entry.waiting:
