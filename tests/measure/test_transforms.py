@@ -226,13 +226,13 @@ def test_a_transformation_grows_queues_and_touches_the_publications_that_hop_und
     ]
     found = seen(records)
     assert found.touched == 3
-    table = latency(latency_counts(records, touched(records, hops=3), found))
+    table = latency(latency_counts(records, touched(records, hops=3), found, WIDTH))
     assert rows(table, "phase", "deliveries", "mean", "largest") == [
         ("before", 1, 100.0, 100),
         ("during", 2, 2000.0, 3000),
         ("untouched", 1, 200.0, 200),
     ]
-    alone = latency(latency_counts(records, touched(records, hops=0), found))
+    alone = latency(latency_counts(records, touched(records, hops=0), found, WIDTH))
     assert rows(alone, "phase", "deliveries") == [("untouched", 4)]
 
 
@@ -327,3 +327,18 @@ def test_no_task_sorts_all_classes_or_publications_of_a_window(spark: "SparkSess
     for table, limits in ((ranked, 1), (similar, 2)):
         plan = table._jdf.queryExecution().executedPlan().toString()
         assert len(re.findall(r"WindowGroupLimit .*Partial", plan)) >= limits, plan
+
+
+@pytest.mark.parametrize("starts", [[], [0], [0, 60, 120], [60, 0, 300, 180, 240], [10**15, 10**15 + 120]])
+def test_records_of_some_windows_are_found_whether_these_follow_each_other_or_not(
+    spark: "SparkSession", starts: list[int]
+) -> None:
+    from pyspark.sql import functions as f
+
+    from regraft.measure.windows import among
+
+    all_of_them = [*range(0, 600, 60), *range(10**15, 10**15 + 300, 60)]
+    table = spark.createDataFrame([(start,) for start in all_of_them], "start long")
+    table = table.withColumn("window", f.timestamp_micros("start"))
+    found = table.where(among(starts, 60)).collect()
+    assert sorted(row.start for row in found) == sorted(starts)

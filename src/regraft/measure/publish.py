@@ -20,7 +20,7 @@ from regraft.measure.schemas import SNAPSHOT_VERSION, TABLES
 from regraft.measure.segments import HISTORY, INDEX, REJECTED_TABLE
 from regraft.measure.tables import Asked, Kept, Ready, compute
 from regraft.measure.taking_in import TakenFile, copies_in, good_records, without_copies
-from regraft.measure.windows import date_of, shown
+from regraft.measure.windows import among, date_of, shown
 from regraft.model.delta import DATE, LAST_WINDOW
 from regraft.model.snapshot import WINDOWS, Counts
 from regraft.model.store import Store
@@ -79,8 +79,7 @@ def _records(
 ) -> DataFrame:
     """The records of these windows (`CLEAN`), each once."""
     records = good_records(spark, store, files, state.width)
-    starts = [f.timestamp_micros(f.lit(start)) for start in sorted(windows)]
-    records = records.where(f.col("window").isin(*starts)) if starts else records.limit(0)
+    records = records.where(among(windows, state.width)) if windows else records.limit(0)
     return without_copies(records) if any(map(state.may_repeat, windows)) else records
 
 
@@ -92,8 +91,7 @@ def count_copies(
     if not changed or (before.files == state.files):
         return state, 0
     records = good_records(spark, store, _files(lake, changed), state.width)
-    starts = [f.timestamp_micros(f.lit(start)) for start in changed]
-    found = copies_in(records.where(f.col("window").isin(*starts)))
+    found = copies_in(records.where(among(changed, state.width)))
     new = sum(found.values()) - sum(state.doubled.get(start, 0) for start in found)
     return msgspec.structs.replace(state, doubled=state.doubled | found), new
 

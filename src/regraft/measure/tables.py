@@ -147,7 +147,7 @@ def _delays(records: DataFrame, found: Seen, kept: Kept) -> None:
         kept.give("transformations", lambda: transformations(records))
         kept.give("queue_growth", lambda: queue_growth(records))
     if asked.some("latency", "latency_histogram"):
-        counts = kept.keep(latency_counts(records, touched(records, found.touched), found))
+        counts = kept.keep(latency_counts(records, touched(records, found.touched), found, asked.width))
         kept.give("latency", lambda: latency(counts))
         kept.give("latency_histogram", lambda: latency_histogram(counts))
 

@@ -1,5 +1,6 @@
 """Windows of time: their length, and the window in which a record counts."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import Column
@@ -36,6 +37,16 @@ def counts_at() -> Column:
 def window_of(micros: Column, width: int) -> Column:
     """The start of the window that holds a time."""
     return f.timestamp_micros(micros - f.pmod(micros, f.lit(width).cast("long")))
+
+
+def among(starts: Collection[int], width: int) -> Column:
+    """Whether `window` is one of these, given in microseconds. Windows that follow each other are one
+    condition: Spark needs seconds to plan with ten thousands of them, for each table again."""
+    first, last = {start - width for start in starts}, {start + width for start in starts}
+    begins, ends = sorted(set(starts) - last), sorted(set(starts) - first)
+    spans = (f"w BETWEEN {begin} AND {end}" for begin, end in zip(begins, ends, strict=True))
+    text = " OR ".join(spans).replace("w ", "unix_micros(window) ")
+    return f.expr(text or "false")
 
 
 def date_of(micros: int) -> str:

@@ -13,6 +13,7 @@ from regraft.measure.conform import conform, of_kind
 from regraft.measure.sampled import Seen, comparable, estimated, stands_for
 from regraft.measure.schemas import TABLES
 from regraft.measure.transforms.transformations import touched_hops
+from regraft.measure.windows import among
 from regraft.protocol.latency_buckets import GROWTH, LOG_GROWTH
 
 MOST_BROADCAST = 1_000_000
@@ -70,11 +71,11 @@ def bucket_of(latency: Column) -> Column:
     return f.ceil(f.log(f.greatest(latency, f.lit(1).cast("long"))) / LOG_GROWTH).cast("int")
 
 
-def latency_counts(records: DataFrame, touched: DataFrame | None, seen: Seen) -> DataFrame:
+def latency_counts(records: DataFrame, touched: DataFrame | None, seen: Seen, width: int) -> DataFrame:
     """window, phase, bucket, deliveries, sum and largest: few rows, from which both tables are made."""
     if not seen.has_samples:
         return _by_bucket(phased(records, touched))
-    changed = f.unix_micros("window").isin(*seen.changed) if seen.changed else f.lit(False)
+    changed = among(seen.changed, width)
     # To know the phase of a delivery, all hops of its publication have to be on record.
     known = comparable(records.where(changed), seen, seen.on_ways)
     alone = of_kind(records, "delivery").where(~changed & (stands_for() == 1))
