@@ -37,22 +37,18 @@ def differences(spark: Path, peer: Path) -> dict[str, int]:
         database.register("ours", snapshot.read(table))
         theirs = f"'{peer / table}.parquet'"
         joined = " AND ".join(f'a."{key}" IS NOT DISTINCT FROM b."{key}"' for key in keys)
-        row = database.execute(
+        (row,) = database.execute(
             f"SELECT count(*) FROM (SELECT 1 AS one, * FROM ours) a"
             f" FULL JOIN (SELECT 1 AS one, * FROM {theirs}) b ON {joined}"
             f" WHERE a.one IS NULL OR b.one IS NULL OR {_differs(table)}"
-        ).fetchone()
-        assert row is not None
+        ).fetchall()
         found[table] = int(row[0])
     return found
 
 
 def rows(peer: Path) -> dict[str, Any]:
     count = "SELECT count(*) FROM '{}'"
-    return {
-        table: (duckdb.execute(count.format(peer / f"{table}.parquet")).fetchone() or (0,))[0]
-        for table in KEYS
-    }
+    return {table: duckdb.execute(count.format(peer / f"{table}.parquet")).fetchall()[0][0] for table in KEYS}
 
 
 def _differs(table: str) -> str:
