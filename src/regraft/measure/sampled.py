@@ -14,8 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from regraft.measure.conform import of_kind
-
-TRACES = ("publication", "hop", "delivery")
+from regraft.protocol.telemetry import TRACES
 
 
 class Seen(NamedTuple):

@@ -150,5 +150,7 @@ SECOND = 1_000_000
 """What is counted together, in microseconds."""
 
 AnyRecord: TypeAlias = Publication | Hop | Delivery | Interest | Health | Counted
+TRACES = ("publication", "hop", "delivery")
+"""The kinds of records that are each about one publication: those of a sample, where there is one."""
 KINDS: tuple[type[Record], ...] = get_args(AnyRecord)
 """The structs of all kinds, in the order in which derived schemas list their fields."""

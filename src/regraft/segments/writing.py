@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from regraft.protocol.telemetry import RECORD_VERSION, Record
+from regraft.protocol.telemetry import RECORD_VERSION, TRACES, Record
 from regraft.segments.columns import LARGEST, SMALLEST, Columns, PublicationRuns, Runs, of_records
 from regraft.segments.counting import Counts
 from regraft.segments.schema import RECORDS
@@ -25,8 +25,6 @@ CHUNK = 8192
 _UNLIKE = ("at", "seq")
 """Columns with almost only different values, for which a dictionary would not help. They ascend in runs, so
 their differences take a quarter of the bytes."""
-TRACES = frozenset({"publication", "hop", "delivery"})
-"""The kinds of records that are each about one publication."""
 _ALIKE = [name for name in RECORDS.names if name not in _UNLIKE]
 
 
