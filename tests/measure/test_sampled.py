@@ -60,7 +60,7 @@ def computed(spark: "SparkSession", records: list[Record]) -> Iterator[Tables]:
     held = interest(interests, filters_read(interests), WIDTH)
     tables = frozenset(oracle.EXACT.keys() | {"latency"}) - {"interest", "attributes"}
     with Kept(Asked(WIDTH, tables=tables), found.__setitem__) as kept:
-        compute(kept, traffic, held, Brokers.of({record["broker"] for record in records}), windows)
+        compute(kept, traffic, lambda: held, Brokers.of({record["broker"] for record in records}), windows)
         yield {name: rows(each) for name, each in found.items()}
     table.unpersist()
 

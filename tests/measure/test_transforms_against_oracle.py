@@ -49,7 +49,7 @@ def computed(spark: "SparkSession", records: list[Record]) -> Iterator[Tables]:
     held = interest(interests, filters_read(interests), WIDTH).cache()
     found["interest"] = held
     with Kept(Asked(WIDTH), found.__setitem__) as kept:
-        compute(kept, traffic, held, Brokers.of(names), windows)
+        compute(kept, traffic, lambda: held, Brokers.of(names), windows)
         yield {name: rows(each) for name, each in found.items()}
     held.unpersist()
     table.unpersist()

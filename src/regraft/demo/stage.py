@@ -124,7 +124,7 @@ def _node(
     id: str, zookeeper: ZookeeperConfiguration, layout: Layout, folder: Path, token: str
 ) -> NodeSettings:
     # A change of the traffic should be measured soon, so segments are short.
-    telemetry = Telemetry(folder / "telemetry", segment_seconds=0.5, health_seconds=2.0)
+    telemetry = Telemetry(folder / "telemetry", segment_seconds=1.0, health_seconds=2.0)
     broker = BrokerConfiguration(id, telemetry=telemetry)
     return NodeSettings(
         broker,

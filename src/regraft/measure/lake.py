@@ -96,11 +96,16 @@ class Lake:
         """A table without rows, so that readers find it."""
         self._change(name, _with_partition(schema)[1], lambda table: table.version())
 
-    def append(self, name: str, table: DataFrame) -> None:
-        """Add rows. They have a column `date`."""
+    def append(self, name: str, table: DataFrame, *, few: bool = False) -> None:
+        """Add rows. They have a column `date`. `few`: the driver can hold them, and writes them itself, which
+        is faster than to have a worker do it."""
         schema, arrow = _with_partition(table.schema)
+        table = table.select(*schema.fieldNames())
+        if few:
+            self.append_rows(name, table.toArrow().cast(arrow))
+            return
         write = partial(_written, place=place_of(self.place, name), schema=arrow)
-        rows = table.select(*schema.fieldNames()).mapInArrow(write, _ADDED_DDL).collect()
+        rows = table.mapInArrow(write, _ADDED_DDL).collect()
         self._commit(name, [Added(*row) for row in rows], arrow)
 
     def append_rows(self, name: str, rows: pa.Table) -> None:
@@ -160,8 +165,8 @@ class Lake:
     ) -> DataFrame:
         """Rows for Spark, from the files that may hold windows between `first` and `last`."""
         chosen = [file for file in self.files(name) if _overlaps(file, first, last)]
-        store = open_store(place_of(self.place, name))
-        return stored(spark, store, [file.name for file in chosen], schema)
+        store, rows = open_store(place_of(self.place, name)), sum(file.rows for file in chosen)
+        return stored(spark, store, [file.name for file in chosen], schema, rows)
 
     def tidy(self, names: Collection[str]) -> None:
         """Merge small files from time to time, and remove what no reader needs any more."""

@@ -22,7 +22,7 @@ from regraft.segments.reading import is_ours, summary_of
 from regraft.segments.schema import RECORDS
 from regraft.segments.writing import Summary
 
-FEW = 256
+FEW = 1024
 """Up to this many files are looked at by the driver: starting workers would take longer."""
 AT_ONCE = 8
 _COLUMNS = "name string, reason string, summary string, size long, rows long, ours boolean"

@@ -13,11 +13,12 @@ from pyspark.sql import functions as f
 from regraft.measure import schemas
 from regraft.measure.history import sum_up_hours
 from regraft.measure.lake import Lake, with_date
-from regraft.measure.ledger import PipelineState, commit
+from regraft.measure.ledger import PipelineState, Turn, commit
 from regraft.measure.members import Brokers
 from regraft.measure.retention import forget_old_windows
 from regraft.measure.schemas import SNAPSHOT_VERSION, TABLES
 from regraft.measure.segments import HISTORY, INDEX, REJECTED_TABLE
+from regraft.measure.stored_files import FEW
 from regraft.measure.tables import Asked, Kept, Ready, compute
 from regraft.measure.taking_in import TakenFile, copies_in, good_records, without_copies
 from regraft.measure.windows import among, date_of, shown
@@ -30,7 +31,7 @@ AT_ONCE = 5
 LARGE = frozenset({"traffic_classes", "local_views", "overlap"})
 """Tables that may have as many rows as a window has publications. Every other one is written by one task, so
 that it does not become many small files."""
-FEW = 4_000_000
+MANY = 4_000_000
 """More records are read anew for each table, if they need no checks: only the columns of that table."""
 Say = Callable[[str], None]
 
@@ -38,26 +39,34 @@ Say = Callable[[str], None]
 def publish(
     spark: SparkSession,
     store: Store,
-    lake: Lake,
-    state: PipelineState,
+    now: Turn,
     windows: Sequence[int],
     asked: Asked,
     say: Say,
+    interest: Callable[[], None] = lambda: None,
     keep: int | None = None,
 ) -> PipelineState:
     """Compute the tables of these windows, commit, and return the state after that.
 
-    Windows older than `keep` microseconds are removed."""
+    `interest` waits until the table of interest, which is made at the same time, is complete. Windows older
+    than `keep` microseconds are removed."""
+    state, lake = now
     files = _files(lake, windows)
+    count = sum(file.rows for file in files)
     records = _records(spark, store, files, state, windows)
     again = measured(lake, windows)
-    interests = lake.frame(spark, "interest", TABLES["interest"])
-    with Kept(asked) as kept, _writing(lake, again, say) as kept.ready:
+
+    def interests() -> DataFrame:
+        interest()
+        return lake.frame(spark, "interest", TABLES["interest"])
+
+    with Kept(asked) as kept, _writing(lake, again, count <= FEW, say) as kept.ready:
         if windows:
             traffic = records.where(f.col("kind") != "interest")
-            if sum(file.rows for file in files) <= FEW or not all(file.plain for file in files):
+            if count <= MANY or not all(file.plain for file in files):
                 traffic = kept.keep(traffic)
             compute(kept, traffic, interests, Brokers.of(state.brokers), windows)
+    interest()
     for name in asked.tables - lake.versions.keys():
         lake.make(name, TABLES[name])
     new = sorted(set(windows) - again)
@@ -111,13 +120,14 @@ def _files(lake: Lake, windows: Collection[int]) -> list[TakenFile]:
 
 
 @contextmanager
-def _writing(lake: Lake, again: Collection[int], say: Say) -> Iterator[Ready]:
+def _writing(lake: Lake, again: Collection[int], few: bool, say: Say) -> Iterator[Ready]:
     """Writes the tables that it is given, a few at the same time, because planning one and computing another
     use different parts of the machine. The block ends when all are written."""
 
     def write(name: str, table: DataFrame) -> None:
         lake.delete_windows(name, again)
-        lake.append(name, with_date(table if name in LARGE else table.coalesce(1)))
+        parted = with_date(table if name in LARGE or few else table.coalesce(1))
+        lake.append(name, parted, few=few)
         say(name)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:

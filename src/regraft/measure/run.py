@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from regraft.measure.publish import Say, count_copies, publish
 from regraft.measure.retention import remove_segments
 from regraft.measure.segments import NewFile, Source, at_most, check_source, new_files, open_source
 from regraft.measure.tables import ALL, Asked
-from regraft.measure.taking_in import take_in
+from regraft.measure.taking_in import TakenFile, take_in
 from regraft.model import Topology
 from regraft.model.snapshot import Counts, Snapshot, read_snapshot
 from regraft.model.store import is_address
@@ -97,6 +98,7 @@ def measure_files(
 ) -> Turn:
     """Take in some files, and commit with them the tables of windows that they change."""
     state, lake = now
+    told: list[TakenFile] = []
     if files:
         say("records")
         looked = look_at(spark, source.store, files)
@@ -106,12 +108,15 @@ def measure_files(
         counts = replace(counts, kept=counts.kept - copies, duplicated=copies)
         total = Counts(**state.counts).plus(counts).as_json()
         state = msgspec.structs.replace(after, counts=total)
-        update_interests(spark, source.store, lake, taken.interests, job.width)
+        told = taken.interests
     due = closed_windows(state) if only_closed else sorted(state.dirty)
     if job.until is not None:
         due = [start for start in due if start < job.until]
     if files or due or not state.commit:
-        state = publish(spark, source.store, lake, state, due, job.asked, say, job.keep)
+        with ThreadPoolExecutor(1) as beside:
+            interest = beside.submit(update_interests, spark, source.store, lake, told, job.width)
+            now, done = Turn(state, lake), interest.result
+            state = publish(spark, source.store, now, due, job.asked, say, done, job.keep)
     return Turn(state, lake)
 
 

@@ -43,6 +43,9 @@ SETTINGS = {
     "spark.sql.optimizer.windowGroupLimitThreshold": "1000000",
     # Java only interprets generated code that is longer than this; split up, it is twice as fast.
     "spark.sql.codegen.hugeMethodLimit": "8000",
+    # Rows that the driver has read go to tasks as they are. By default Spark would evaluate queries about
+    # them while it plans, again for each table, by its slowest means.
+    "spark.sql.execution.arrow.localRelationThreshold": "0",
     # Up to this many partitions are written without sorting the rows first.
     "spark.sql.maxConcurrentOutputFileWriters": "8",
     # The default, INT96, is larger, slower to read, and without statistics.
@@ -107,6 +110,7 @@ SMALL = {
     JAVA: _ONCE,
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Each sum and sort takes a page. By default that is tens of megabytes, which Java has to clear.
     "spark.buffer.pageSize": "1m",
 }

@@ -1,11 +1,13 @@
 """Parquet files of any store as a table of Spark, with the columns of a schema.
 
 Files in folders are read by Spark itself. Spark as it comes from PyPI reaches no object store: there, workers
-read files by Arrow (`StoredFiles`), the same rows more slowly.
+read files by Arrow (`StoredFiles`), the same rows more slowly. A few rows are read by the driver, also by
+Arrow: for hundreds of small segments, Spark would take seconds.
 """
 
 import json
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,19 +19,28 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from regraft.measure.schemas import LINES
-from regraft.model.store import Store, open_store
+from regraft.model import BadInput
+from regraft.model.store import Store, StoreFault, open_store
 
 NAME = "regraft_files"
 TOGETHER = 16
 """How many files one task reads."""
 ROWS = 1 << 16
+FEW = 50_000
+"""Up to this many rows are read by the driver, if it is known how many there are."""
+AT_ONCE = 4
 SOURCE, LINE = LINES.fieldNames()[:2]
 
 
-def stored(spark: SparkSession, store: Store, names: Sequence[str], schema: StructType) -> DataFrame:
-    """The rows of these files. Columns that a file lacks are null, others are left out."""
+def stored(
+    spark: SparkSession, store: Store, names: Sequence[str], schema: StructType, rows: int | None = None
+) -> DataFrame:
+    """The rows of these files (`rows`: how many, if that is known). Columns that a file lacks are null,
+    others are left out."""
     if not names:
         return spark.createDataFrame([], schema)
+    if rows is not None and rows <= FEW:
+        return _by_driver(spark, store, names, schema)
     if store.is_local:
         paths = [_literal(str(Path(store.at(name)).absolute())) for name in names]
         return spark.read.schema(schema).parquet(*paths).select(*(f"`{name}`" for name in schema.names))
@@ -37,13 +48,22 @@ def stored(spark: SparkSession, store: Store, names: Sequence[str], schema: Stru
 
 
 def placed(
-    spark: SparkSession, store: Store, names: Sequence[str], schema: StructType, *, cast: bool = False
+    spark: SparkSession,
+    store: Store,
+    names: Sequence[str],
+    schema: StructType,
+    rows: int | None = None,
+    *,
+    cast: bool = False,
 ) -> DataFrame:
     """As `stored`, with the columns `source` and `line` (from 1). `cast`: columns of another type are
     converted; what cannot be is null."""
+    places = [field for field in LINES.fields if field.name in (SOURCE, LINE)]
+    whole = StructType([*schema.fields, *places])
+    if rows is not None and rows <= FEW:
+        return _by_driver(spark, store, names, whole)
     if cast or not store.is_local:
-        places = [field for field in LINES.fields if field.name in (SOURCE, LINE)]
-        return _by_arrow(spark, store, names, StructType([*schema.fields, *places]))
+        return _by_arrow(spark, store, names, whole)
     paths = [_literal(str(Path(store.at(name)).absolute())) for name in names]
     # The name of the file is an address, `file:///…`, in which a plus sign stands for itself.
     path = f.url_decode(f.regexp_replace(f.col("_metadata.file_path"), r"\+", "%2B"))
@@ -63,6 +83,15 @@ def _by_arrow(spark: SparkSession, store: Store, names: Sequence[str], schema: S
     spark.dataSource.register(StoredFiles)
     reader = spark.read.format(NAME).schema(schema)
     return reader.option("place", store.place).option("names", json.dumps(list(names))).load()
+
+
+def _by_driver(spark: SparkSession, store: Store, names: Sequence[str], schema: StructType) -> DataFrame:
+    arrow = to_arrow_schema(schema, timezone="UTC")
+
+    with ThreadPoolExecutor(1 if store.is_local else AT_ONCE) as pool:
+        parts = list(pool.map(lambda name: list(_read(store, name, arrow)), names))
+    batches = [batch for part in parts for batch in part]
+    return spark.createDataFrame(pa.Table.from_batches(batches, arrow).combine_chunks(), schema)
 
 
 class _Part(InputPartition):
@@ -96,25 +125,42 @@ class _Reader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         store = open_store(self._place)
         for name in partition.value:
-            with store.open(name) as content:
-                file, line = pq.ParquetFile(content), 1
-                there = [each for each in self._schema.names if each in file.schema_arrow.names]
-                for batch in file.iter_batches(ROWS, columns=there, use_threads=False):
-                    yield _conformed(batch, self._schema, name, line)
-                    line += batch.num_rows
+            yield from _read(store, name, self._schema)
+
+
+def _read(store: Store, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    try:
+        with store.open(name) as content:
+            file, line = pq.ParquetFile(content), 1
+            there = set(schema.names) & set(file.schema_arrow.names)
+            for batch in file.iter_batches(ROWS, columns=list(there), use_threads=False):
+                yield _conformed(batch, schema, name, line)
+                line += batch.num_rows
+    except FileNotFoundError:
+        raise StoreFault(f"{store.at(name)}: No such file: it was there when it was taken in") from None
+    except OSError as fault:
+        raise StoreFault(f"{store.at(name)}: cannot be read: {_first_line(fault)}") from None
+    except pa.ArrowException as fault:
+        raise BadInput(store.at(name), f"damaged: {_first_line(fault)}") from None
+
+
+def _first_line(fault: Exception) -> str:
+    return str(fault).partition("\n")[0]
 
 
 def _conformed(batch: pa.RecordBatch, schema: pa.Schema, name: str, line: int) -> pa.RecordBatch:
-    places = {
-        SOURCE: pa.repeat(name, batch.num_rows),
-        LINE: pa.array(range(line, line + batch.num_rows), pa.int64()),
-    }
-    columns = [
-        _cast(batch.column(field.name), field.type)
-        if field.name in batch.schema.names
-        else places.get(field.name, pa.nulls(batch.num_rows, field.type))
-        for field in schema
-    ]
+    count = batch.num_rows
+    held = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns = []
+    for field in schema:
+        if (column := held.get(field.name)) is not None:
+            columns.append(_cast(column, field.type))
+        elif field.name == SOURCE:
+            columns.append(pa.repeat(name, count))
+        elif field.name == LINE:
+            columns.append(pa.array(range(line, line + count), pa.int64()))
+        else:
+            columns.append(pa.nulls(count, field.type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -87,10 +87,14 @@ class Kept:
 
 
 def compute(
-    kept: Kept, records: DataFrame, interests: DataFrame, brokers: Brokers, windows: Sequence[int]
+    kept: Kept,
+    records: DataFrame,
+    interests: Callable[[], DataFrame],
+    brokers: Brokers,
+    windows: Sequence[int],
 ) -> None:
-    """`records`: those of the `windows` (their starts, in microseconds), without interest; `interests`: the
-    table of all interest, which `interests` keeps."""
+    """`records`: those of the `windows` (their starts, in microseconds), without interest; `interests`: gives
+    the table of all interest, which `interests` keeps."""
     asked = kept.asked
     found = seen(records)
     records_counted = counted(records) if found.has_samples else records
@@ -102,7 +106,7 @@ def compute(
     if asked.some("transformations", "queue_growth", "latency", "latency_histogram"):
         _delays(records, found, kept)
     if asked.some("attributes", "dimensions", "filter_similarity"):
-        _content(traces, found.published, interests, windows, kept)
+        _content(traces, found.published, interests(), windows, kept)
 
 
 def _traffic(

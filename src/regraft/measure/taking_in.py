@@ -129,8 +129,9 @@ def take_in(
 
 def good_records(spark: SparkSession, store: Store, files: Sequence[TakenFile], width: int) -> DataFrame:
     """The good records in these files (`CLEAN`)."""
-    plain = [file.name for file in files if file.plain]
-    tables = [stored(spark, store, plain, RECORDS)] if plain else []
+    plain = [file for file in files if file.plain]
+    names, count = [file.name for file in plain], sum(file.rows for file in plain)
+    tables = [stored(spark, store, names, RECORDS, count)] if plain else []
     if checked := [file for file in files if not file.plain]:
         judged = _judged(spark, store, checked, width)
         tables.append(judged.where(f.col("verdict") == GOOD).select(*map(_quoted, RECORDS.names)))
@@ -172,13 +173,14 @@ def _told_apart(files: Sequence[Looked], state: PipelineState) -> tuple[list[Loo
 
 def _judged(spark: SparkSession, store: Store, files: Sequence[TakenFile], width: int) -> DataFrame:
     """All records of these files (`CHECKED`), with `window` and `verdict`."""
-    groups: dict[tuple[bool, str], list[str]] = {}
+    groups: dict[tuple[bool, str], list[TakenFile]] = {}
     for file in files:
-        groups.setdefault((file.ours, file.limits), []).append(file.name)
+        groups.setdefault((file.ours, file.limits), []).append(file)
     tables = []
-    for (ours, text), names in groups.items():
+    for (ours, text), group in groups.items():
         limits = msgspec.json.decode(text, type=Limits)
-        rows = checked_rows(placed(spark, store, names, RECORDS, cast=not ours), limits.now)
+        names, count = [file.name for file in group], sum(file.rows for file in group)
+        rows = checked_rows(placed(spark, store, names, RECORDS, count, cast=not ours), limits.now)
         rows = rows.withColumn("window", _window(width))
         good = f.col("reason").isNull()
         verdict = f.when(~good, BAD).when(_is_late(limits), LATE).otherwise(GOOD)

@@ -33,6 +33,7 @@ class TableFile(NamedTuple):
     `last` (microseconds)."""
 
     name: str
+    rows: int
     first: int | None
     last: int | None
 
@@ -71,13 +72,14 @@ def table_files(table: "DeltaTable", starts: Collection[int] | None = None) -> l
     names = actions.schema.names
     paths = actions.column("path").to_pylist()
     last = LAST_WINDOW if f"max.{LAST_WINDOW}" in names else WINDOW
+    rows = actions.column("num_records").to_pylist()
     firsts, lasts = (
         actions.column(column).to_pylist() if column in names else [None] * len(paths)
         for column in (f"min.{WINDOW}", f"max.{last}")
     )
     found = [
-        TableFile(path, first and _micros(first), last and _micros(last) + _ROUNDED)
-        for path, first, last in zip(paths, firsts, lasts, strict=True)
+        TableFile(path, count, first and _micros(first), last and _micros(last) + _ROUNDED)
+        for path, count, first, last in zip(paths, rows, firsts, lasts, strict=True)
     ]
     if starts is None:
         return found
