@@ -18,6 +18,8 @@ from tests.measure.telemetry import Brokers, health, network, parquet
 
 from regraft.model.snapshot import Counts
 
+BY_WORKERS = ("--conf", "regraft.driver.rows=0")
+"""Few as the records are, workers read and write."""
 pytestmark = pytest.mark.slow
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "existing-cluster.md"
@@ -60,7 +62,7 @@ def assert_tables(answer: str, out: str) -> None:
 def test_a_master_with_two_workers_gives_the_tables_of_the_records(store: str, tmp_path: Path) -> None:
     python, lacking = bare_python(tmp_path), bare_python(tmp_path, without="msgspec")
     with cluster(tmp_path) as address:
-        there = (*guided(address, store), *CONFS, "--json", "--tables", ",".join(TABLES))
+        there = (*guided(address, store), *CONFS, *BY_WORKERS, "--json", "--tables", ",".join(TABLES))
         refused = measure(*there, python=lacking, folder=tmp_path)
         done = measure(*there, python=python, folder=tmp_path)
         log = (tmp_path / "master.log").read_text()
@@ -98,7 +100,7 @@ def test_spark_connect_gives_the_tables_of_the_records_as_a_batch_and_as_a_strea
         # At once, because the stream waits for half a minute: for a process that is too slow, and after it.
         following = ("--out", f"{store}/stream", *there, "--follow", "--stop-when-idle", "2")
         stream = pool.submit(measure, f"{store}/telemetry", *following)
-        batch = pool.submit(measure, *guide, "--conf", "spark.sql.shuffle.partitions=1", folder=tmp_path)
+        batch = pool.submit(measure, *guide, *BY_WORKERS, folder=tmp_path)
         asking = ("--out", f"{store}/none", *there, "--conf", "spark.ui.enabled=true")
         fixed = measure(f"{store}/telemetry", *asking)
         done, followed = batch.result(), stream.result()

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,16 @@ def measured(
     return ran
 
 
+@pytest.fixture
+def by_workers(spark: "SparkSession") -> Iterator[None]:
+    """Spark reads and writes, few as the records are."""
+    from regraft.measure.stored_files import FEW_ROWS
+
+    spark.conf.set(FEW_ROWS, "0")
+    yield
+    spark.conf.unset(FEW_ROWS)
+
+
 def rejected(out: Path) -> list[tuple[str, int, str]]:
     rows = read_rows(out / "rejected", ("source", "line", "reason"))
     return sorted((row["source"], row["line"], row["reason"]) for row in rows)
@@ -83,6 +94,7 @@ BAD: list[tuple[Record, str]] = [
 ]
 
 
+@pytest.mark.usefixtures("by_workers")
 def test_bad_records_are_set_aside_with_reason_and_line_duplicates_removed_and_all_adds_up(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
@@ -104,7 +116,7 @@ def test_bad_records_are_set_aside_with_reason_and_line_duplicates_removed_and_a
 
 
 def test_a_second_run_reads_only_what_is_new_and_ends_where_one_run_ends(
-    spark: "SparkSession", tmp_path: Path
+    spark: "SparkSession", tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     from regraft.measure.tables import ALL
 
@@ -121,6 +133,7 @@ def test_a_second_run_reads_only_what_is_new_and_ends_where_one_run_ends(
     second = measured(spark, source, out, ALL)
     assert second.counts == Counts(len(records) - cut + 25, len(records) - cut, 0, 25, 0)
     Brokers(tmp_path / "all").put_all(records)
+    request.getfixturevalue("by_workers")
     whole = measured(spark, tmp_path / "all", tmp_path / "whole", ALL)
     assert whole.counts == Counts(len(records), len(records))
     assert everything(out) == everything(tmp_path / "whole")
@@ -133,6 +146,7 @@ def test_a_second_run_reads_only_what_is_new_and_ends_where_one_run_ends(
     assert messages == len(oracle.of(records[:cut], "hop"))
 
 
+@pytest.mark.usefixtures("by_workers")
 def test_segments_from_s3_become_tables_in_s3_which_are_those_of_a_folder(
     spark: "SparkSession", tmp_path: Path, bucket: str
 ) -> None:

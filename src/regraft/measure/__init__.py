@@ -1,6 +1,7 @@
 """The data pipeline on Spark: from raw telemetry to the tables of a snapshot.
 
-`measure(source, window) -> Snapshot` is its entry point. Spark is loaded when it is called.
+`measure(source, window) -> Snapshot` is its entry point; `views(session, place)` shows the tables to Spark SQL.
+Spark is loaded when they are called.
 """
 
 import tempfile
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-__all__ = ["measure"]
+__all__ = ["measure", "views"]
 
 
 def measure(
@@ -36,3 +37,12 @@ def measure(
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="regraft-measure-"))
     job = Job(Path(source), folder, microseconds(window, "window"), top=top)
     return run(job, session or start()).snapshot
+
+
+def views(session: "SparkSession", place: str | Path) -> Snapshot:
+    """Make a temporary view of each table at a place, so that `session.sql` can ask for them.
+
+    All views are of one snapshot, which is returned, however long they are used."""
+    from regraft.measure.scale.measured_tables import show_views  # noqa: PLC0415 — loads pyspark
+
+    return show_views(session, place)

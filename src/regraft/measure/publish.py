@@ -18,7 +18,7 @@ from regraft.measure.members import Brokers
 from regraft.measure.retention import forget_old_windows
 from regraft.measure.schemas import SNAPSHOT_VERSION, TABLES
 from regraft.measure.segments import HISTORY, INDEX, REJECTED_TABLE
-from regraft.measure.stored_files import FEW
+from regraft.measure.stored_files import are_few
 from regraft.measure.tables import Asked, Kept, Ready, compute
 from regraft.measure.taking_in import TakenFile, copies_in, good_records, without_copies
 from regraft.measure.windows import among, date_of, shown
@@ -60,7 +60,7 @@ def publish(
         interest()
         return lake.frame(spark, "interest", TABLES["interest"])
 
-    with Kept(asked) as kept, _writing(lake, again, count <= FEW, say) as kept.ready:
+    with Kept(asked) as kept, _writing(lake, again, are_few(spark, count), say) as kept.ready:
         if windows:
             traffic = records.where(f.col("kind") != "interest")
             if count <= MANY or not all(file.plain for file in files):

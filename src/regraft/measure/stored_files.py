@@ -27,7 +27,8 @@ TOGETHER = 16
 """How many files one task reads."""
 ROWS = 1 << 16
 FEW = 50_000
-"""Up to this many rows are read by the driver, if it is known how many there are."""
+FEW_ROWS = "regraft.driver.rows"
+"""Up to this many rows the driver reads, and writes the tables of: a setting of the session, `FEW` by default."""
 AT_ONCE = 4
 SOURCE, LINE = LINES.fieldNames()[:2]
 
@@ -39,7 +40,7 @@ def stored(
     others are left out."""
     if not names:
         return spark.createDataFrame([], schema)
-    if rows is not None and rows <= FEW:
+    if rows is not None and are_few(spark, rows):
         return _by_driver(spark, store, names, schema)
     if store.is_local:
         paths = [_literal(str(Path(store.at(name)).absolute())) for name in names]
@@ -60,7 +61,7 @@ def placed(
     converted; what cannot be is null."""
     places = [field for field in LINES.fields if field.name in (SOURCE, LINE)]
     whole = StructType([*schema.fields, *places])
-    if rows is not None and rows <= FEW:
+    if rows is not None and are_few(spark, rows):
         return _by_driver(spark, store, names, whole)
     if cast or not store.is_local:
         return _by_arrow(spark, store, names, whole)
@@ -72,6 +73,10 @@ def placed(
     line = f.col("_metadata.row_index") + 1
     table = spark.read.schema(schema).parquet(*paths)
     return table.select(*(f"`{name}`" for name in schema.names), where.alias(SOURCE), line.alias(LINE))
+
+
+def are_few(spark: SparkSession, rows: int) -> bool:
+    return rows <= int(spark.conf.get(FEW_ROWS, str(FEW)) or 0)
 
 
 def _literal(path: str) -> str:

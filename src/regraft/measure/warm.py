@@ -13,6 +13,7 @@ from regraft.measure.follow import follow
 from regraft.measure.generate.telemetry import TelemetrySettings, telemetry
 from regraft.measure.run import Job, run
 from regraft.measure.session import ARCHIVE, JAVA, SMALL, end_java, start
+from regraft.measure.stored_files import FEW_ROWS
 from regraft.model import Topology
 from regraft.model.store import open_store
 from regraft.protocol.telemetry import Interest
@@ -37,9 +38,11 @@ def warm() -> None:
 
 def _measure(folder: Path, archive: Path) -> None:
     session = start("local[2]", settings={JAVA: SMALL[JAVA]}, writing=archive)
+    session.conf.set(FEW_ROWS, "0")  # all classes, not only those for few rows
     records = telemetry(session, Topology.of([("a", "b"), ("b", "c")]), TelemetrySettings(ROWS, partitions=1))
     records.write.parquet(str(folder / "files"))
     run(Job(folder / "files", folder / "of-files", _WIDTH), session)
+    session.conf.unset(FEW_ROWS)
     name = SegmentName("a", "2026-01-01T00", _AT, 1)
     open_store(folder / "segments").put(name.path, segment("a", [_TOLD]))
     follow(Job(folder / "segments", folder / "of-segments", _WIDTH), session, idle=1.0)

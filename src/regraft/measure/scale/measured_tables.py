@@ -1,6 +1,10 @@
-"""Measured tables for Spark, from wherever `regraft measure` has written them."""
+"""Measured tables for Spark, from wherever `regraft measure` has written them.
+
+Spark as it comes from PyPI does not know Delta tables: their log is read by the driver, their files by Spark.
+"""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -8,7 +12,11 @@ from regraft.measure.schemas import TABLES
 from regraft.measure.stored_files import stored
 from regraft.model.delta import open_table, table_files
 from regraft.model.measured import find_table
+from regraft.model.snapshot import Snapshot, read_snapshot
 from regraft.model.store import open_store
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 
 def measured_table(session: SparkSession, place: str | Path, name: str) -> DataFrame | None:
@@ -17,7 +25,24 @@ def measured_table(session: SparkSession, place: str | Path, name: str) -> DataF
     table = None if found is None else open_table(found.place, found.version)
     if found is None or table is None:
         return None
-    return stored(session, open_store(found.place), [file.name for file in table_files(table)], TABLES[name])
+    return _table(session, found.place, table, name)
+
+
+def show_views(session: SparkSession, place: str | Path) -> Snapshot:
+    """Makes a temporary view of each table, for Spark SQL. All are those of the snapshot that is returned."""
+    snapshot = read_snapshot(place)
+    for name in sorted(TABLES):
+        version = snapshot.table_version(name)
+        table = None if version is None else open_table(snapshot.table(name), version)
+        if table is not None:
+            _table(session, snapshot.table(name), table, name).createOrReplaceTempView(name)
+    return snapshot
+
+
+def _table(session: SparkSession, place: str, table: "DeltaTable", name: str) -> DataFrame:
+    files = table_files(table)
+    names, rows = [file.name for file in files], sum(file.rows for file in files)
+    return stored(session, open_store(place), names, TABLES[name], rows)
 
 
 def read_classes(session: SparkSession, place: str | Path) -> DataFrame:
