@@ -23,9 +23,10 @@ def out(spark: "SparkSession", request: pytest.FixtureRequest, tmp_path: Path) -
     from regraft.measure.run import Job, run
 
     there = f"{request.getfixturevalue('bucket')}/out" if request.param == "store" else str(tmp_path / "out")
+    brokers = Brokers(tmp_path / "in")
     middle = sorted(record["at"] for record in RECORDS)[len(RECORDS) // 2]
     for half in (True, False):
-        Brokers(tmp_path / "in").put_all(each for each in RECORDS if (each["at"] < middle) is half)
+        brokers.put_all(each for each in RECORDS if (each["at"] < middle) is half)
         run(Job(tmp_path / "in", there, WIDTH, tables=frozenset(NAMES)), spark)
     return there
 

@@ -1,6 +1,6 @@
 """The data pipeline on Spark: from raw telemetry to the tables of a snapshot.
 
-`measure(source, window) -> Snapshot` is its entry point; `views(session, place)` shows the tables to Spark SQL.
+`measure(source, window) -> Snapshot` is its entry point; `views(session, place)` shows tables to Spark SQL.
 Spark is loaded when they are called.
 """
 

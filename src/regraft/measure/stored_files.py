@@ -28,7 +28,7 @@ TOGETHER = 16
 ROWS = 1 << 16
 FEW = 50_000
 FEW_ROWS = "regraft.driver.rows"
-"""Up to this many rows the driver reads, and writes the tables of: a setting of the session, `FEW` by default."""
+"""A setting: up to this many rows the driver reads, and writes the tables of; `FEW` by default."""
 AT_ONCE = 4
 SOURCE, LINE = LINES.fieldNames()[:2]
 
