@@ -36,14 +36,19 @@ class Counts:
         return len(self._published) + len(self._hops) + len(self._delivered) + len(self._latencies)
 
     def publications(self, at: int, count: int, publisher: str, topic: str | None, size: int) -> None:
-        held = self._published.setdefault((at // SECOND, publisher, topic), [0, 0])
+        key = at // SECOND, publisher, topic
+        if (held := self._published.get(key)) is None:
+            held = self._published[key] = [0, 0]
         held[0] += count
         held[1] += size
 
     def hops(self, at: int, count: int, to: str, queue: int, transformation: str | None) -> None:
-        held = self._hops.setdefault((at // SECOND, to, transformation), [0, 0])
+        key = at // SECOND, to, transformation
+        if (held := self._hops.get(key)) is None:
+            held = self._hops[key] = [0, 0]
         held[0] += count
-        held[1] = max(held[1], queue)
+        if queue > held[1]:
+            held[1] = queue
 
     def deliveries(self, at: int, count: int, publisher: str, subscriber: str, latency: int) -> None:
         """`at`: when they were published. `OverflowError`: no reader would take these numbers."""
@@ -52,10 +57,31 @@ class Counts:
         second = at // SECOND
         pair = second, publisher, subscriber
         self._delivered[pair] = self._delivered.get(pair, 0) + count
-        held = self._latencies.setdefault((second, bucket_of(latency)), [0, 0, 0])
+        key = second, bucket_of(latency)
+        if (held := self._latencies.get(key)) is None:
+            held = self._latencies[key] = [0, 0, 0]
         held[0] += count
         held[1] = min(held[1] + count * latency, MOST)
-        held[2] = max(held[2], latency)
+        if latency > held[2]:
+            held[2] = latency
+
+    def add(self, other: "Counts") -> None:
+        """The same publications, hops and deliveries as well; `other` is not used any more."""
+        for key, (count, size) in other._published.items():
+            held = self._published.setdefault(key, [0, 0])
+            held[0] += count
+            held[1] += size
+        for hop, (count, queue) in other._hops.items():
+            held = self._hops.setdefault(hop, [0, 0])
+            held[0] += count
+            held[1] = max(held[1], queue)
+        for pair, count in other._delivered.items():
+            self._delivered[pair] = self._delivered.get(pair, 0) + count
+        for bucket, (count, total, largest) in other._latencies.items():
+            held = self._latencies.setdefault(bucket, [0, 0, 0])
+            held[0] += count
+            held[1] = min(held[1] + total, MOST)
+            held[2] = max(held[2], largest)
 
     def take(self, broker: str, at: int, one_in: int) -> Columns:
         """The columns of all counts, which are forgotten. Their records have the time `at`."""

@@ -112,6 +112,11 @@ class OpenSegment:
         if len(self._publications) >= CHUNK:
             self._chunk(self._publications)
 
+    def count(self, counts: Counts, at: int) -> None:
+        """Add what was counted until then."""
+        self.counts.add(counts)
+        self.latest = max(self.latest, at)
+
     def records(self, records: Sequence[Record]) -> None:
         """Single records, of any kind."""
         by_kind: defaultdict[type[Record], list[Record]] = defaultdict(list)

@@ -51,7 +51,8 @@ class SegmentWriter(Generic[T]):
         self._broker = broker
         self._telemetry = telemetry
         self._gather_batch = gather
-        self._batches: deque[tuple[T, int]] = deque()
+        self._batches: deque[tuple[T, int, int | None]] = deque()
+        """What was offered, as it was."""
         self._latest: T | None = None
         self._interest = InterestQueue(telemetry.queue)
         # Each counter is changed by one thread only, so that neither ever waits for the other.
@@ -62,7 +63,7 @@ class SegmentWriter(Generic[T]):
         self._destination: Destination = destination(broker, telemetry, store)
         self._rate = SamplingRate(telemetry.one_in, telemetry.budget)
         self._last_closed = time.monotonic()
-        self._open = self._new_segment()
+        self._open, self._has_sample = OpenSegment(broker), False
         self._traffic = 0
         """Records in the open segment that would be lost with it: all but those of `_interest`."""
         self._since = 0.0
@@ -80,7 +81,7 @@ class SegmentWriter(Generic[T]):
 
     @property
     def one_in(self) -> int:
-        """How many publications one that is recorded now stands for."""
+        """How many publications one that is recorded from now on is to stand for."""
         return self._rate.one_in
 
     @property
@@ -102,13 +103,18 @@ class SegmentWriter(Generic[T]):
         oldest = found.oldest if found.segments else closed.at
         return Waiting(found.segments + 1, found.bytes + len(closed.content), oldest)
 
-    def offer(self, batch: T, weight: int) -> None:
-        """`weight` is how many records it may become. Never blocks."""
+    def offer(self, batch: T, weight: int, one_in: int | None = None) -> None:
+        """`weight` is how many records it may become; `one_in`, how many publications one in it stands for:
+        a segment has those of one sample. Never blocks."""
         if self._ended or self._offered - self._taken + weight > self._telemetry.queue:
             self._refused += weight
             return
         self._offered += weight
-        self._batches.append((batch, weight))
+        self._batches.append((batch, weight, one_in))
+
+    def refused(self, count: int) -> None:
+        """So many records cannot be offered."""
+        self._refused += count
 
     def offer_latest(self, batch: T) -> None:
         """What will be offered again, so that one that still waits need not be gathered. Never blocks."""
@@ -141,7 +147,7 @@ class SegmentWriter(Generic[T]):
                 break
         self._interest.squeeze()
         if last and self._closed is not None:
-            waiting = sum(weight for _, weight in self._batches) + len(self._interest)
+            waiting = sum(weight for _, weight, _ in self._batches) + len(self._interest)
             self._failed += self._closed.rows + len(self._open) + waiting
             self._closed = None
 
@@ -149,8 +155,10 @@ class SegmentWriter(Generic[T]):
         """Up to a full segment, also while the one before cannot be put."""
         most = self._telemetry.segment_rows
         latest = self._latest
-        while self._batches and len(self._open) < most:
-            batch, weight = self._batches.popleft()
+        while self._batches and len(self._open) < most and not self._is_of_another_sample():
+            batch, weight, one_in = self._batches.popleft()
+            self._open.one_in = one_in or self._open.one_in
+            self._has_sample = self._has_sample or one_in is not None
             self._add(batch, weight)
             self._taken += weight
         if self._interest and len(self._open) < most:
@@ -166,6 +174,11 @@ class SegmentWriter(Generic[T]):
         if len(self._open) and not self._since:
             self._since = time.monotonic()
 
+    def _is_of_another_sample(self) -> bool:
+        """Whether the next batch needs a segment of its own."""
+        one_in = self._batches[0][2] if self._batches else None
+        return self._has_sample and one_in is not None and one_in != self._open.one_in
+
     def _add(self, batch: T, weight: int) -> None:
         before = len(self._open)
         try:
@@ -178,7 +191,8 @@ class SegmentWriter(Generic[T]):
     def _is_due(self, last: bool) -> bool:
         rows, settings = len(self._open), self._telemetry
         waited = time.monotonic() - self._since
-        return rows > 0 and (last or rows >= settings.segment_rows or waited >= settings.segment_seconds)
+        full = rows >= settings.segment_rows or self._is_of_another_sample()
+        return rows > 0 and (last or full or waited >= settings.segment_seconds)
 
     def _close_segment(self) -> None:
         rows, traces = len(self._open), self._open.traces
@@ -222,11 +236,8 @@ class SegmentWriter(Generic[T]):
         self._begin()
 
     def _begin(self) -> None:
-        self._open = self._new_segment()
+        self._open, self._has_sample = OpenSegment(self._broker), False
         self._traffic, self._since = 0, 0.0
-
-    def _new_segment(self) -> OpenSegment:
-        return OpenSegment(self._broker, self._rate.one_in)
 
     def _warn(self, fault: Exception) -> None:
         if not self._failing:

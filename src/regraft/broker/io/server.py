@@ -385,6 +385,8 @@ class BrokerServer(BrokerControl):
             self._clock.paused(step, time.monotonic() - before)
             assert self.core is not None
             self._perform(self.core.tick(self._clock.now()))
+            if self.observer is not None:
+                self.observer.flush()
             since_beat += step
             since_health += step
             if since_beat >= every:

@@ -1,12 +1,14 @@
 """Makes telemetry records of what happens in a broker.
 
-The event loop hands over the core's facts as they are, with times for their records. The rest is done by the
-thread that writes them (`gathering`).
+While all is recorded, the event loop hands over the core's facts as they are, with times for their records,
+and the rest is done by the thread that writes them (`gathering`). What is sampled is counted, and its sample
+picked, in the event loop (`counting`).
 """
 
 import resource
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,8 @@ import msgspec
 from regraft.broker.core import Store
 from regraft.broker.core.forwarding import Fact
 from regraft.broker.io.configuration import Telemetry
-from regraft.broker.io.gathering import Batch, Filters, Gathering, InFull, SeenFacts, interest_records
+from regraft.broker.io.counting import Counting
+from regraft.broker.io.gathering import Batch, Filters, InFull, SeenFacts, gather, interest_records
 from regraft.broker.io.round_trips import Probing
 from regraft.broker.io.segment_writer import SegmentWriter
 from regraft.protocol.telemetry import Health, Interest, InterestChange, Role
@@ -45,7 +48,9 @@ class Observer:
         self.broker = broker
         self.telemetry = telemetry
         self.probing = probing
-        self.writer: SegmentWriter[Batch] = SegmentWriter(broker, telemetry, Gathering(broker).gather)
+        self.writer: SegmentWriter[Batch] = SegmentWriter(broker, telemetry, partial(gather, broker))
+        self._counting = Counting(1, self._times)
+        """In use while the sample is not everything."""
         self._filters: dict[str, Filters] = {}
         self._last = 0
         """The time of the last record."""
@@ -54,9 +59,20 @@ class Observer:
         """When interest was told in full."""
 
     def facts(self, facts: Sequence[Fact], held: int) -> None:
-        now = time.time_ns() // 1000
-        weight = sum([len(fact.run.seqs) for fact in facts])
-        self.writer.offer(SeenFacts(self._times(now, weight), now, held, facts), weight)
+        now, one_in = time.time_ns() // 1000, self.writer.one_in
+        if one_in != self._counting.one_in:
+            self.flush()
+            self._counting = Counting(one_in, self._times)
+        if one_in > 1:
+            self.writer.refused(self._counting.add(facts, now, held))
+        else:
+            weight = sum([len(fact.run.seqs) for fact in facts])
+            self.writer.offer(SeenFacts(self._times(now, weight), now, held, facts), weight, 1)
+
+    def flush(self) -> None:
+        """Hand over what was counted since the last time."""
+        if (taken := self._counting.take(time.time_ns() // 1000)) is not None:
+            self.writer.offer(taken, taken.weight, taken.one_in)
 
     def known(self, stored: Mapping[str, bytes]) -> None:
         """The sessions of the previous life. Their interest is recorded again, because a crash may have taken
@@ -81,6 +97,7 @@ class Observer:
 
     def health(self, server: "BrokerServer", under: str | None = None) -> None:
         """`under`: the change of links in which the broker's part begins or ends now."""
+        self.flush()
         core, counters = server.core, server.counters
         assert core is not None
         now, (before, came, left) = time.monotonic(), self._counts
@@ -111,6 +128,7 @@ class Observer:
             self._tell_in_full()
 
     def close(self) -> None:
+        self.flush()
         self.writer.close()
 
     def _tell_in_full(self) -> None:
