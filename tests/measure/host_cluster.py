@@ -34,7 +34,7 @@ STORE_PORT, MASTER_PORT = 9000, 7077
 BUCKET = "lab"
 SETTINGS = {
     # Few as the records are, the executors read and write.
-    "regraft.driver.rows": "0",
+    "spark.regraft.driver.rows": "0",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.codegen.wholeStage": "false",

@@ -18,7 +18,7 @@ from tests.measure.telemetry import Brokers, health, network, parquet
 
 from regraft.model.snapshot import Counts
 
-BY_WORKERS = ("--conf", "regraft.driver.rows=0")
+BY_WORKERS = ("--conf", "spark.regraft.driver.rows=0")
 """Few as the records are, workers read and write."""
 pytestmark = pytest.mark.slow
 

@@ -27,7 +27,7 @@ TOGETHER = 16
 """How many files one task reads."""
 ROWS = 1 << 16
 FEW = 50_000
-FEW_ROWS = "regraft.driver.rows"
+FEW_ROWS = "spark.regraft.driver.rows"
 """A setting: up to this many rows the driver reads, and writes the tables of; `FEW` by default."""
 AT_ONCE = 4
 SOURCE, LINE = LINES.fieldNames()[:2]
