@@ -17,7 +17,8 @@ from random import Random
 import msgspec
 
 from regraft.broker.core.forwarding import Fact
-from regraft.broker.io.gathering import Gathering, SeenFacts
+from regraft.broker.io.counting import Counting
+from regraft.broker.io.gathering import SeenFacts, gather
 from regraft.protocol.events import Event, encode
 from regraft.protocol.messages import Run
 from regraft.segments.reading import records_in
@@ -41,13 +42,19 @@ def main() -> None:
     options = parser.parse_args()
     found = {}
     for one_in in (1, options.one_in):
-        batches, gathering = traffic(options.rate), Gathering("b0")
+        batches = traffic(options.rate)
         each = round(options.rate / EACH / RUN * SEGMENT_SECONDS)
         sizes, rows, lines = 0, 0, 0
         for _ in range(round(options.seconds / SEGMENT_SECONDS)):
             segment = OpenSegment("b0", one_in)
+            counting = Counting(one_in, lambda now, _: now)
             for batch in islice(batches, each):
-                gathering.gather(segment, batch)
+                if one_in == 1:
+                    gather("b0", segment, batch)
+                else:
+                    counting.add(batch.facts, batch.seen, batch.held)
+            if (taken := counting.take(batch.seen)) is not None:
+                gather("b0", segment, taken)
             rows += len(segment)
             content = segment.close()
             sizes += len(content)

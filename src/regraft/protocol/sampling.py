@@ -20,32 +20,29 @@ from typing import TypeAlias
 
 Sample: TypeAlias = Callable[[str, Sequence[int]], list[int]]
 """The publisher, and numbers of its publications in ascending order → the places of those in the sample."""
-MOST_PUBLISHERS = 10_000
-"""For so many it is remembered what was chosen last."""
+MOST_REMEMBERED = 10_000
+"""Of so many blocks it is remembered what was chosen: deliveries come a little later than publications."""
 
 
 def sample(one_in: int) -> Sample:
-    chosen_last: dict[str, tuple[int, int]] = {}
-    """Publisher → the block looked at last, and the number chosen there."""
+    known: dict[tuple[str, int], int] = {}
+    """Publisher and block → the number chosen there."""
 
     def places(publisher: str, seqs: Sequence[int]) -> list[int]:
-        first, last = seqs[0] // one_in, seqs[-1] // one_in
-        known = chosen_last.get(publisher)
-        if first == last and known is not None and known[0] == first and not seqs[0] <= known[1] <= seqs[-1]:
-            return []  # most often
-        blocks: Iterable[int] = range(first, last + 1)
-        if seqs[-1] - seqs[0] >= len(seqs):  # a client may leave out so many that most blocks have none
-            blocks = dict.fromkeys(seq // one_in for seq in seqs)
+        first, last = seqs[0], seqs[-1]
+        blocks: Iterable[int] = range(first // one_in, last // one_in + 1)
+        if last - first >= len(seqs):  # a client may leave out so many that most blocks have none
+            blocks = dict.fromkeys([seq // one_in for seq in seqs])
         found: list[int] = []
         for block in blocks:
-            known = chosen_last.get(publisher)
-            if known is None or known[0] != block:
-                if len(chosen_last) >= MOST_PUBLISHERS:
-                    chosen_last.clear()
-                known = chosen_last[publisher] = block, chosen(publisher, one_in, block)
-            place = bisect_left(seqs, known[1])
-            if place < len(seqs) and seqs[place] == known[1]:
-                found.append(place)
+            if (number := known.get((publisher, block))) is None:
+                if len(known) >= MOST_REMEMBERED:
+                    known.clear()
+                number = known[publisher, block] = chosen(publisher, one_in, block)
+            if first <= number <= last:
+                place = bisect_left(seqs, number)
+                if seqs[place] == number:
+                    found.append(place)
         return found
 
     return places

@@ -47,8 +47,7 @@ class Counts:
         if (held := self._hops.get(key)) is None:
             held = self._hops[key] = [0, 0]
         held[0] += count
-        if queue > held[1]:
-            held[1] = queue
+        held[1] = max(held[1], queue)
 
     def deliveries(self, at: int, count: int, publisher: str, subscriber: str, latency: int) -> None:
         """`at`: when they were published. `OverflowError`: no reader would take these numbers."""
@@ -62,8 +61,7 @@ class Counts:
             held = self._latencies[key] = [0, 0, 0]
         held[0] += count
         held[1] = min(held[1] + count * latency, MOST)
-        if latency > held[2]:
-            held[2] = latency
+        held[2] = max(held[2], latency)
 
     def add(self, other: "Counts") -> None:
         """The same publications, hops and deliveries as well; `other` is not used any more."""

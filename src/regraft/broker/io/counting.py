@@ -15,14 +15,14 @@ from regraft.segments.counting import Counts
 
 
 class Trace(NamedTuple):
-    """Publications of a fact that are in the sample. The first record of them has the time `at`; `number` is
+    """Publications of a fact that are recorded. The first record of them has the time `at`; `number` is
     how much the broker held at a hop, the latency of a delivery."""
 
     at: int
     kind: str
     publisher: str
-    seqs: list[int]
-    events: list[bytes]
+    seqs: Sequence[int]
+    events: Sequence[bytes]
     to: str
     number: int
     under: str | None

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from regraft.broker.core.forwarding import Fact
-from regraft.broker.io.counting import Sampled, attributes, publisher_of
+from regraft.broker.io.counting import Sampled, Trace, attributes, publisher_of
 from regraft.protocol.telemetry import Health, Interest, InterestChange, Role
 from regraft.segments.writing import OpenSegment
 
@@ -39,7 +39,7 @@ def gather(broker: str, into: OpenSegment, batch: Batch) -> int:
     if type(batch) is Sampled:
         into.count(batch.counts, batch.at)
         for trace in batch.traces:
-            _gather(into, *trace)
+            _gather(into, trace)
     elif isinstance(batch, Health):
         into.records([batch])
     elif isinstance(batch, InFull):
@@ -53,29 +53,19 @@ def gather(broker: str, into: OpenSegment, batch: Batch) -> int:
 def _gather_facts(into: OpenSegment, batch: SeenFacts) -> int:
     at, failed = batch.at, 0
     for fact in batch.facts:
-        run = fact.run
+        run, to = fact.run, fact.to.removeprefix("@")
         number = batch.seen - run.at if fact.kind == "delivery" else batch.held
         try:
-            told = publisher_of(fact), run.seqs, run.events, fact.to.removeprefix("@"), number, fact.under
-            _gather(into, at, fact.kind, *told)
+            told = publisher_of(fact), run.seqs, run.events, to, number, fact.under
+            _gather(into, Trace(at, fact.kind, *told))
         except OverflowError:  # a client may send any number
             failed += len(run.seqs)
         at += len(run.seqs)
     return failed
 
 
-def _gather(
-    into: OpenSegment,
-    at: int,
-    kind: str,
-    publisher: str,
-    seqs: Sequence[int],
-    contents: Sequence[bytes],
-    to: str,
-    number: int,
-    under: str | None,
-) -> None:
-    """As `Trace` has it."""
+def _gather(into: OpenSegment, trace: Trace) -> None:
+    at, kind, publisher, seqs, contents, to, number, under = trace
     if kind == "publication":
         into.publications(at, publisher, seqs, map(attributes, contents), map(len, contents))
     elif kind == "hop":
@@ -89,4 +79,3 @@ def interest_records(
 ) -> Iterable[Interest]:
     for number, (role, filter) in enumerate(sorted(filters)):
         yield Interest(at=at + number, broker=broker, client=client, role=role, filter=filter, change=change)
-
