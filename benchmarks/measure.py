@@ -171,6 +171,8 @@ def _records(options: argparse.Namespace, folder: Path, count: int) -> Path:
 
 def main() -> None:
     options = arguments().parse_args()
+    if options.folder is not None:
+        options.folder.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="regraft-bench-", dir=options.folder))
     try:
         lines = (line for name in options.part or PARTS for line in PARTS[name](options, folder))

@@ -28,6 +28,8 @@ _WHILE_TWO = 3
 """Portions that are put while two drivers run."""
 _PROGRESS_SECONDS = 60.0
 _WAIT = 300.0
+_MOST_FAULTS = 100
+"""More drivers that end with a fault than there is a reason for: none will ever get anywhere."""
 
 
 class Faults(NamedTuple):
@@ -188,6 +190,7 @@ class Story:
             self.ends[end] += 1
             if code != 0:
                 self.said[said] += 1
+                assert self.ends["fault"] <= _MOST_FAULTS, self.said.most_common(3)
         return list(self._running)
 
     def _put_more(self) -> None:
