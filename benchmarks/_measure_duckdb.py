@@ -42,7 +42,8 @@ SQL = {
                             count(*) FILTER (kind = 'hop') AS hops_out,
                             count(*) FILTER (kind = 'delivery') AS deliveries, max(queue) AS queue,
                             max(memory) AS memory, max(cpu) - min(cpu) AS cpu,
-                            max(not_recorded) - min(not_recorded) AS not_recorded FROM r GROUP BY ALL),
+                            max(not_recorded) - min(not_recorded) AS not_recorded
+                     FROM r WHERE kind <> 'interest' GROUP BY ALL),
         arrived AS (SELECT "window", "to" AS broker, sum(messages)::BIGINT AS hops_in
                     FROM link_load GROUP BY ALL)
         SELECT "window", broker, coalesce(publications, 0) AS publications, coalesce(bytes, 0) AS bytes,

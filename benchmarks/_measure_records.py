@@ -51,12 +51,18 @@ def _written(batches: Iterator[pa.RecordBatch], *, place: str) -> Iterator[pa.Re
                 _put(store, waiting, number)
                 waiting, number = RECORDS.empty_table(), 0
             waiting = pa.concat_tables([waiting, own])
-            if waiting.num_rows >= ROWS_PER_SEGMENT:
-                _put(store, waiting, number)
-                waiting, number = RECORDS.empty_table(), number + 1
+            if waiting.num_rows >= ROWS_PER_SEGMENT and (until := _before_last_moment(waiting)):
+                _put(store, waiting.slice(0, until), number)
+                waiting, number = waiting.slice(until), number + 1
         yield pa.record_batch({"rows": pa.array([rows.num_rows], pa.int64())})
     if waiting.num_rows:
         _put(store, waiting, number)
+
+
+def _before_last_moment(rows: pa.Table) -> int:
+    """How many rows are older than the last one. Brokers give no two records the same time, so that segments
+    that follow each other have none in common; records made here may have."""
+    return pc.sum(pc.less(rows["at"], rows["at"][-1])).as_py()
 
 
 def _put(store: Store, rows: pa.Table, number: int) -> None:

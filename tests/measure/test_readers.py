@@ -51,13 +51,16 @@ def test_spark_sql_reads_the_tables(spark: "SparkSession", out: str) -> None:
 
 
 @pytest.mark.parametrize("out", ["folder"], indirect=True)
-def test_duckdb_reads_the_tables(out: str) -> None:
+def test_arrow_and_duckdb_read_the_files_that_deltalake_names(out: str) -> None:
     import duckdb
+    import pyarrow.parquet as pq
     from deltalake import DeltaTable
 
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
         for name in NAMES:
             files = DeltaTable(f"{out}/{name}").file_uris()
+            rows = pq.read_table(files).to_pylist()
+            assert_read(name, [tuple(cell for key, cell in row.items() if key != "date") for row in rows])
             found = database.execute("SELECT * EXCLUDE date FROM read_parquet(?)", [files])
             assert_read(name, found.fetchall())
