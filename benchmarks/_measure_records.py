@@ -62,7 +62,7 @@ def _written(batches: Iterator[pa.RecordBatch], *, place: str) -> Iterator[pa.Re
 def _before_last_moment(rows: pa.Table) -> int:
     """How many rows are older than the last one. Brokers give no two records the same time, so that segments
     that follow each other have none in common; records made here may have."""
-    return pc.sum(pc.less(rows["at"], rows["at"][-1])).as_py()
+    return int(pc.sum(pc.less(rows["at"], rows["at"][-1])).as_py())
 
 
 def _put(store: Store, rows: pa.Table, number: int) -> None:
