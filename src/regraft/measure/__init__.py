@@ -42,7 +42,8 @@ def measure(
 def views(session: "SparkSession", place: str | Path) -> Snapshot:
     """Make a temporary view of each table at a place, so that `session.sql` can ask for them.
 
-    All views are of one snapshot, which is returned, however long they are used."""
+    All views are of one snapshot, which is returned. They can be read for six hours; then files that newer
+    snapshots do not need may be removed."""
     from regraft.measure.scale.measured_tables import show_views  # noqa: PLC0415 — loads pyspark
 
     return show_views(session, place)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 from regraft.measure.lake import Lake, with_date
 from regraft.measure.schemas import TABLES
-from regraft.measure.stored_files import are_few
+from regraft.measure.stored_files import are_few, rows_in
 from regraft.measure.taking_in import TakenFile, good_records
 from regraft.measure.transforms.filters import filters_read
 from regraft.measure.transforms.interest import KEY, interest, told_by
@@ -38,7 +38,7 @@ def update_interests(
     try:
         table = interest(records, filters_read(records), width)
         # Rows that are deleted can still be read: their files stay for hours.
-        count = sum(file.rows for file in files) + sum(file.rows for file in lake.files(NAME))
+        count = sum(file.rows for file in files) + (rows_in(lake.files(NAME)) or 0)
         lake.delete(NAME)
         lake.append(NAME, with_date(table.coalesce(1)), few=are_few(spark, count))
     finally:

@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from regraft.measure.schemas import TEXT
-from regraft.measure.stored_files import stored
+from regraft.measure.stored_files import rows_in, stored
 from regraft.measure.windows import shown
 from regraft.model import BadInput, RegraftError
 from regraft.model.delta import (
@@ -165,8 +165,8 @@ class Lake:
     ) -> DataFrame:
         """Rows for Spark, from the files that may hold windows between `first` and `last`."""
         chosen = [file for file in self.files(name) if _overlaps(file, first, last)]
-        store, rows = open_store(place_of(self.place, name)), sum(file.rows for file in chosen)
-        return stored(spark, store, [file.name for file in chosen], schema, rows)
+        store = open_store(place_of(self.place, name))
+        return stored(spark, store, [file.name for file in chosen], schema, rows_in(chosen))
 
     def tidy(self, names: Collection[str]) -> None:
         """Merge small files from time to time, and remove what no reader needs any more."""

@@ -31,6 +31,8 @@ AT_ONCE = 5
 LARGE = frozenset({"traffic_classes", "local_views", "overlap"})
 """Tables that may have as many rows as a window has publications. Every other one is written by one task, so
 that it does not become many small files."""
+OUTGROWING = frozenset({"local_views", "filter_similarity"})
+"""Tables that may have many more rows than there are records: workers write them, however few those are."""
 MANY = 4_000_000
 """More records are read anew for each table, if they need no checks: only the columns of that table."""
 Say = Callable[[str], None]
@@ -126,8 +128,8 @@ def _writing(lake: Lake, again: Collection[int], few: bool, say: Say) -> Iterato
 
     def write(name: str, table: DataFrame) -> None:
         lake.delete_windows(name, again)
-        parted = with_date(table if name in LARGE or few else table.coalesce(1))
-        lake.append(name, parted, few=few)
+        by_driver = few and name not in OUTGROWING
+        lake.append(name, with_date(table if name in LARGE else table.coalesce(1)), few=by_driver)
         say(name)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:

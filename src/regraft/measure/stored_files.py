@@ -6,7 +6,7 @@ Arrow: for hundreds of small segments, Spark would take seconds.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from regraft.measure.schemas import LINES
 from regraft.model import BadInput
+from regraft.model.delta import TableFile
 from regraft.model.store import Store, StoreFault, open_store
 
 NAME = "regraft_files"
@@ -29,6 +30,8 @@ ROWS = 1 << 16
 FEW = 50_000
 FEW_ROWS = "spark.regraft.driver.rows"
 """A setting: up to this many rows the driver reads, and writes the tables of; `FEW` by default."""
+MOST_FILES, MOST_BYTES = 5_000, 64 << 20
+"""The driver reads no more files, and no more bytes of rows, however few the rows are."""
 AT_ONCE = 4
 SOURCE, LINE = LINES.fieldNames()[:2]
 
@@ -40,8 +43,8 @@ def stored(
     others are left out."""
     if not names:
         return spark.createDataFrame([], schema)
-    if rows is not None and are_few(spark, rows):
-        return _by_driver(spark, store, names, schema)
+    if rows is not None and are_few(spark, rows) and (found := _read_few(store, names, schema)) is not None:
+        return spark.createDataFrame(found, schema)
     if store.is_local:
         paths = [_literal(str(Path(store.at(name)).absolute())) for name in names]
         return spark.read.schema(schema).parquet(*paths).select(*(f"`{name}`" for name in schema.names))
@@ -61,8 +64,8 @@ def placed(
     converted; what cannot be is null."""
     places = [field for field in LINES.fields if field.name in (SOURCE, LINE)]
     whole = StructType([*schema.fields, *places])
-    if rows is not None and are_few(spark, rows):
-        return _by_driver(spark, store, names, whole)
+    if rows is not None and are_few(spark, rows) and (found := _read_few(store, names, whole)) is not None:
+        return spark.createDataFrame(found, whole)
     if cast or not store.is_local:
         return _by_arrow(spark, store, names, whole)
     paths = [_literal(str(Path(store.at(name)).absolute())) for name in names]
@@ -73,6 +76,12 @@ def placed(
     line = f.col("_metadata.row_index") + 1
     table = spark.read.schema(schema).parquet(*paths)
     return table.select(*(f"`{name}`" for name in schema.names), where.alias(SOURCE), line.alias(LINE))
+
+
+def rows_in(files: Iterable[TableFile]) -> int | None:
+    """How many rows these files of a table have, if that is known of all."""
+    counts = [file.rows for file in files]
+    return None if None in counts else sum(count for count in counts if count is not None)
 
 
 def are_few(spark: SparkSession, rows: int) -> bool:
@@ -90,13 +99,20 @@ def _by_arrow(spark: SparkSession, store: Store, names: Sequence[str], schema: S
     return reader.option("place", store.place).option("names", json.dumps(list(names))).load()
 
 
-def _by_driver(spark: SparkSession, store: Store, names: Sequence[str], schema: StructType) -> DataFrame:
-    arrow = to_arrow_schema(schema, timezone="UTC")
-
+def _read_few(store: Store, names: Sequence[str], schema: StructType) -> pa.Table | None:
+    """The rows of these files; None if it is too much for the driver: rows may be of any size."""
+    if len(names) > MOST_FILES:
+        return None
+    arrow, batches, size = to_arrow_schema(schema, timezone="UTC"), [], 0
     with ThreadPoolExecutor(1 if store.is_local else AT_ONCE) as pool:
-        parts = list(pool.map(lambda name: list(_read(store, name, arrow)), names))
-    batches = [batch for part in parts for batch in part]
-    return spark.createDataFrame(pa.Table.from_batches(batches, arrow).combine_chunks(), schema)
+        for start in range(0, len(names), TOGETHER):
+            some = names[start : start + TOGETHER]
+            for part in pool.map(lambda name: list(_read(store, name, arrow)), some):
+                batches += part
+                size += sum(batch.nbytes for batch in part)
+            if size > MOST_BYTES:
+                return None
+    return pa.Table.from_batches(batches, arrow).combine_chunks()
 
 
 class _Part(InputPartition):
@@ -145,7 +161,7 @@ def _read(store: Store, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch
         raise StoreFault(f"{store.at(name)}: No such file: it was there when it was taken in") from None
     except OSError as fault:
         raise StoreFault(f"{store.at(name)}: cannot be read: {_first_line(fault)}") from None
-    except pa.ArrowException as fault:
+    except (pa.ArrowException, UnicodeDecodeError) as fault:
         raise BadInput(store.at(name), f"damaged: {_first_line(fault)}") from None
 
 

@@ -29,11 +29,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class TableFile(NamedTuple):
-    """A file of a table, by its name there. If they are known, no window in it begins before `first` or after
-    `last` (microseconds)."""
+    """A file of a table, by its name there. `rows`, `first` and `last` if they are known: no window in it
+    begins before `first` or after `last` (microseconds)."""
 
     name: str
-    rows: int
+    rows: int | None
     first: int | None
     last: int | None
 
@@ -72,7 +72,7 @@ def table_files(table: "DeltaTable", starts: Collection[int] | None = None) -> l
     names = actions.schema.names
     paths = actions.column("path").to_pylist()
     last = LAST_WINDOW if f"max.{LAST_WINDOW}" in names else WINDOW
-    rows = actions.column("num_records").to_pylist()
+    rows = actions.column("num_records").to_pylist() if "num_records" in names else [None] * len(paths)
     firsts, lasts = (
         actions.column(column).to_pylist() if column in names else [None] * len(paths)
         for column in (f"min.{WINDOW}", f"max.{last}")

@@ -172,6 +172,7 @@ def test_topics_are_counted_whether_events_are_alike_or_not(tmp_path: Path) -> N
     size = sum(map(len, alike))
     facts.append(Fact("publication", Run("p", [8, 9, 10, 11, 12], alike, 1), "@p", "", alike=True, size=size))
     observer.facts(facts, 0)
+    observer.flush()
     observer.close()
     found: Counter[str | None] = Counter()
     for each in records(tmp_path, "count"):
@@ -188,6 +189,7 @@ def test_deliveries_count_when_they_were_published_and_strange_times_are_not_cou
     for published in (now - 90_000_000, now, -5, now + 10**12, 2**63):
         run = Run("p", [1, 2, 3, 4], content, published)
         observer.facts([Fact("delivery", run, "@p", "@s")], 0)
+    observer.flush()
     observer.close()
     counts = [each for each in records(tmp_path, "count") if each["of"] == "delivery"]
     second = now // 10**6 * 10**6
@@ -206,6 +208,7 @@ def test_a_broker_over_its_budget_records_a_smaller_sample_and_counts_all_that_i
         run = Run("p", [number * 50 + place + 1 for place in range(50)], content, 1)
         observer.facts([Fact("hop", run, "@p", "b1")], 0)
         time.sleep(0.002)
+    observer.flush()
     observer.close()
     assert observer.writer.one_in > 1
     rates = [each.get("one_in") for each in records(tmp_path, "hop")]
@@ -310,6 +313,7 @@ def test_interest_is_written_when_the_disk_takes_it_again(tmp_path: Path) -> Non
     until(lambda: observer.writer.waiting.segments == 1)
     observer.stores([session("c", "x > 1", "x > 2")])
     folder.unlink()
+    observer.flush()
     observer.close()
     assert [each["filter"] for each in records(tmp_path, "interest")] == ["x > 1", "x > 2"]
     assert observer.writer.not_recorded == 0
@@ -343,6 +347,7 @@ def test_a_number_that_fits_into_no_column_is_counted_and_harms_no_other_record(
     runs = [Run("p", [number], content, 1) for number in (1, 2**63, 2)]
     observer.facts([Fact("publication", run, "@p", "") for run in runs], 0)
     observer.facts([Fact("delivery", Run("p", [3], content, -(2**63)), "@p", "@s")], 0)
+    observer.flush()
     observer.close()
     assert [each["seq"] for each in records(tmp_path)] == [1, 2]
     assert (observer.writer.written, observer.writer.not_recorded) == (2, 2)
@@ -351,6 +356,7 @@ def test_a_number_that_fits_into_no_column_is_counted_and_harms_no_other_record(
 def test_bytes_that_are_no_event_have_no_attributes(tmp_path: Path) -> None:
     observer = Observer("b0", Telemetry(tmp_path), Probing("b0", {}, {}, 0))
     observer.facts([Fact("publication", Run("p", [1], [b"?"], 1), "@p", "")], 0)
+    observer.flush()
     observer.close()
     (one,) = records(tmp_path, "publication")
     assert (one["topic"], one["numbers"], one["strings"], one["size"]) == (None, {}, {}, 1)
@@ -362,6 +368,7 @@ def test_interest_of_the_life_before_is_told_again(tmp_path: Path) -> None:
     observer = Observer("b0", Telemetry(tmp_path), Probing("b0", {}, {}, 0))
     observer.known({before.key: before.value, "neighbours": b"?"})
     observer.stores([session("c", "x > 1", "x > 2")])
+    observer.flush()
     observer.close()
     told = [(each["client"], each["filter"], each["change"]) for each in records(tmp_path, "interest")]
     assert told == [("c", "x > 1", "added"), ("c", "x > 2", "added")]

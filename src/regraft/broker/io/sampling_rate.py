@@ -33,9 +33,11 @@ class SamplingRate:
     def _judge(self, rate: float, traces: float) -> None:
         self._quiet_for = self._quiet_for + self._seconds if 4 * rate < self._budget else 0.0
         if rate > self._budget and traces > 0.5:
-            while rate > self._budget and 2 * self.one_in <= MOST:
-                self.one_in *= 2
+            one_in = self.one_in
+            while rate > self._budget and 2 * one_in <= MOST:
+                one_in *= 2
                 rate /= 2
+            self.one_in = one_in  # once, because another thread reads it
         elif self._quiet_for >= QUIET_SECONDS and self.one_in > self.least:
             self.one_in //= 2
             self._quiet_for = 0.0

@@ -177,7 +177,8 @@ class SegmentWriter(Generic[T]):
     def _is_of_another_sample(self) -> bool:
         """Whether the next batch needs a segment of its own."""
         one_in = self._batches[0][2] if self._batches else None
-        return self._has_sample and one_in is not None and one_in != self._open.one_in
+        has_sample = self._has_sample and len(self._open) > 0
+        return has_sample and one_in is not None and one_in != self._open.one_in
 
     def _add(self, batch: T, weight: int) -> None:
         before = len(self._open)
@@ -195,14 +196,15 @@ class SegmentWriter(Generic[T]):
         return rows > 0 and (last or full or waited >= settings.segment_seconds)
 
     def _close_segment(self) -> None:
-        rows, traces = len(self._open), self._open.traces
+        rows, traces, one_in = len(self._open), self._open.traces, self._open.one_in
         try:
             content = self._open.close()
         except Exception as fault:
             self._give_up(fault)
             return
         now = time.monotonic()
-        self._rate.closed(len(content), now - self._last_closed, traces / rows)
+        if not self._has_sample or one_in == self._rate.one_in:  # what waited says nothing about a new rate
+            self._rate.closed(len(content), now - self._last_closed, traces / rows)
         self._last_closed = now
         name = self._destination.name_next()
         self._closed = _Closed(name, content, rows, time.time())

@@ -172,6 +172,7 @@ class BrokerServer(BrokerControl):
             await self._endpoint.stop()
         if self.observer is not None:
             await self.observer.probing.stop()
+            self.observer.flush()
             await asyncio.to_thread(self.observer.close)
         await asyncio.sleep(0)
         await self._durable.finish()

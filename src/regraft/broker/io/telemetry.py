@@ -93,6 +93,7 @@ class Observer:
             records += self._interest(client, now - before, "added")
             records += self._interest(client, before - now, "removed")
         if records:
+            self.flush()  # segments of a broker follow each other in time only if nothing is overtaken
             self.writer.add_interest(records)
 
     def health(self, server: "BrokerServer", under: str | None = None) -> None:
@@ -128,7 +129,7 @@ class Observer:
             self._tell_in_full()
 
     def close(self) -> None:
-        self.flush()
+        """In another thread, after `flush`."""
         self.writer.close()
 
     def _tell_in_full(self) -> None:

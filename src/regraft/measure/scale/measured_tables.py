@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, SparkSession
 
 from regraft.measure.schemas import TABLES
-from regraft.measure.stored_files import stored
+from regraft.measure.stored_files import rows_in, stored
 from regraft.model.delta import open_table, table_files
 from regraft.model.measured import find_table
 from regraft.model.snapshot import Snapshot, read_snapshot
@@ -36,13 +36,15 @@ def show_views(session: SparkSession, place: str | Path) -> Snapshot:
         table = None if version is None else open_table(snapshot.table(name), version)
         if table is not None:
             _table(session, snapshot.table(name), table, name).createOrReplaceTempView(name)
+        else:
+            session.catalog.dropTempView(name)  # of an earlier snapshot
     return snapshot
 
 
 def _table(session: SparkSession, place: str, table: "DeltaTable", name: str) -> DataFrame:
     files = table_files(table)
-    names, rows = [file.name for file in files], sum(file.rows for file in files)
-    return stored(session, open_store(place), names, TABLES[name], rows)
+    names = [file.name for file in files]
+    return stored(session, open_store(place), names, TABLES[name], rows_in(files))
 
 
 def read_classes(session: SparkSession, place: str | Path) -> DataFrame:
