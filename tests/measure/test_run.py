@@ -165,6 +165,27 @@ def test_segments_from_s3_become_tables_in_s3_which_are_those_of_a_folder(
     assert measured(spark, f"{bucket}/telemetry", out).counts == Counts()
 
 
+def test_few_rows_that_are_too_large_for_the_driver_are_read_by_spark(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from regraft.measure import stored_files
+
+    records, given = network(6, 20), stored_files._read_few
+    found = []
+
+    def read_few(*arguments: Any) -> Any:
+        found.append(given(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr(stored_files, "_read_few", read_few)
+    monkeypatch.setattr(stored_files, "MOST_BYTES", 100)
+    Brokers(tmp_path / "in").put_all(records)
+    measured(spark, tmp_path / "in", tmp_path / "out")
+    assert set(found) == {None}
+    for name in SOME:
+        oracle.assert_table(name, table(tmp_path / "out", name), records)
+
+
 def test_a_run_that_is_interrupted_in_a_large_input_continues_from_there(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

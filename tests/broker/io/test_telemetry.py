@@ -353,6 +353,18 @@ def test_a_number_that_fits_into_no_column_is_counted_and_harms_no_other_record(
     assert (observer.writer.written, observer.writer.not_recorded) == (2, 2)
 
 
+def test_what_fits_into_no_column_does_not_stop_what_comes_after_it_at_another_rate(tmp_path: Path) -> None:
+    observer = Observer("b0", Telemetry(tmp_path), Probing("b0", {}, {}, 0))
+    content = [encode(Event({"topic": "t"}))]
+    observer.facts([Fact("publication", Run("p", [2**63], content, 1), "@p", "")], 0)
+    observer.writer._rate.one_in = 2
+    observer.facts([Fact("publication", Run("p", [1], content, 1), "@p", "")], 0)
+    observer.flush()
+    observer.close()
+    assert [each["count"] for each in records(tmp_path, "count")] == [1]
+    assert observer.writer.not_recorded == 1
+
+
 def test_bytes_that_are_no_event_have_no_attributes(tmp_path: Path) -> None:
     observer = Observer("b0", Telemetry(tmp_path), Probing("b0", {}, {}, 0))
     observer.facts([Fact("publication", Run("p", [1], [b"?"], 1), "@p", "")], 0)
